@@ -1,0 +1,3 @@
+#ifndef CCHECKSUM_H
+#define CCHECKSUM_H
+#endif
