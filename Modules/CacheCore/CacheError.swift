@@ -1,0 +1,140 @@
+/// Why a load, or a store's operation, did not succeed.
+///
+/// A struct with a code, so that new reasons can be told without breaking a `switch`. Its ``description`` is one line that names the thing and
+/// the reason.
+///
+/// ```swift
+/// do {
+///   let resource = try await manager.load(url)
+/// } catch where error.code == .unacceptableStatus {
+///   print(error.status ?? 0, error.url ?? "")
+/// }
+/// ```
+public struct CacheError: Error, Sendable {
+  /// What kind of failure it is; compare with the constants.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The code's name, stable between versions.
+    public let rawValue: String
+
+    /// A code of one's own, for components outside this package.
+    public init(rawValue: String) { self.rawValue = rawValue }
+  }
+
+  /// What kind of failure it is.
+  public var code: Code
+  /// What happened, in words.
+  public var reason: String
+  /// The resource that was asked for.
+  public var url: String?
+  /// The HTTP status that was answered.
+  public var status: Int?
+  /// The file or folder that the failure is about.
+  public var path: String?
+  /// The system's error number.
+  public var errno: Int32?
+  /// The error behind it.
+  public var underlying: (any Error)?
+
+  /// An error of its parts.
+  public init(
+    _ code: Code, reason: String, url: String? = nil, status: Int? = nil, path: String? = nil, errno: Int32? = nil,
+    underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.reason = reason
+    self.url = url
+    self.status = status
+    self.path = path
+    self.errno = errno
+    self.underlying = underlying
+  }
+
+  /// The caller, or the last of several, gave up.
+  public static let cancelled = CacheError(.cancelled, reason: "cancelled")
+
+  /// Whether nobody failed: the caller gave up.
+  public var isCancellation: Bool { code == .cancelled }
+
+  /// Whether no answer came at all, so that a stored answer may stand in (RFC 9111 §4.2.4).
+  public var isUnreachable: Bool {
+    [.hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody].contains(code)
+  }
+
+  /// The same error, about `url` unless it names one already.
+  package func about(_ url: String?) -> CacheError {
+    guard self.url == nil, let url else { return self }
+    var named = self
+    named.url = url
+    return named
+  }
+}
+
+extension CacheError.Code {
+  /// The caller gave up.
+  public static let cancelled = Self(rawValue: "cancelled")
+  /// The text is no URL, or the URL can't be loaded.
+  public static let invalidURL = Self(rawValue: "invalidURL")
+  /// Nobody here loads URLs of this scheme.
+  public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
+  /// The host's name does not resolve.
+  public static let hostNotFound = Self(rawValue: "hostNotFound")
+  /// Nobody listens there.
+  public static let connectionRefused = Self(rawValue: "connectionRefused")
+  /// The connection broke before, or in the middle of, the answer.
+  public static let connectionLost = Self(rawValue: "connectionLost")
+  /// There is no network.
+  public static let offline = Self(rawValue: "offline")
+  /// Nothing came for too long, or the load's deadline passed.
+  public static let timedOut = Self(rawValue: "timedOut")
+  /// No trusted connection could be made.
+  public static let tlsFailure = Self(rawValue: "tlsFailure")
+  /// What came is not HTTP, or breaks its rules.
+  public static let malformedResponse = Self(rawValue: "malformedResponse")
+  /// The body ended before the length that was announced.
+  public static let truncatedBody = Self(rawValue: "truncatedBody")
+  /// The body is larger than allowed.
+  public static let bodyTooLarge = Self(rawValue: "bodyTooLarge")
+  /// The status is none that was asked for; see ``CacheError/status``.
+  public static let unacceptableStatus = Self(rawValue: "unacceptableStatus")
+  /// Redirected more often than allowed, or in a circle.
+  public static let tooManyRedirects = Self(rawValue: "tooManyRedirects")
+  /// A redirect leads where loads may not go.
+  public static let redirectRefused = Self(rawValue: "redirectRefused")
+  /// A hook of the caller's refused the request or the response.
+  public static let refused = Self(rawValue: "refused")
+  /// Only the cache was asked and it holds nothing that may be used.
+  public static let notCached = Self(rawValue: "notCached")
+  /// No downloader is set, so there is nobody to ask.
+  public static let noDownloader = Self(rawValue: "noDownloader")
+  /// The bytes could not be made into a value.
+  public static let decodingFailed = Self(rawValue: "decodingFailed")
+  /// A file operation failed; see ``CacheError/path`` and ``CacheError/errno``.
+  public static let fileSystem = Self(rawValue: "fileSystem")
+  /// The disk, or the quota, is full.
+  public static let diskFull = Self(rawValue: "diskFull")
+  /// A stored entry is damaged; it has been, or will be, removed.
+  public static let damagedEntry = Self(rawValue: "damagedEntry")
+  /// The entry is larger than the store takes.
+  public static let entryTooLarge = Self(rawValue: "entryTooLarge")
+  /// The store takes no entries.
+  public static let readOnly = Self(rawValue: "readOnly")
+  /// A setting makes no sense.
+  public static let invalidConfiguration = Self(rawValue: "invalidConfiguration")
+  /// The component has been closed.
+  public static let closed = Self(rawValue: "closed")
+  /// A body was read a second time, or a writer used after its end.
+  public static let misuse = Self(rawValue: "misuse")
+  /// A scripted test double was asked for what nobody scripted.
+  public static let unscripted = Self(rawValue: "unscripted")
+  /// Something that none of the other codes tells.
+  public static let other = Self(rawValue: "other")
+}
+
+extension CacheError: CustomStringConvertible {
+  /// One line: what it is about, then why.
+  public var description: String {
+    var line = [url, path].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ": ")
+    line += line.isEmpty ? reason : ": \(reason)"
+    return line.split(whereSeparator: \.isNewline).joined(separator: " ")
+  }
+}

@@ -1,0 +1,90 @@
+/// What a caller may replace: the manager's component, another one, or none at all.
+public enum Override<Wrapped: Sendable>: Sendable {
+  /// The manager's.
+  case inherited
+  /// None.
+  case none
+  /// This one.
+  case some(Wrapped)
+
+  /// What is in force, given the manager's.
+  public func resolved(_ inherited: Wrapped?) -> Wrapped? {
+    switch self {
+    case .inherited: inherited
+    case .none: nil
+    case .some(let wrapped): wrapped
+    }
+  }
+}
+
+/// Layers of the cache, as a set: which may be read, which may be written.
+public struct CacheLayers: OptionSet, Hashable, Sendable {
+  /// One bit a layer.
+  public let rawValue: UInt8
+
+  /// A set of its bits.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The memory store.
+  public static let memory = CacheLayers(rawValue: 1)
+  /// The durable store.
+  public static let disk = CacheLayers(rawValue: 2)
+  /// Both.
+  public static let all: CacheLayers = [.memory, .disk]
+}
+
+/// What one request wants otherwise than its manager. What is not set comes from the manager, at the moment of the load.
+///
+/// Components are held strongly, as long as the load runs.
+public struct RequestOptions: Sendable {
+  /// Who asks the network.
+  public var downloader: Override<any Downloader> = .inherited
+  /// The store in memory.
+  public var memory: Override<any MemoryStoring> = .inherited
+  /// The durable store.
+  public var store: Override<any CacheStore> = .inherited
+  /// Who decides about HTTP caching; none: a plain cache with a time to live.
+  public var validator: Override<any ResponseValidator> = .inherited
+  /// Who is told what happens.
+  public var observer: Override<any LoadObserver> = .inherited
+  /// Time.
+  public var clock: (any CacheClock)?
+  /// Where values are decoded and processed; nil: the cooperative pool.
+  public var executor: (any TaskExecutor)?
+  /// Where callbacks are called.
+  public var callbackQueue: CallbackQueue?
+  /// Where the answer may come from.
+  public var policy: LoadPolicy?
+  /// The resource's identity in the cache in place of its URL: for presigned URLs, whose query changes each time.
+  public var key: String?
+  /// A part of the cache of its own, for a tenant or a signed-in user.
+  public var partition: String?
+  /// Layers that may be read.
+  public var reads: CacheLayers = .all
+  /// Layers that may be written.
+  public var writes: CacheLayers = .all
+  /// The stores' time to live for the answer.
+  public var expiration: Expiration?
+  /// How urgent the load is.
+  public var priority: LoadPriority.Level = .normal
+  /// How long the whole load may take; nil: the manager's.
+  public var timeout: Duration?
+  /// How long nothing may come before the engine gives up; nil: the engine's.
+  public var idleTimeout: Duration?
+  /// Statuses that are a success; nil: the manager's (200 to 299).
+  public var acceptedStatuses: Range<Int>?
+  /// How many redirects are followed; 0: a redirect is an answer like any other. nil: the manager's.
+  public var redirectLimit: Int?
+  /// The largest body that is taken, in bytes; nil: the manager's.
+  public var maximumBodySize: Int64?
+
+  /// Everything as the manager has it.
+  public init() {}
+
+  /// Everything as the manager has it, but for what `change` sets.
+  ///
+  /// ```swift
+  /// let options = RequestOptions { $0.policy = .reload }
+  /// ```
+  public init(_ change: (inout RequestOptions) -> Void) { change(&self) }
+}

@@ -1,0 +1,42 @@
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// What a caller wants: a URL, header fields, and options for this one load.
+public struct ResourceRequest: Sendable {
+  /// The resource.
+  public var url: URL
+  /// GET, unless it is set otherwise.
+  public var method: HTTPRequest.Method
+  /// Fields that are sent along.
+  public var headerFields: HTTPFields
+  /// What this load wants otherwise than its manager.
+  public var options: RequestOptions
+
+  /// A request for a URL.
+  public init(
+    _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], options: RequestOptions = RequestOptions()
+  ) {
+    self.url = url
+    self.method = method
+    self.headerFields = headerFields
+    self.options = options
+  }
+
+  /// A request for a URL in text.
+  ///
+  /// - Throws: ``CacheError/Code/invalidURL`` when the text is no absolute URL.
+  public init(
+    _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], options: RequestOptions = RequestOptions()
+  ) throws(CacheError) {
+    guard let url = URL(string: text) else {
+      throw CacheError(.invalidURL, reason: "not a URL", url: text)
+    }
+    _ = try HTTPRequest(resource: url, method: method)
+    self.init(url, method: method, headerFields: headerFields, options: options)
+  }
+}

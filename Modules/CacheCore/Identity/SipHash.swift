@@ -1,0 +1,95 @@
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", and its reference implementation's
+/// 128-bit variant): a keyed digest that nobody without the key can steer into a collision.
+///
+/// Names files in `DiskStore` and stands for secret header fields in variants. It is no signature.
+package struct SipHash: Sendable {
+  /// 128 bits of key.
+  package struct Key: Hashable, Sendable {
+    package let first, second: UInt64
+
+    package init(first: UInt64, second: UInt64) { (self.first, self.second) = (first, second) }
+
+    package static func random() -> Key {
+      var generator = SystemRandomNumberGenerator()
+      return Key(first: generator.next(), second: generator.next())
+    }
+  }
+
+  private var v0, v1, v2, v3: UInt64
+
+  /// The digest of `bytes` under `key`, as two 64-bit words.
+  package static func digest(_ bytes: some Sequence<UInt8>, key: Key) -> (UInt64, UInt64) {
+    var state = SipHash(key: key)
+    var count = 0
+    var word: UInt64 = 0
+    for byte in bytes {
+      word |= UInt64(byte) << UInt64(8 * (count & 7))
+      count &+= 1
+      if count & 7 == 0 {
+        state.absorb(word)
+        word = 0
+      }
+    }
+    state.absorb(word | UInt64(truncatingIfNeeded: count) << 56)
+    return state.finish()
+  }
+
+  /// The digest of a text's UTF-8 bytes as 32 hexadecimal digits.
+  package static func hexadecimal(_ text: String, key: Key) -> String {
+    let (a, b) = digest(text.utf8, key: key)
+    return Hexadecimal.text(a.byteSwapped) + Hexadecimal.text(b.byteSwapped)
+  }
+
+  private init(key: Key) {
+    v0 = key.first ^ 0x736f_6d65_7073_6575
+    v1 = key.second ^ 0x646f_7261_6e64_6f6d ^ 0xee
+    v2 = key.first ^ 0x6c79_6765_6e65_7261
+    v3 = key.second ^ 0x7465_6462_7974_6573
+  }
+
+  private mutating func absorb(_ word: UInt64) {
+    v3 ^= word
+    round()
+    round()
+    v0 ^= word
+  }
+
+  private mutating func finish() -> (UInt64, UInt64) {
+    v2 ^= 0xee
+    for _ in 0..<4 { round() }
+    let first = v0 ^ v1 ^ v2 ^ v3
+    v1 ^= 0xdd
+    for _ in 0..<4 { round() }
+    return (first, v0 ^ v1 ^ v2 ^ v3)
+  }
+
+  private mutating func round() {
+    v0 &+= v1
+    v1 = v1 << 13 | v1 >> 51
+    v1 ^= v0
+    v0 = v0 << 32 | v0 >> 32
+    v2 &+= v3
+    v3 = v3 << 16 | v3 >> 48
+    v3 ^= v2
+    v0 &+= v3
+    v3 = v3 << 21 | v3 >> 43
+    v3 ^= v0
+    v2 &+= v1
+    v1 = v1 << 17 | v1 >> 47
+    v1 ^= v2
+    v2 = v2 << 32 | v2 >> 32
+  }
+}
+
+/// Hexadecimal digits from a table: `String(format:)` takes 45 µs for 32 bytes on Linux.
+package enum Hexadecimal {
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  /// 16 digits, the most significant first.
+  package static func text(_ word: UInt64) -> String {
+    String(unsafeUninitializedCapacity: 16) { buffer in
+      for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }
+      return 16
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/// Appends numbers (little-endian) and length-prefixed texts: what the stores' formats are made of.
+package struct ByteWriter {
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  package mutating func integer(_ value: some FixedWidthInteger) {
+    withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Raw bytes, without a length.
+  package mutating func raw(_ sequence: some Sequence<UInt8>) { bytes.append(contentsOf: sequence) }
+
+  /// Bytes with their count (32 bits) in front.
+  package mutating func counted(_ collection: some Collection<UInt8>) {
+    integer(UInt32(truncatingIfNeeded: collection.count))
+    bytes.append(contentsOf: collection)
+  }
+
+  /// UTF-8 with its count in bytes in front.
+  package mutating func text(_ text: String) { counted(text.utf8) }
+}
+
+/// Reads what ``ByteWriter`` wrote. Every step can fail, none traps, whatever the bytes.
+package struct ByteReader {
+  private var rest: ArraySlice<UInt8>
+
+  package init(_ bytes: some Sequence<UInt8>) { rest = ArraySlice(bytes) }
+
+  package var isAtEnd: Bool { rest.isEmpty }
+
+  package mutating func integer<Integer: FixedWidthInteger>(_ type: Integer.Type = Integer.self) -> Integer? {
+    guard let slice = raw(MemoryLayout<Integer>.size) else { return nil }
+    return slice.withUnsafeBytes { Integer(littleEndian: $0.loadUnaligned(as: Integer.self)) }
+  }
+
+  package mutating func raw(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count >= 0, count <= rest.count else { return nil }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count)
+  }
+
+  package mutating func counted() -> ArraySlice<UInt8>? {
+    guard let count = integer(UInt32.self) else { return nil }
+    return raw(Int(count))
+  }
+
+  /// Invalid UTF-8 is nil, not repaired: a key must come back as it was.
+  package mutating func text() -> String? { counted().flatMap { String(validating: $0, as: UTF8.self) } }
+}

@@ -1,0 +1,76 @@
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// A stored answer: what is known about it, and its bytes as a stream.
+public struct StoredEntry: Sendable {
+  /// What it is filed under.
+  public var key: CacheKey
+  /// Everything but the bytes.
+  public var metadata: StoredMetadata
+  /// The bytes, or the range that was asked for. Keeps reading the old bytes while a writer replaces the entry.
+  public var body: Body
+
+  /// An entry of its parts.
+  public init(key: CacheKey, metadata: StoredMetadata, body: Body) {
+    self.key = key
+    self.metadata = metadata
+    self.body = body
+  }
+}
+
+/// Writes one entry. Nothing of it is visible before ``commit(trailers:)``; dropping a writer aborts it.
+public protocol EntryWriter: AnyObject, Sendable {
+  /// Appends bytes to the body.
+  func write(_ chunk: Data) async throws(CacheError)
+  /// A body that follows the writer from its first byte on: it waits where it has caught up, ends with the commit and throws when the writer is aborted.
+  func reader() throws(CacheError) -> Body
+  /// Makes the entry visible, whole, in one step, in place of what was there.
+  ///
+  /// - Returns: the metadata as stored, with the body's length.
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
+  /// Drops what was written. Does nothing after ``commit(trailers:)``.
+  func abort()
+}
+
+/// A durable store: bodies stream in and out, and changes are conditional on the revision.
+///
+/// A damaged entry is a miss, and removed. Every error says what failed and where, and leaves the other entries alone.
+public protocol CacheStore: Component {
+  /// Every stored variant of a resource in its original form, without opening a body. Empty: a miss.
+  func variants(of resource: String) async throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)]
+  /// An entry, or nil when there is none that is whole and alive.
+  ///
+  /// - Parameter range: bytes of the body, clamped to its length; nil: all of it.
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
+  /// Starts an entry, which its writer's commit makes visible.
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
+  /// Replaces the metadata after a 304; the body is not rewritten. False when the entry is gone or of another revision.
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
+  /// Removes an entry, but not another revision than the one given. Removing what is not there is no error.
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
+  /// Removes everything that was committed before the call.
+  func removeAll() async throws(CacheError)
+}
+
+extension CacheStore {
+  /// Opens the whole body.
+  public func open(_ key: CacheKey) async throws(CacheError) -> StoredEntry? { try await open(key, range: nil) }
+
+  /// Stores a body that is at hand.
+  @discardableResult
+  public func store(_ body: Data, for key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
+    let writer = try await begin(key, metadata)
+    do throws(CacheError) {
+      if !body.isEmpty { try await writer.write(body) }
+      return try await writer.commit(trailers: nil)
+    } catch {
+      writer.abort()
+      throw error
+    }
+  }
+}

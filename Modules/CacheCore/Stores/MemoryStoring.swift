@@ -1,0 +1,36 @@
+/// One value in memory: an answer's bytes, a decoded value, or metadata alone. Facets of one resource are tied by their ``revision``.
+///
+/// Boxed when it is inserted, so a hit allocates nothing. A value that a caller still holds outlives its eviction.
+public final class MemoryEntry: Sendable {
+  /// The body that the value was made from.
+  public let revision: Revision
+  /// What the entry weighs, in bytes.
+  public let cost: Int
+  /// The time to live in the store; nil: the store's default.
+  public let expiration: Expiration?
+  private let value: any Sendable
+
+  /// An entry that holds `value`.
+  public init(_ value: any Sendable, cost: Int, revision: Revision, expiration: Expiration? = nil) {
+    self.value = value
+    self.cost = max(0, cost)
+    self.revision = revision
+    self.expiration = expiration
+  }
+
+  /// The value, when it is a `Value`.
+  public func value<Value: Sendable>(as type: Value.Type) -> Value? { value as? Value }
+}
+
+/// A store in memory: synchronous, so that a hit needs no suspension.
+public protocol MemoryStoring: Component {
+  /// The entry, unless it is absent or expired.
+  func entry(for key: CacheKey) -> MemoryEntry?
+  /// Stores or replaces. False when a bound refuses the entry; the key then holds nothing.
+  @discardableResult
+  func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
+  /// Removes the entry, but not another revision than the one given.
+  func remove(_ key: CacheKey, ifRevision: Revision?)
+  /// Removes everything.
+  func removeAll()
+}
