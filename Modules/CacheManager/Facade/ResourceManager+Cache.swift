@@ -1,0 +1,73 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Where a look into the cache found a resource.
+public enum CacheLookup: Hashable, Sendable {
+  /// Nowhere. That is no error.
+  case none
+  /// In memory; `isFresh` says whether it would be used without asking.
+  case memory(isFresh: Bool)
+  /// On disk, and not in memory.
+  case disk(isFresh: Bool)
+}
+
+extension ResourceManager {
+  /// The value that is in memory and may be used now, or nil. Synchronous, and nobody is asked.
+  public func memoryResource<Value: Sendable>(
+    for request: ResourceRequest, as form: Form<Value>
+  ) throws(CacheError) -> Resource<Value>? {
+    let load = try ResolvedLoad(request, configuration)
+    return core.memoryHit(load, form, startedAt: load.clock.uptime)
+  }
+
+  /// Where a resource is stored. Never asks the network, and a miss is no error.
+  ///
+  /// - Throws: ``CacheError/Code/invalidURL``; a store that can't be read counts as empty.
+  public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
+    var request = request
+    request.options.policy = .cacheOnly
+    let load = try ResolvedLoad(request, configuration)
+    let shelf = Shelf(load: load, resource: load.resource(of: load.head, isFirstHop: true))
+    let candidates = try await shelf.candidates(for: load.head)
+    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
+    let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
+    return shelf.value(of: candidates[index], form: "", as: Data.self) != nil
+      ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
+  }
+
+  /// Where a URL's resource is stored.
+  public func lookup(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> CacheLookup {
+    try await lookup(ResourceRequest(url, options: options))
+  }
+
+  /// Whether a resource is stored in one of `layers`, fresh or not.
+  public func contains(
+    _ url: URL, in layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) -> Bool {
+    var options = options
+    options.reads.formIntersection(layers)
+    return try await lookup(ResourceRequest(url, options: options)) != .none
+  }
+
+  /// Removes every variant and form of a resource.
+  ///
+  /// - Throws: the durable store's error, with path and reason; memory is clean even then.
+  public func remove(
+    _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) {
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration)
+    let resource = load.resource(of: load.head, isFirstHop: true)
+    try await Shelf(load: load, resource: resource).removeAll(from: layers)
+  }
+
+  /// Empties the manager's stores.
+  public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
+    if layers.contains(.memory) { configuration.memory?.removeAll() }
+    if layers.contains(.disk) { try await configuration.store?.removeAll() }
+  }
+}

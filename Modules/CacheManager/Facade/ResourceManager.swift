@@ -1,0 +1,186 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Loads resources, caches them in memory and on disk, and keeps them honest.
+///
+/// It knows protocols only: no session, no file, no decoder. `Etagere` wires the defaults; every component can be replaced here for all loads, or in
+/// ``RequestOptions`` for one.
+///
+/// ```swift
+/// let resource = try await manager.load(url)
+/// print(resource.data.count, resource.source, resource.validation, resource.age)
+/// ```
+///
+/// Each load ends exactly once: with a value, an error, or a cancellation, also when the manager is released meanwhile.
+public final class ResourceManager: Sendable {
+  /// What a manager is made of. A component that is nil is not there: without a downloader it is a cache alone, without a validator a plain cache
+  /// with a time to live.
+  public struct Configuration: Sendable {
+    /// Who asks the network, for `http` and `https`.
+    public var downloader: (any Downloader)?
+    /// Who answers for other schemes, by scheme in lower case: `file`, `data`.
+    public var providers: [String: any Downloader] = [:]
+    /// The store in memory.
+    public var memory: (any MemoryStoring)?
+    /// The durable store.
+    public var store: (any CacheStore)?
+    /// Who decides about HTTP caching.
+    public var validator: (any ResponseValidator)?
+    /// Who is told what happens.
+    public var observer: (any LoadObserver)?
+    /// Time.
+    public var clock: any CacheClock = SystemClock()
+    /// Where values are decoded and processed; nil: the cooperative pool.
+    public var executor: (any TaskExecutor)?
+    /// Where callbacks are called.
+    public var callbackQueue: CallbackQueue = .platformDefault
+    /// Where answers may come from, unless the request says otherwise.
+    public var policy: LoadPolicy = .standard
+    /// How long a whole load may take; nil: as long as bytes keep coming.
+    public var timeout: Duration?
+    /// Statuses that are a success.
+    public var acceptedStatuses: Range<Int> = 200..<300
+    /// How many redirects a load follows.
+    public var redirectLimit = 10
+    /// The largest body that a load takes, in bytes: it is held in memory.
+    public var maximumBodySize: Int64 = 256 << 20
+
+    /// No component at all, and the usual settings.
+    public init() {}
+  }
+
+  /// What the manager is made of.
+  public let configuration: Configuration
+  let core = LoadCore()
+
+  /// A manager of the given components.
+  public init(_ configuration: Configuration) { self.configuration = configuration }
+
+  // MARK: async
+
+  /// Loads a URL's bytes.
+  ///
+  /// - Throws: the one reason why there is no value; ``CacheError/cancelled`` when the calling task was cancelled.
+  public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
+    try await load(ResourceRequest(url, options: options), as: .bytes)
+  }
+
+  /// Loads a request's bytes.
+  public func load(_ request: ResourceRequest) async throws(CacheError) -> Resource<Data> {
+    try await load(request, as: .bytes)
+  }
+
+  /// Loads a URL and makes a value of its bytes.
+  public func load<Value: Sendable>(
+    _ url: URL, as form: Form<Value>, options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) -> Resource<Value> {
+    try await load(ResourceRequest(url, options: options), as: form)
+  }
+
+  /// Loads a request and makes a value of its bytes. A hit in memory returns without suspending.
+  public func load<Value: Sendable>(
+    _ request: ResourceRequest, as form: Form<Value>
+  ) async throws(CacheError) -> Resource<Value> {
+    let load = try ResolvedLoad(request, configuration)
+    let core = core
+    if let result = core.immediate(load, form) { return try result.get() }
+    let task = LoadTask(priority: LoadPriority(load.priority))
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        core.start(
+          load, form, task, .init(event: { _ in }, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+      }
+    } onCancel: {
+      task.cancel()
+    }
+    return try result.get()
+  }
+
+  // MARK: Events
+
+  /// Loads a URL's bytes as a stream of events: progress, a stored value that may be outdated, the final value.
+  public func events(for url: URL, options: RequestOptions = RequestOptions()) -> ResourceEvents<Data> {
+    events(for: ResourceRequest(url, options: options), as: .bytes)
+  }
+
+  /// Loads a request as a stream of events, which starts when its first event is asked for.
+  public func events<Value: Sendable>(for request: ResourceRequest, as form: Form<Value>) -> ResourceEvents<Value> {
+    let (core, configuration) = (core, configuration)
+    return ResourceEvents { channel in
+      do throws(CacheError) {
+        let load = try ResolvedLoad(request, configuration)
+        let task = LoadTask(priority: LoadPriority(load.priority))
+        channel.onAbandon { task.cancel() }
+        core.start(
+          load, form, task,
+          .init(
+            event: { channel.send($0) },
+            end: { result in
+              switch result {
+              case .success(let resource): channel.finish(with: .final(resource))
+              case .failure(let error): channel.fail(error)
+              }
+            },
+            endsWithStale: false))
+      } catch {
+        channel.fail(error)
+      }
+    }
+  }
+
+  // MARK: Callbacks
+
+  /// Loads a URL's bytes and calls back, once.
+  ///
+  /// - Parameters:
+  ///   - progress: called in order, one at a time, on the same queue as `completion`, and never after it.
+  ///   - completion: called exactly once, on the options' or the manager's ``CallbackQueue``. There is no load without it: nothing is started that
+  ///     nobody waits for.
+  @discardableResult
+  public func load(
+    _ url: URL, options: RequestOptions = RequestOptions(), progress: (@Sendable (LoadProgress) -> Void)? = nil,
+    completion: @escaping @Sendable (Result<Resource<Data>, CacheError>) -> Void
+  ) -> LoadTask {
+    load(ResourceRequest(url, options: options), as: .bytes, progress: progress, completion: completion)
+  }
+
+  /// Loads a request, makes a value of its bytes, and calls back, once.
+  @discardableResult
+  public func load<Value: Sendable>(
+    _ request: ResourceRequest, as form: Form<Value>, progress: (@Sendable (LoadProgress) -> Void)? = nil,
+    completion: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
+  ) -> LoadTask {
+    let task = LoadTask(priority: LoadPriority(request.options.priority))
+    let load: ResolvedLoad
+    do throws(CacheError) {
+      load = try ResolvedLoad(request, configuration)
+    } catch {
+      let queue = request.options.callbackQueue ?? configuration.callbackQueue
+      queue.execute { completion(.failure(error)) }
+      return task
+    }
+    let queue = load.callbackQueue
+    core.start(
+      load, form, task,
+      .init(
+        event: { event in
+          guard let progress, case .progress(let report) = event else { return }
+          queue.execute { progress(report) }
+        },
+        end: { result in queue.execute { completion(result) } },
+        endsWithStale: true))
+    return task
+  }
+
+  // MARK: Ending
+
+  /// Takes no more loads, stops revalidations that nobody waits for, and returns when every load under way has ended.
+  ///
+  /// The stores and the downloader stay open: they belong to who made them.
+  public func close() async { await core.close() }
+}

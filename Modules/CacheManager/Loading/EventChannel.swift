@@ -1,0 +1,103 @@
+internal import CacheCore
+
+/// Events from callbacks to one asynchronous consumer, in order, ended by an error or a normal end.
+///
+/// Not an `AsyncThrowingStream`: there a cancelled consumer sees a normal end, and nothing folds progress reports that nobody has taken yet.
+final class EventChannel<Event: Sendable>: Sendable {
+  private enum Ending { case finished, failed(CacheError) }
+
+  private struct State {
+    var queue: [Event] = []
+    var ending: Ending?
+    var consumer: CheckedContinuation<Result<Event?, CacheError>, Never>?
+    var onAbandon: (@Sendable () -> Void)?
+    var isAbandoned = false
+  }
+
+  private let state = Lock(State())
+  private let merge: @Sendable (Event, Event) -> Event?
+
+  /// - Parameter merging: one event in place of two in a row that wait, or nil to keep both.
+  init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
+
+  /// What is to be done when the consumer goes away; at once when it has gone already.
+  func onAbandon(_ work: @escaping @Sendable () -> Void) {
+    let isLate = state.withLock { state in
+      if !state.isAbandoned { state.onAbandon = work }
+      return state.isAbandoned
+    }
+    if isLate { work() }
+  }
+
+  func send(_ event: Event) {
+    let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
+      guard state.ending == nil, !state.isAbandoned else { return nil }
+      if let consumer = state.consumer {
+        state.consumer = nil
+        return consumer
+      }
+      if let last = state.queue.last, let merged = merge(last, event) {
+        state.queue[state.queue.count - 1] = merged
+      } else {
+        state.queue.append(event)
+      }
+      return nil
+    }
+    consumer?.resume(returning: .success(event))
+  }
+
+  /// Ends the channel, after `last` where one is given. Later calls do nothing.
+  func finish(with last: Event? = nil) {
+    if let last { send(last) }
+    end(.finished)
+  }
+
+  func fail(_ error: CacheError) { end(.failed(error)) }
+
+  private func end(_ ending: Ending) {
+    let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
+      guard state.ending == nil else { return nil }
+      state.ending = ending
+      state.onAbandon = nil
+      defer { state.consumer = nil }
+      return state.consumer
+    }
+    consumer?.resume(returning: Self.result(of: ending))
+  }
+
+  private static func result(of ending: Ending) -> Result<Event?, CacheError> {
+    switch ending {
+    case .finished: .success(nil)
+    case .failed(let error): .failure(error)
+    }
+  }
+
+  func next() async throws(CacheError) -> Event? {
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let ready: Result<Event?, CacheError>? = state.withLock { state in
+          if !state.queue.isEmpty { return .success(state.queue.removeFirst()) }
+          if let ending = state.ending { return Self.result(of: ending) }
+          if state.isAbandoned { return .failure(.cancelled) }
+          state.consumer = continuation
+          return nil
+        }
+        if let ready { continuation.resume(returning: ready) }
+      }
+    } onCancel: {
+      abandon()
+    }
+    return try result.get()
+  }
+
+  /// The consumer went away: stops the work behind the channel, and ends a pending ``next()`` with a cancellation.
+  func abandon() {
+    let (work, consumer) = state.withLock { state in
+      state.isAbandoned = true
+      defer { (state.onAbandon, state.consumer) = (nil, nil) }
+      return (state.onAbandon, state.consumer)
+    }
+    work?()
+    consumer?.resume(returning: .failure(.cancelled))
+  }
+}

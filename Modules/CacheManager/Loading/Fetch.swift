@@ -1,0 +1,56 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One load of bytes from start to end: what a flight does.
+///
+/// The validator decides, this carries out: it looks into the stores, asks the network, stores, and follows redirects hop by hop, so that each hop is
+/// cached by its own rules.
+struct Fetch: Sendable {
+  let load: ResolvedLoad
+  let priority: LoadPriority
+  let report: @Sendable (FlightEvent<Fetched>) -> Void
+
+  func run() async -> Result<Fetched, CacheError> {
+    do throws(CacheError) {
+      return .success(try await followingRedirects())
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  private func followingRedirects() async throws(CacheError) -> Fetched {
+    var request = load.head
+    var url = load.url
+    var chain: [URL] = []
+    while true {
+      var fetched = try await Hop(fetch: self, request: request, url: url, chain: chain).run()
+      fetched.redirects = chain
+      guard load.redirectLimit > 0, let next = try Redirect.target(of: fetched.metadata.response, for: request, at: url) else {
+        return try accepted(fetched)
+      }
+      chain.append(url)
+      guard chain.count <= load.redirectLimit else {
+        throw CacheError(
+          .tooManyRedirects, reason: "redirected more than \(load.redirectLimit) times, last to \(next.url.absoluteString)")
+      }
+      (request, url) = (next.request, next.url)
+    }
+  }
+
+  private func accepted(_ fetched: Fetched) throws(CacheError) -> Fetched {
+    let status = fetched.metadata.response.status
+    guard load.acceptedStatuses.contains(status.code) else { throw Self.unacceptable(status) }
+    return fetched
+  }
+
+  static func unacceptable(_ status: HTTPResponse.Status) -> CacheError {
+    let words = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase)"
+    return CacheError(.unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code)
+  }
+}

@@ -1,0 +1,39 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The bytes that a flight brought, with all that a ``Resource`` tells about them.
+struct Fetched: Shareable {
+  var data: Data
+  var metadata: StoredMetadata
+  var key: CacheKey
+  var url: URL
+  var redirects: [URL] = []
+  var source: ResourceSource
+  var validation: ETagValidationResult
+  var timeToHead: Duration?
+  var bytesOnWire: Int64 = 0
+  var isShareable = true
+
+  func resource<Value: Sendable>(_ value: Value, clock: any CacheClock, startedAt start: Duration) -> Resource<Value> {
+    let now = clock.now
+    return Resource(
+      value: value, url: url, redirects: redirects, response: metadata.response, source: source, validation: validation,
+      age: metadata.facts.age(at: now), isStale: now >= metadata.facts.freshUntil,
+      timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), bytesOnWire: bytesOnWire, key: key,
+      revision: metadata.revision)
+  }
+}
+
+/// A value made from fetched bytes.
+struct Derived<Value: Sendable>: Shareable {
+  var value: Value
+  var fetched: Fetched
+
+  var isShareable: Bool { fetched.isShareable }
+}

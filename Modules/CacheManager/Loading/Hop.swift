@@ -1,0 +1,94 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One request of a load: plan, use what is stored or ask, judge, store.
+struct Hop: Sendable {
+  let fetch: Fetch
+  let request: HTTPRequest
+  let url: URL
+  let chain: [URL]
+  let resource: String
+
+  init(fetch: Fetch, request: HTTPRequest, url: URL, chain: [URL]) {
+    self.fetch = fetch
+    self.request = request
+    self.url = url
+    self.chain = chain
+    resource = fetch.load.resource(of: request, isFirstHop: chain.isEmpty)
+  }
+
+  var load: ResolvedLoad { fetch.load }
+  var shelf: Shelf { Shelf(load: load, resource: resource) }
+
+  func run() async throws(CacheError) -> Fetched {
+    var candidates = try await shelf.candidates(for: request)
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
+      case .use(let index, let revalidation):
+        guard let kept = await shelf.read(candidates[index]) else {
+          // Evicted or damaged meanwhile: a miss. Without it there may be another answer, or none.
+          candidates.remove(at: index)
+          continue
+        }
+        let stored = usable(kept, candidates[index])
+        guard let revalidation else { return stored }
+        announce(stored)
+        return try await ask(revalidation, candidates, fallback: index)
+      case .fetch(let sent, let fallback):
+        guard load.policy != .cacheOnly else { throw Self.notCached }
+        return try await ask(sent, candidates, fallback: fallback)
+      case .answer(let response):
+        guard response.status.code != 504 else { throw Self.notCached }
+        throw Fetch.unacceptable(response.status)
+      }
+    }
+  }
+
+  private static var notCached: CacheError {
+    CacheError(.notCached, reason: "not in the cache, and only the cache may be asked")
+  }
+
+  /// What is stored, as an answer that nobody was asked about.
+  func usable(_ kept: Shelf.Kept, _ candidate: Candidate) -> Fetched {
+    Fetched(
+      data: kept.data, metadata: candidate.metadata, key: candidate.key, url: url, redirects: chain, source: kept.source,
+      validation: .none)
+  }
+
+  /// Shows a stored answer before the final one, unless it is a step on the way.
+  func announce(_ stored: Fetched) {
+    if load.acceptedStatuses.contains(stored.metadata.response.status.code) { fetch.report(.stale(stored)) }
+  }
+
+  /// Asks the network, and once more without conditions when a 304 confirms nothing that can be shown.
+  private func ask(_ sent: HTTPRequest, _ candidates: [Candidate], fallback: Int?) async throws(CacheError) -> Fetched {
+    let showing = showCached(candidates, fallback)
+    defer { showing?.cancel() }
+    let exchange = Exchange(hop: self, candidates: candidates, fallback: fallback)
+    if let fetched = try await exchange.run(sent) { return fetched }
+    var unconditional = sent
+    for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] where request.headerFields[name] == nil {
+      unconditional.headerFields[name] = nil
+    }
+    if let fetched = try await Exchange(hop: self, candidates: [], fallback: nil).run(unconditional) { return fetched }
+    throw CacheError(
+      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
+  }
+
+  /// `showCachedAfter`: a timer that shows the stored answer when the network is slow.
+  private func showCached(_ candidates: [Candidate], _ fallback: Int?) -> Task<Void, Never>? {
+    guard case .revalidate(_, let delay?) = load.policy, let fallback else { return nil }
+    return Task {
+      guard (try? await load.clock.sleep(for: delay)) != nil else { return }
+      guard let kept = await shelf.read(candidates[fallback]), !Task.isCancelled else { return }
+      announce(usable(kept, candidates[fallback]))
+    }
+  }
+}

@@ -1,0 +1,56 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// Decides with the load's validator, or by the time to live alone when there is none.
+struct Planner {
+  let load: ResolvedLoad
+
+  init(_ load: ResolvedLoad) { self.load = load }
+
+  func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
+    if let validator = load.validator {
+      return validator.plan(request, policy: load.policy, stored: stored, now: load.clock.now)
+    }
+    // The stores have dropped what is expired: what they still hold may be used.
+    guard request.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
+    else {
+      return .fetch(request, fallback: nil)
+    }
+    switch load.policy {
+    case .standard, .cacheFirst, .cacheOnly, .memoryElseReload: return .use(newest, thenRevalidate: nil)
+    case .staleWhileRevalidate: return .use(newest, thenRevalidate: request)
+    case .revalidate(let floor, _):
+      if let floor, load.clock.now - stored[newest].responseTime < floor { return .use(newest, thenRevalidate: nil) }
+      return .fetch(request, fallback: newest)
+    case .reload: return .fetch(request, fallback: nil)
+    }
+  }
+
+  func judge(
+    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    stored: [StoredMetadata], requestTime: Timestamp
+  ) -> ValidationVerdict {
+    let now = load.clock.now
+    let revision = Revision.mint()
+    if let validator = load.validator {
+      return validator.judge(
+        answer, to: request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+        revision: revision)
+    }
+    switch answer {
+    case .failure(let error):
+      guard let fallback, error.isUnreachable else { return .pass(invalidate: [], shareable: true) }
+      return .serveStale(fallback)
+    case .success(let response):
+      guard request.method == .get, load.acceptedStatuses.contains(response.status.code), response.status.code != 206 else {
+        return .pass(invalidate: [], shareable: true)
+      }
+      var plain = request
+      plain.headerFields = [:]
+      let metadata = StoredMetadata(
+        request: plain, response: response, requestTime: requestTime, responseTime: now, revision: revision,
+        facts: CachingFacts(bornAt: now, freshUntil: .distantFuture))
+      return .store(variant: "", metadata, dropping: [])
+    }
+  }
+}

@@ -1,0 +1,80 @@
+public import CacheCore
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// What a load brought: the value, and where it came from.
+public struct Resource<Value: Sendable>: Sendable {
+  /// The bytes, or what the form made of them.
+  public var value: Value
+  /// Where the bytes really came from, after redirects.
+  public var url: URL
+  /// The URLs that redirected, in order, the requested one first. Empty: none did.
+  public var redirects: [URL]
+  /// Status and fields, as stored or as received.
+  public var response: HTTPResponse
+  /// Memory, disk, revalidated, network or provider.
+  public var source: ResourceSource
+  /// Whether the origin was asked about a stored answer, and what it said.
+  public var validation: ETagValidationResult
+  /// How old the answer was when it was handed over (RFC 9111 §4.2.3).
+  public var age: Duration
+  /// Whether it was past its freshness when it was handed over.
+  public var isStale: Bool
+  /// How long it took.
+  public var timing: LoadTiming
+  /// Body bytes that crossed the network for this load; 0 for a hit and for a 304.
+  public var bytesOnWire: Int64
+  /// What it is, or would be, filed under.
+  public var key: CacheKey
+  /// The identity of the body: equal revisions mean equal bytes.
+  public var revision: Revision
+
+  /// The same result with another value.
+  public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
+    Resource<Other>(
+      value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
+      isStale: isStale, timing: timing, bytesOnWire: bytesOnWire, key: key, revision: revision)
+  }
+}
+
+extension Resource where Value == Data {
+  /// The bytes.
+  public var data: Data { value }
+}
+
+/// How long a load took, by the manager's clock.
+public struct LoadTiming: Hashable, Sendable {
+  /// From the call to the result.
+  public var total: Duration
+  /// From the request to the answer's head; nil when nobody was asked.
+  public var timeToHead: Duration?
+}
+
+/// How far a transfer has come.
+public struct LoadProgress: Hashable, Sendable {
+  /// Bytes that are here.
+  public var received: Int64
+  /// Bytes that will be here at the end; nil when the origin does not tell.
+  public var expected: Int64?
+
+  /// Between 0 and 1; nil when the end is not known.
+  public var fraction: Double? {
+    guard let expected, expected > 0 else { return nil }
+    return min(1, Double(received) / Double(expected))
+  }
+}
+
+/// What the event stream of a load yields.
+public enum ResourceEvent<Value: Sendable>: Sendable {
+  /// Bytes came. In order, and several may be folded into the last of them when the consumer is slow.
+  case progress(LoadProgress)
+  /// A stored value that may be outdated; the final one follows, or the stream throws.
+  case stale(Resource<Value>)
+  /// The result. Nothing follows.
+  case final(Resource<Value>)
+}

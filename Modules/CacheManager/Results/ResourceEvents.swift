@@ -1,0 +1,55 @@
+public import CacheCore
+
+/// The events of one load, as an asynchronous sequence. Used once.
+///
+/// The load starts when the first event is asked for: nothing is started that nobody waits for. Ending the iteration early, or cancelling its task, cancels
+/// the load; a cancelled consumer sees the cancellation as an error and never as a normal end.
+///
+/// ```swift
+/// for try await event in manager.events(for: url) {
+///   switch event {
+///   case .progress(let progress): bar.fraction = progress.fraction
+///   case .stale(let old): view.show(old.data)
+///   case .final(let resource): view.show(resource.data)
+///   }
+/// }
+/// ```
+public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
+  public typealias Element = ResourceEvent<Value>
+  public typealias Failure = CacheError
+
+  let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
+
+  /// Pulls one event after the other.
+  public final class AsyncIterator: AsyncIteratorProtocol {
+    private let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
+    private let channel = EventChannel<ResourceEvent<Value>>(merging: ResourceEvent.merge)
+    private var isStarted = false
+
+    init(start: @escaping @Sendable (EventChannel<ResourceEvent<Value>>) -> Void) { self.start = start }
+
+    deinit { channel.abandon() }
+
+    public func next() async throws(CacheError) -> ResourceEvent<Value>? {
+      if !isStarted {
+        isStarted = true
+        start(channel)
+      }
+      return try await channel.next()
+    }
+
+    public func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> ResourceEvent<Value>? {
+      try await next()
+    }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(start: start) }
+}
+
+extension ResourceEvent {
+  /// Two progress reports in a row tell no more than the later one.
+  fileprivate static func merge(_ earlier: Self, _ later: Self) -> Self? {
+    if case .progress = earlier, case .progress = later { return later }
+    return nil
+  }
+}
