@@ -1,0 +1,253 @@
+public import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What every ``CacheStore`` must do, as plain values for any test framework.
+///
+/// ```swift
+/// @Test(arguments: StoreContract.cases)
+/// func myStore(_ statement: StoreContract.Case) async throws {
+///   try await statement.run(on: MyStore())   // a new, empty store for each
+/// }
+/// ```
+public enum StoreContract {
+  /// One statement.
+  public struct Case: Sendable, CustomStringConvertible {
+    /// The statement, as a sentence.
+    public let name: String
+    let body: @Sendable (any CacheStore) async throws -> Void
+
+    public var description: String { name }
+
+    /// Checks the statement on a new, empty store.
+    ///
+    /// - Throws: ``ContractViolation`` when the store breaks it, or the store's own error.
+    public func run(on store: any CacheStore) async throws { try await body(store) }
+  }
+
+  /// Every statement.
+  public static let cases: [Case] = reading + writing + conditional + following
+}
+
+extension StoreContract {
+  /// Metadata as a 200 of now has it.
+  static func metadata(_ resource: String, revision: Revision = .mint(), etag: String = "\"1\"") -> StoredMetadata {
+    let now = SystemClock().now
+    return StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/"),
+      response: HTTPResponse(status: .ok, headerFields: [.eTag: etag, .contentType: "text/plain"]), requestTime: now,
+      responseTime: now, revision: revision, facts: CachingFacts(bornAt: now, freshUntil: now + .seconds(60)))
+  }
+
+  /// Bytes that no compression or repetition hides a mistake in.
+  static func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
+    var state = seed
+    return Data(
+      (0..<count).map { _ in
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return UInt8(truncatingIfNeeded: state >> 33)
+      })
+  }
+
+  static func body(of key: CacheKey, in store: any CacheStore, range: Range<Int64>? = nil) async throws -> Data? {
+    try await store.open(key, range: range)?.body.collect()
+  }
+
+  private static let reading: [Case] = [
+    Case(name: "what was never stored is a miss, and no error") { store in
+      let key = CacheKey(resource: "https://example.com/nothing")
+      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an empty store opened an entry")
+      try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "variants in an empty store")
+    },
+    Case(name: "bodies of any size come back byte for byte, with their metadata") { store in
+      for size in [0, 1, 1_000, 65_535, 65_536, 65_537, 300_000] {
+        let key = CacheKey(resource: "https://example.com/\(size)")
+        let metadata = metadata(key.resource)
+        let data = bytes(size, seed: UInt64(size + 1))
+        try await store.store(data, for: key, metadata)
+        guard let entry = try await store.open(key, range: nil) else { throw ContractViolation("\(size) bytes were not found") }
+        try ContractViolation.expect(try await entry.body.collect() == data, "\(size) bytes came back changed")
+        try ContractViolation.expectEqual(entry.metadata.bodyLength, Int64(size), "the stated length")
+        try ContractViolation.expectEqual(entry.metadata.response, metadata.response, "the stored head")
+        try ContractViolation.expectEqual(entry.metadata.facts, metadata.facts, "the stored facts")
+        try ContractViolation.expectEqual(entry.metadata.revision, metadata.revision, "the stored revision")
+      }
+    },
+    Case(name: "a range of a body is those bytes, clamped to its length") { store in
+      let key = CacheKey(resource: "https://example.com/range")
+      let data = bytes(200_000)
+      try await store.store(data, for: key, metadata(key.resource))
+      for range in [0..<1, 65_535..<65_537, 100_000..<200_000, 199_999..<300_000, 250_000..<260_000] as [Range<Int64>] {
+        let clamped = min(Int(range.lowerBound), data.count)..<min(Int(range.upperBound), data.count)
+        try ContractViolation.expect(
+          try await body(of: key, in: store, range: range) == data[clamped], "the bytes \(range) came back changed")
+      }
+    },
+    Case(name: "any characters, and any length, make a key") { store in
+      let names = ["", " ", "..", "../../etc/passwd", "/", "a\0b", "🦊", String(repeating: "k", count: 100_000), "a/b?c=d#e"]
+      for (index, name) in names.enumerated() {
+        try await store.store(bytes(100, seed: UInt64(index)), for: CacheKey(resource: name), metadata(name))
+      }
+      for (index, name) in names.enumerated() {
+        try ContractViolation.expect(
+          try await body(of: CacheKey(resource: name), in: store) == bytes(100, seed: UInt64(index)),
+          "key \(index) does not lead to its bytes")
+      }
+    },
+    Case(name: "the variants of a resource are listed, and those of another are not") { store in
+      let resource = "https://example.com/varying"
+      for variant in ["", "accept=png", "accept=webp"] {
+        try await store.store(
+          Data(variant.utf8), for: CacheKey(resource: resource, variant: variant), metadata(resource, etag: "\"\(variant)\""))
+      }
+      try await store.store(Data(), for: CacheKey(resource: resource + "/other"), metadata(resource))
+      let variants = try await store.variants(of: resource)
+      try ContractViolation.expectEqual(
+        variants.map(\.key.variant).sorted(), ["", "accept=png", "accept=webp"], "the listed variants")
+      for (key, metadata) in variants {
+        try ContractViolation.expectEqual(metadata.response.headerFields[.eTag], "\"\(key.variant)\"", "a variant's metadata")
+      }
+    },
+  ]
+
+  private static let writing: [Case] = [
+    Case(name: "nothing is visible before the commit") { store in
+      let key = CacheKey(resource: "https://example.com/pending")
+      let writer = try await store.begin(key, metadata(key.resource))
+      try await writer.write(bytes(1_000))
+      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an uncommitted entry was visible")
+      _ = try await writer.commit(trailers: nil)
+      try ContractViolation.expect(try await body(of: key, in: store) == bytes(1_000), "a committed entry was not there")
+    },
+    Case(name: "an aborted, or a dropped, writer leaves what was there") { store in
+      let key = CacheKey(resource: "https://example.com/aborted")
+      try await store.store(Data("old".utf8), for: key, metadata(key.resource))
+      let writer = try await store.begin(key, metadata(key.resource))
+      try await writer.write(Data("new".utf8))
+      writer.abort()
+      try await store.begin(key, metadata(key.resource)).write(Data("newer".utf8))
+      try ContractViolation.expect(try await body(of: key, in: store) == Data("old".utf8), "the old entry is gone")
+    },
+    Case(name: "an entry replaces the one before it, whole") { store in
+      let key = CacheKey(resource: "https://example.com/replaced")
+      try await store.store(bytes(100_000, seed: 1), for: key, metadata(key.resource, etag: "\"1\""))
+      try await store.store(bytes(10, seed: 2), for: key, metadata(key.resource, etag: "\"2\""))
+      let entry = try await store.open(key, range: nil)
+      try ContractViolation.expectEqual(entry?.metadata.response.headerFields[.eTag], "\"2\"", "the entity tag")
+      try ContractViolation.expect(try await entry?.body.collect() == bytes(10, seed: 2), "the bytes are not the newer ones")
+    },
+    Case(name: "who holds an entry open reads its old bytes while it is replaced, and while it is removed") { store in
+      let key = CacheKey(resource: "https://example.com/held")
+      let old = bytes(400_000, seed: 1)
+      try await store.store(old, for: key, metadata(key.resource))
+      let held = try await store.open(key, range: nil)
+      let heldToo = try await store.open(key, range: nil)
+      try await store.store(bytes(400_000, seed: 2), for: key, metadata(key.resource))
+      try ContractViolation.expect(try await held?.body.collect() == old, "the replaced bytes changed under their reader")
+      try await store.remove(key, ifRevision: nil)
+      try ContractViolation.expect(try await heldToo?.body.collect() == old, "the removed bytes changed under their reader")
+    },
+    Case(name: "many writers at once each store their own") { store in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for index in 0..<50 {
+          group.addTask {
+            let key = CacheKey(resource: "https://example.com/many/\(index)")
+            try await store.store(bytes(5_000, seed: UInt64(index)), for: key, metadata(key.resource))
+          }
+        }
+        try await group.waitForAll()
+      }
+      for index in 0..<50 {
+        let key = CacheKey(resource: "https://example.com/many/\(index)")
+        try ContractViolation.expect(
+          try await body(of: key, in: store) == bytes(5_000, seed: UInt64(index)), "entry \(index) is not what was stored")
+      }
+    },
+  ]
+
+  private static let conditional: [Case] = [
+    Case(name: "freshening replaces the metadata and leaves the bytes") { store in
+      let key = CacheKey(resource: "https://example.com/fresh")
+      var metadata = metadata(key.resource)
+      try await store.store(bytes(70_000), for: key, metadata)
+      for round in 1...40 {
+        metadata.bodyLength = 70_000
+        metadata.response.headerFields[.init("X-Round") ?? .eTag] = "\(round)"
+        metadata.facts.freshUntil = metadata.facts.freshUntil + .seconds(60)
+        try ContractViolation.expect(
+          try await store.refresh(key, metadata, ifRevision: metadata.revision), "round \(round) was refused")
+      }
+      let entry = try await store.open(key, range: nil)
+      try ContractViolation.expectEqual(entry?.metadata.response, metadata.response, "the freshened head")
+      try ContractViolation.expectEqual(entry?.metadata.facts, metadata.facts, "the freshened facts")
+      try ContractViolation.expect(try await entry?.body.collect() == bytes(70_000), "freshening changed the bytes")
+    },
+    Case(name: "freshening another revision, or nothing, changes nothing and says so") { store in
+      let key = CacheKey(resource: "https://example.com/moved")
+      let metadata = metadata(key.resource)
+      try ContractViolation.expect(
+        try await !store.refresh(key, metadata, ifRevision: metadata.revision), "what is not there was freshened")
+      try await store.store(Data("new".utf8), for: key, metadata)
+      let other = StoreContract.metadata(key.resource, etag: "\"other\"")
+      try ContractViolation.expect(
+        try await !store.refresh(key, other, ifRevision: other.revision), "another revision was freshened")
+      try ContractViolation.expectEqual(
+        try await store.open(key, range: nil)?.metadata.response.headerFields[.eTag], "\"1\"", "the entity tag")
+    },
+    Case(name: "removal goes by revision, and what is not there is no error") { store in
+      let key = CacheKey(resource: "https://example.com/removed")
+      let metadata = metadata(key.resource)
+      try await store.remove(key, ifRevision: nil)
+      try await store.store(Data("kept".utf8), for: key, metadata)
+      try await store.remove(key, ifRevision: .mint())
+      try ContractViolation.expect(try await store.open(key, range: nil) != nil, "another revision was removed")
+      try await store.remove(key, ifRevision: metadata.revision)
+      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "the entry is still there")
+    },
+    Case(name: "removing everything leaves nothing, and what is stored after it stays") { store in
+      let keys = (0..<10).map { CacheKey(resource: "https://example.com/all/\($0)", variant: $0.isMultiple(of: 2) ? "" : "a=b") }
+      for key in keys { try await store.store(bytes(100), for: key, metadata(key.resource)) }
+      try await store.removeAll()
+      for key in keys {
+        try ContractViolation.expect(try await store.open(key, range: nil) == nil, "\(key) survived")
+        try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "listed variants")
+      }
+      try await store.store(Data("later".utf8), for: keys[0], metadata(keys[0].resource))
+      try ContractViolation.expect(try await body(of: keys[0], in: store) == Data("later".utf8), "a later entry was lost")
+    },
+  ]
+
+  private static let following: [Case] = [
+    Case(name: "readers follow a writer from its first byte to the commit") { store in
+      let key = CacheKey(resource: "https://example.com/followed")
+      let writer = try await store.begin(key, metadata(key.resource))
+      let data = bytes(500_000)
+      try await writer.write(data.prefix(1_000))
+      let readers = [try writer.reader(), try writer.reader()]
+      try await withThrowingTaskGroup(of: Data.self) { group in
+        for reader in readers { group.addTask { try await reader.collect() } }
+        for start in stride(from: 1_000, to: data.count, by: 99_800) {
+          try await writer.write(data[start..<min(start + 99_800, data.count)])
+        }
+        _ = try await writer.commit(trailers: nil)
+        for try await read in group { try ContractViolation.expect(read == data, "a follower read other bytes") }
+      }
+    },
+    Case(name: "who follows a writer that is aborted gets an error, not a short body") { store in
+      let key = CacheKey(resource: "https://example.com/left")
+      let writer = try await store.begin(key, metadata(key.resource))
+      try await writer.write(bytes(1_000))
+      let reader = try writer.reader()
+      writer.abort()
+      do {
+        let read = try await reader.collect()
+        throw ContractViolation("a follower of an aborted writer ended normally after \(read.count) bytes")
+      } catch is CacheError {}
+    },
+  ]
+}

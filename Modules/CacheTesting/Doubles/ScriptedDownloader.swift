@@ -1,0 +1,112 @@
+public import CacheCore
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// A network that answers what a test has scripted, in order, and fails loudly on anything else.
+///
+/// ```swift
+/// let network = ScriptedDownloader()
+/// network.answer(url, .ok("old", etag: #""1""#), .notModified())
+/// …
+/// try network.verify()   // nothing unscripted was asked, and nothing scripted is left
+/// ```
+public final class ScriptedDownloader: Downloader {
+  private struct State {
+    var script: [String: [ScriptedAnswer]] = [:]
+    var servers: [String: @Sendable (HTTPRequest) -> ScriptedAnswer] = [:]
+    var requests: [HTTPRequest] = []
+    var unscripted: [HTTPRequest] = []
+    var cancelledBodies = 0
+  }
+
+  public let id = ComponentID.unique(ScriptedDownloader.self)
+  private let clock: any CacheClock
+  private let state = Lock(State())
+
+  /// A network on which nothing is scripted yet.
+  ///
+  /// - Parameter clock: what ``ScriptedAnswer/after(_:)`` waits on.
+  public init(clock: any CacheClock = ManualClock()) { self.clock = clock }
+
+  /// Scripts the next answers for a URL, each used once.
+  public func answer(_ url: URL, _ answers: ScriptedAnswer...) {
+    state.withLock { $0.script[Self.name(url), default: []] += answers }
+  }
+
+  /// Answers every request for a URL that the script has no answer for.
+  public func serve(_ url: URL, _ server: @escaping @Sendable (HTTPRequest) -> ScriptedAnswer) {
+    state.withLock { $0.servers[Self.name(url)] = server }
+  }
+
+  /// What was asked, in order.
+  public var requests: [HTTPRequest] { state.withLock { $0.requests } }
+
+  /// What was asked of a URL, in order.
+  public func requests(for url: URL) -> [HTTPRequest] {
+    let name = Self.name(url)
+    return requests.filter { Self.name($0) == name }
+  }
+
+  /// What was asked without a script.
+  public var unscripted: [HTTPRequest] { state.withLock { $0.unscripted } }
+
+  /// How many bodies were let go of before their end.
+  public var cancelledBodies: Int { state.withLock { $0.cancelledBodies } }
+
+  /// - Throws: ``CacheError/Code/unscripted`` when something was asked that nobody had scripted, or scripted and never asked.
+  public func verify() throws(CacheError) {
+    let (unscripted, left) = state.withLock { ($0.unscripted, $0.script.filter { !$0.value.isEmpty }) }
+    guard unscripted.isEmpty && left.isEmpty else {
+      let asked = unscripted.map { "asked: \(Self.name($0))" }
+      let unasked = left.map { "never asked: \($0.key) (\($0.value.count) left)" }.sorted()
+      throw CacheError(.unscripted, reason: (asked + unasked).joined(separator: "; "))
+    }
+  }
+
+  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    let name = Self.name(request.head)
+    let answer: ScriptedAnswer? = state.withLock { state in
+      state.requests.append(request.head)
+      if var left = state.script[name], !left.isEmpty {
+        let next = left.removeFirst()
+        state.script[name] = left
+        return next
+      }
+      if let server = state.servers[name] { return server(request.head) }
+      state.unscripted.append(request.head)
+      return nil
+    }
+    guard let answer else {
+      throw CacheError(.unscripted, reason: "nobody has scripted \(request.head.method) \(name)")
+    }
+    if answer.delay > .zero {
+      do {
+        try await clock.sleep(for: answer.delay)
+      } catch {
+        throw .cancelled
+      }
+    }
+    await answer.gate?.pass()
+    if Task.isCancelled { throw .cancelled }
+    switch answer.outcome {
+    case .failure(let error): throw error
+    case .response(let head, let body): return response(head, body, answer)
+    }
+  }
+
+  private func response(_ head: HTTPResponse, _ body: Data, _ answer: ScriptedAnswer) -> DownloadResponse {
+    let source = ScriptedBody(body, answer) { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } }
+    return DownloadResponse(
+      head: head, body: Body(length: answer.statesLength ? Int64(body.count) : nil, source: source),
+      metrics: { TransferMetrics(bytesOnWire: source.delivered) })
+  }
+
+  private static func name(_ url: URL) -> String { (try? HTTPRequest(resource: url)).map(name) ?? url.absoluteString }
+
+  private static func name(_ request: HTTPRequest) -> String { ResourceID.uri(of: request) ?? (request.path ?? "") }
+}
