@@ -1,0 +1,68 @@
+/// One member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2).
+struct Directive {
+  enum Argument: Equatable {
+    case none
+    case text(String)
+    /// There is one, but not as the grammar has it: blanks around `=`, an open quote, something behind the closing quote, no token.
+    case unreadable
+  }
+
+  /// In lower case.
+  let name: String
+  let argument: Argument
+
+  init(_ member: Substring.UTF8View) {
+    guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {
+      (name, argument) = (Substring(member).lowercased(), .none)
+      return
+    }
+    let head = member[..<equals].trimmingBlanks()
+    name = Substring(head).lowercased()
+    let tail = member[member.index(after: equals)...]
+    argument = head.endIndex == equals ? Self.argument(tail) : .unreadable
+  }
+
+  private static func argument(_ text: Substring.UTF8View) -> Argument {
+    guard text.first == UInt8(ascii: "\"") else {
+      return !text.isEmpty && text.allSatisfy(isToken) ? .text(String(Substring(text))) : .unreadable
+    }
+    let inside = text.dropFirst()
+    guard let close = inside.closingQuote(from: inside.startIndex), inside.index(after: close) == inside.endIndex else {
+      return .unreadable
+    }
+    var bytes: [UInt8] = []
+    var escaped = false
+    for byte in inside[..<close] {
+      if byte == UInt8(ascii: "\\"), !escaped {
+        escaped = true
+      } else {
+        bytes.append(byte)
+        escaped = false
+      }
+    }
+    return .text(String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// `tchar` of RFC 9110 §5.6.2.
+  static func isToken(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+    default: false
+    }
+  }
+}
+
+extension Directive.Argument {
+  /// The argument as a lifetime; nil when it is none (negative, fractional, anything but digits).
+  var seconds: Duration? {
+    guard case .text(let text) = self else { return nil }
+    return DeltaSeconds.duration(text.utf8)
+  }
+
+  /// The field names that the argument lists, in lower case.
+  var fieldNames: [String] {
+    guard case .text(let text) = self else { return [] }
+    return FieldList(text).map { Substring($0).lowercased() }
+  }
+}

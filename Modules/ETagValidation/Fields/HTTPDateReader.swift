@@ -1,0 +1,92 @@
+internal import CacheCore
+
+/// Reads the three forms of an HTTP date from left to right; nil at the first byte that does not belong there.
+struct HTTPDateReader {
+  static let weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+  static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  private var rest: Substring.UTF8View
+
+  static func read(_ text: String, now: Timestamp) -> CivilTime? {
+    let text = text[...].utf8.trimmingBlanks()
+    let reader = HTTPDateReader(rest: text)
+    let time = reader.preferred() ?? reader.withTwoDigitYear(now: now) ?? reader.asctime()
+    return time.flatMap { $0.exists ? $0 : nil }
+  }
+
+  /// `Sun, 06 Nov 1994 08:49:37 GMT`
+  private func preferred() -> CivilTime? {
+    var reader = self
+    guard reader.weekday(length: 3), reader.text(", "), let day = reader.number(2), reader.text(" "), let month = reader.month(),
+      reader.text(" "), let year = reader.number(4), reader.text(" "), let clock = reader.clock(), reader.zone()
+    else { return nil }
+    return CivilTime(year: year, month: month, day: day, hour: clock.0, minute: clock.1, second: clock.2)
+  }
+
+  /// `Sunday, 06-Nov-94 08:49:37 GMT`
+  private func withTwoDigitYear(now: Timestamp) -> CivilTime? {
+    var reader = self
+    guard reader.weekday(length: nil), reader.text(", "), let day = reader.number(2), reader.text("-"),
+      let month = reader.month(),
+      reader.text("-"), let year = reader.number(2), reader.text(" "), let clock = reader.clock(), reader.zone()
+    else { return nil }
+    var limit = CivilTime(now)
+    let century = limit.year / 100 * 100
+    limit.year += 50
+    var time = CivilTime(year: century + 100 + year, month: month, day: day, hour: clock.0, minute: clock.1, second: clock.2)
+    while time.timestamp > limit.timestamp { time.year -= 100 }
+    return time
+  }
+
+  /// `Sun Nov  6 08:49:37 1994`
+  private func asctime() -> CivilTime? {
+    var reader = self
+    guard reader.weekday(length: 3), reader.text(" "), let month = reader.month(), reader.text(" "),
+      let day = reader.text(" ") ? reader.number(1) : reader.number(2), reader.text(" "), let clock = reader.clock(),
+      reader.text(" "), let year = reader.number(4), reader.rest.isEmpty
+    else { return nil }
+    return CivilTime(year: year, month: month, day: day, hour: clock.0, minute: clock.1, second: clock.2)
+  }
+
+  private mutating func weekday(length: Int?) -> Bool {
+    Self.weekdays.contains { text($0.prefix(length ?? $0.utf8.count)) }
+  }
+
+  private mutating func month() -> Int64? {
+    Self.months.firstIndex { text($0[...]) }.map { Int64($0) + 1 }
+  }
+
+  private mutating func clock() -> (Int64, Int64, Int64)? {
+    guard let hour = number(2), text(":"), let minute = number(2), text(":"), let second = number(2) else { return nil }
+    return (hour, minute, second)
+  }
+
+  private mutating func zone() -> Bool { (text(" GMT") || text(" UTC")) && rest.isEmpty }
+
+  /// Takes `expected`, in any case, when it comes next.
+  private mutating func text(_ expected: Substring) -> Bool {
+    var left = rest
+    for byte in expected.utf8 {
+      guard let next = left.first, Self.folded(next) == Self.folded(byte) else { return false }
+      left = left.dropFirst()
+    }
+    rest = left
+    return true
+  }
+
+  private mutating func number(_ digits: Int) -> Int64? {
+    let text = rest.prefix(digits)
+    guard text.count == digits else { return nil }
+    var value: Int64 = 0
+    for byte in text {
+      guard case UInt8(ascii: "0")...UInt8(ascii: "9") = byte else { return nil }
+      value = value * 10 + Int64(byte - UInt8(ascii: "0"))
+    }
+    rest = rest.dropFirst(digits)
+    return value
+  }
+
+  private static func folded(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+  }
+}

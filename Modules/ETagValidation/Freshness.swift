@@ -1,0 +1,65 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// How an answer's fields become `CachingFacts` (RFC 9111 §4.2), in a private cache: `s-maxage` and `proxy-revalidate` count for nothing.
+struct Freshness {
+  var heuristics: Heuristics?
+  var defaultLifetime: Duration?
+
+  /// What a hit needs to know about `response`, which was asked for at `requestTime` and came at `responseTime`.
+  func facts(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> CachingFacts {
+    let fields = response.headerFields
+    let directives = CacheControl(fields)
+    // Without a usable `Date` the time of arrival stands in for it (RFC 9110 §6.6.1).
+    let date = Self.date(of: fields, receivedAt: responseTime) ?? responseTime
+    let age = Self.age(of: fields, date: date, requestTime: requestTime, responseTime: responseTime)
+    let bornAt = responseTime - age
+    let lifetime =
+      Self.explicitLifetime(of: fields, directives, date: date, receivedAt: responseTime)
+      ?? guessedLifetime(of: response, date: date, receivedAt: responseTime) ?? .zero
+    let freshUntil = bornAt + max(.zero, lifetime)
+    let neverStale = directives.noCache || directives.mustRevalidate
+    return CachingFacts(
+      bornAt: bornAt, freshUntil: freshUntil, alwaysAsk: directives.noCache,
+      servesStaleUntil: neverStale ? nil : directives.staleWhileRevalidate.map { freshUntil + $0 },
+      servesOfflineUntil: neverStale ? nil : .distantFuture)
+  }
+
+  /// When the origin made the answer, as the first `Date` line says; nil when there is none or it can't be read.
+  static func date(of fields: HTTPFields, receivedAt now: Timestamp) -> Timestamp? {
+    fields.first(.date).flatMap { HTTPDate($0.value, receivedAt: now)?.timestamp }
+  }
+
+  /// `corrected_initial_age` (RFC 9111 §4.2.3). Clocks that run apart make an answer older, never younger.
+  private static func age(of fields: HTTPFields, date: Timestamp, requestTime: Timestamp, responseTime: Timestamp) -> Duration {
+    let apparent = max(.zero, responseTime - date)
+    let delay = max(.zero, responseTime - requestTime)
+    // The first member of a list counts; what is no number is ignored (§5.1).
+    let stated = fields.first(.age).flatMap { field in
+      FieldList(field.value).first { _ in true }.flatMap { DeltaSeconds.duration($0) }
+    }
+    return max(apparent, (stated ?? .zero) + delay)
+  }
+
+  /// The lifetime that the origin states (RFC 9111 §4.2.1), nil when it states none. An unreadable statement is one: zero.
+  static func explicitLifetime(
+    of fields: HTTPFields, _ directives: CacheControl, date: Timestamp, receivedAt now: Timestamp
+  ) -> Duration? {
+    if let maxAge = directives.maxAge { return maxAge }
+    guard fields.contains(.expires) else { return nil }
+    // Of several lines the earliest counts; one that can't be read (`0`, `-1`, junk) has expired already (§5.3).
+    let expires = fields[values: .expires].map { HTTPDate($0, receivedAt: now)?.timestamp ?? .distantPast }.min()
+    return max(.zero, (expires ?? .distantPast) - date)
+  }
+
+  private func guessedLifetime(of response: HTTPResponse, date: Timestamp, receivedAt now: Timestamp) -> Duration? {
+    guard StatusRule.isHeuristicallyCacheable(response.status.code) else { return nil }
+    if let heuristics, let line = response.headerFields.first(.lastModified),
+      let modified = HTTPDate(line.value, receivedAt: now)?.timestamp
+    {
+      let unchanged = max(0, (date - modified).components.seconds)
+      return min(heuristics.longest, .seconds(unchanged * Int64(heuristics.percent) / 100))
+    }
+    return defaultLifetime
+  }
+}

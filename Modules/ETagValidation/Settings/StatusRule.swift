@@ -1,0 +1,30 @@
+/// What a status lets a cache do (RFC 9110 §15.1, RFC 9111 §3).
+enum StatusRule {
+  /// Stored in any case; stored while its stated lifetime lasts; never stored.
+  case always, whileFresh, never
+
+  /// Errors and temporary redirects are stored for the lifetime that they state and no longer: nobody shall see yesterday's 404 from a cache that
+  /// does not ask.
+  init(_ code: Int) {
+    self =
+      switch code {
+      case 200, 203, 204, 300, 301, 308: .always
+      case 206, 304: .never
+      case 200...499: .whileFresh
+      default: .never
+      }
+  }
+
+  /// RFC 9110 §15.1.
+  static func isHeuristicallyCacheable(_ code: Int) -> Bool {
+    [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(code)
+  }
+
+  /// Whether this cache knows what the status asks of it, which `must-understand` demands (RFC 9111 §5.2.2.3): those of RFC 9110 that it stores.
+  static func isUnderstood(_ code: Int) -> Bool {
+    switch code {
+    case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426: true
+    default: false
+    }
+  }
+}

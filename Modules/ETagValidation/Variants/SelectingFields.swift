@@ -1,0 +1,82 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalised, secrets as digests.
+///
+/// `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor everybody's, nor the other way round.
+struct SelectingFields {
+  private let entries: [(name: HTTPField.Name, value: [UInt8]?)]
+
+  /// Those of a request that a caller makes.
+  init(of request: HTTPRequest, vary: Vary, secret: DigestSecret) {
+    self.init(vary) { Self.storedForm(of: $0, in: request.headerFields, secret: secret) }
+  }
+
+  /// Those that metadata hold, in stored form already.
+  init(of metadata: StoredMetadata) {
+    self.init(Vary(metadata.response.headerFields)) { metadata.request.headerFields.first($0)?.bytes }
+  }
+
+  private init(_ vary: Vary, value: (HTTPField.Name) -> [UInt8]?) {
+    var entries = vary.names.map { (name: $0, value: value($0)) }
+    if !vary.names.contains(.authorization), let authorization = value(.authorization) {
+      entries.append((.authorization, authorization))
+      entries.sort { $0.name.canonicalName < $1.name.canonicalName }
+    }
+    self.entries = entries
+  }
+
+  /// As fields of a stored request; absent ones are absent.
+  var fields: HTTPFields {
+    HTTPFields(entries.compactMap { entry in entry.value.map { HTTPField(name: entry.name, value: $0) } })
+  }
+
+  /// A canonical text: a line for each field, `name=value`, or `name` alone for one that the request did not have; empty when nothing selects.
+  ///
+  /// ASCII: other bytes, control characters and `%` are percent-encoded, so that two texts are equal only when all bytes are.
+  var variant: String {
+    entries.map { entry in
+      entry.value.map { "\(entry.name.canonicalName)=\(Self.escaped($0))" } ?? entry.name.canonicalName
+    }.joined(separator: "\n")
+  }
+
+  /// Whether `metadata` were selected by what `request` has.
+  static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
+    let vary = Vary(metadata.response.headerFields)
+    guard !vary.matchesNothing else { return false }
+    let stored = metadata.request.headerFields
+    return (vary.names.contains(.authorization) ? vary.names : vary.names + [.authorization]).allSatisfy { name in
+      stored.first(name)?.bytes == storedForm(of: name, in: request.headerFields, secret: secret)
+    }
+  }
+
+  private static func storedForm(of name: HTTPField.Name, in fields: HTTPFields, secret: DigestSecret) -> [UInt8]? {
+    guard fields.contains(name) else { return nil }
+    let lines = fields[fields: name].map(\.bytes)
+    if secrets.contains(name.canonicalName) {
+      return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
+    }
+    return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
+  }
+
+  private static func trimmed(_ line: [UInt8]) -> [UInt8] { FieldValue.normalised([line], isList: false) }
+
+  private static func escaped(_ bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    let digits = Array("0123456789ABCDEF".utf8)
+    for byte in bytes {
+      if (0x20...0x7E).contains(byte), byte != UInt8(ascii: "%") {
+        text.append(byte)
+      } else {
+        text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Fields that let their bearer in.
+  private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+  /// Fields that are no lists: a comma in them is text.
+  private static let singletons: Set<String> = ["from", "host", "origin", "referer", "user-agent"]
+}
