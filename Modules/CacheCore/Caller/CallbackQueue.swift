@@ -14,9 +14,9 @@ public enum CallbackQueue: Sendable {
   /// The main queue on Apple platforms; where it stands elsewhere, since a server has no live main queue.
   public static var platformDefault: CallbackQueue {
     #if canImport(Darwin)
-      .mainCurrentOrAsync
+    .mainCurrentOrAsync
     #else
-      .untouched
+    .untouched
     #endif
   }
 

@@ -1,9 +1,9 @@
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// The stable binary form of metadata, which every durable store of this package writes: a version byte, then tagged parts.

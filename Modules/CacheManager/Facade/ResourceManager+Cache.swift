@@ -1,9 +1,9 @@
 public import CacheCore
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// Where a look into the cache found a resource.

@@ -1,9 +1,9 @@
 public import CacheCore
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// Loads resources, caches them in memory and on disk, and keeps them honest.

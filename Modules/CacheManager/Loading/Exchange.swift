@@ -2,9 +2,9 @@ internal import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// One request on the network and what follows from its answer.

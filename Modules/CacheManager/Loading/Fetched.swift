@@ -2,9 +2,9 @@ internal import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// The bytes that a flight brought, with all that a ``Resource`` tells about them.

@@ -2,9 +2,9 @@ internal import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// One request of a load: plan, use what is stored or ask, judge, store.

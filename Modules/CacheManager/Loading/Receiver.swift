@@ -1,9 +1,9 @@
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// Takes a body in: into memory for who waits, and chunk by chunk to the disk.

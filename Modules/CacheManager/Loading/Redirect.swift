@@ -2,9 +2,9 @@ internal import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// Where a 3xx leads (RFC 9110 §15.4).

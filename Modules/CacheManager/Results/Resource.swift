@@ -2,9 +2,9 @@ public import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// What a load brought: the value, and where it came from.

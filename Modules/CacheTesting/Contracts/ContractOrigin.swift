@@ -2,9 +2,9 @@ internal import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// What a ``DownloaderContract`` asks an origin to answer.
@@ -54,7 +54,7 @@ public protocol ContractOrigin: Sendable {
   /// Answers every request for the returned URL, which is new, as `answer` says.
   func serve(_ answer: ContractAnswer) async throws -> URL
   /// What was asked of a URL, in order.
-  func requests(for url: URL) async -> [HTTPRequest]
+  func received(at url: URL) async -> [HTTPRequest]
   /// A URL at which nobody listens; nil when there can be none.
   func refusingURL() async throws -> URL?
 }
@@ -75,10 +75,7 @@ extension ScriptedDownloader: ContractOrigin {
     return url
   }
 
-  public func requests(for url: URL) async -> [HTTPRequest] {
-    let recorded: (URL) -> [HTTPRequest] = requests(for:)
-    return recorded(url)
-  }
+  public func received(at url: URL) async -> [HTTPRequest] { requests(for: url) }
 
   public func refusingURL() async throws -> URL? {
     let url = try uniqueURL()

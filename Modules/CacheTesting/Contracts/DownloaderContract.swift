@@ -2,9 +2,9 @@ public import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// What every ``Downloader`` must do, as plain values for any test framework.
@@ -107,7 +107,7 @@ extension DownloaderContract {
       try ContractViolation.expectEqual(response.head.status.code, 304, "the status")
       try ContractViolation.expectEqual(response.head.headerFields[.eTag], "W/\"a, b\"", "the entity tag")
       try ContractViolation.expectEqual(try await response.body.collect().count, 0, "bytes of a 304's body")
-      let sent = await origin.requests(for: url)
+      let sent = await origin.received(at: url)
       try ContractViolation.expectEqual(sent.last?.headerFields[.ifNoneMatch], "W/\"a, b\"", "If-None-Match as it arrived")
       try ContractViolation.expectEqual(sent.last?.headerFields[.cacheControl], "max-age=0", "Cache-Control as it arrived")
     },

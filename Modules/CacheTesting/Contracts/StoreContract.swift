@@ -2,9 +2,9 @@ public import CacheCore
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// What every ``CacheStore`` must do, as plain values for any test framework.

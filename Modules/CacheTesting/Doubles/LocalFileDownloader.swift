@@ -2,17 +2,17 @@ public import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 #if canImport(Darwin)
-  internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-  internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+internal import Musl
 #endif
 
 /// Serves a folder as if it were the network: `https://any.host/a/b.png` is the file `a/b.png` in it.
@@ -96,9 +96,9 @@ public final class LocalFileDownloader: Downloader {
     var status = stat()
     guard stat(file.path(percentEncoded: false), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     #if canImport(Darwin)
-      let changed = status.st_mtimespec
+    let changed = status.st_mtimespec
     #else
-      let changed = status.st_mtim
+    let changed = status.st_mtim
     #endif
     return (
       Int64(status.st_size), Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec))

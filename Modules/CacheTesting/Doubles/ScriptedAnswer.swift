@@ -2,9 +2,9 @@ public import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// One answer of a ``ScriptedDownloader``: a head and a body, or an error, after a delay or behind a gate.

@@ -2,9 +2,9 @@ public import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// A network that answers what a test has scripted, in order, and fails loudly on anything else.

@@ -1,0 +1,207 @@
+public import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A durable store's double: it keeps its entries as long as it lives, touches no disk, and fails when a test says so.
+///
+/// Keeping the instance and making a new manager around it is what a restart looks like.
+public final class VolatileStore: CacheStore {
+  struct Stored {
+    var metadata: StoredMetadata
+    var body: Data
+  }
+
+  struct State {
+    var entries: [CacheKey: Stored] = [:]
+    var failure: CacheError?
+    var opened = 0
+  }
+
+  public let id = ComponentID.unique(VolatileStore.self)
+  let state = Lock(State())
+
+  /// An empty store.
+  public init() {}
+
+  /// While set, every call fails with it.
+  public var failure: CacheError? {
+    get { state.withLock { $0.failure } }
+    set { state.withLock { $0.failure = newValue } }
+  }
+
+  /// What is stored.
+  public var keys: [CacheKey] { state.withLock { Array($0.entries.keys) } }
+
+  /// How often an entry was opened.
+  public var opened: Int { state.withLock { $0.opened } }
+
+  /// Changes a stored body behind everybody's back, as a rotten disk does; its reader gets a damaged entry.
+  public func damage(_ key: CacheKey) { state.withLock { $0.entries[key]?.metadata.bodyLength = -1 } }
+
+  public func variants(of resource: String) async throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)] {
+    try checked { state in
+      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty }.map { ($0.key, $0.value.metadata) }
+    }
+  }
+
+  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try checked { state in
+      state.opened += 1
+      guard let stored = state.entries[key] else { return nil }
+      guard stored.metadata.bodyLength != -1 else {
+        state.entries[key] = nil
+        return nil
+      }
+      let length = Int64(stored.body.count)
+      let clamped = (range ?? 0..<length).clamped(to: 0..<length)
+      let bytes = stored.body.dropFirst(Int(clamped.lowerBound)).prefix(clamped.count)
+      return StoredEntry(key: key, metadata: stored.metadata, body: Body(Data(bytes)))
+    }
+  }
+
+  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try checked { _ in VolatileWriter(self, key, metadata) }
+  }
+
+  public func refresh(
+    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
+  ) async throws(CacheError) -> Bool {
+    try checked { state in
+      guard state.entries[key]?.metadata.revision == revision else { return false }
+      state.entries[key]?.metadata = metadata
+      return true
+    }
+  }
+
+  public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
+    try checked { state in
+      if let revision, state.entries[key]?.metadata.revision != revision { return }
+      state.entries[key] = nil
+    }
+  }
+
+  public func removeAll() async throws(CacheError) { try checked { $0.entries = [:] } }
+
+  func checked<Result>(_ work: (inout State) -> Result) throws(CacheError) -> Result {
+    try state.withLock { state throws(CacheError) in
+      if let failure = state.failure { throw failure }
+      return work(&state)
+    }
+  }
+}
+
+private final class VolatileWriter: EntryWriter {
+  private struct Spool {
+    var body = Data()
+    var ending: Ending?
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  enum Ending { case committed, aborted }
+
+  private let store: VolatileStore
+  private let key: CacheKey
+  private let metadata: StoredMetadata
+  private let spool = Lock(Spool())
+
+  init(_ store: VolatileStore, _ key: CacheKey, _ metadata: StoredMetadata) {
+    self.store = store
+    self.key = key
+    self.metadata = metadata
+  }
+
+  deinit { abort() }
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    try store.checked { _ in }
+    let waiting = try spool.withLock { spool throws(CacheError) in
+      guard spool.ending == nil else { throw CacheError(.misuse, reason: "written to after its end") }
+      spool.body.append(chunk)
+      defer { spool.waiting = [] }
+      return spool.waiting
+    }
+    for follower in waiting { follower.resume() }
+  }
+
+  func reader() throws(CacheError) -> Body { Body(length: nil, source: Follower(self)) }
+
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    var complete = metadata
+    complete.trailers = trailers
+    let body = try spool.withLock { spool throws(CacheError) in
+      guard spool.ending == nil else { throw CacheError(.misuse, reason: "committed after its end") }
+      return spool.body
+    }
+    complete.bodyLength = Int64(body.count)
+    try store.checked { $0.entries[key] = VolatileStore.Stored(metadata: complete, body: body) }
+    end(.committed)
+    return complete
+  }
+
+  func abort() { end(.aborted) }
+
+  private func end(_ ending: Ending) {
+    let waiting = spool.withLock { spool in
+      if spool.ending == nil { spool.ending = ending }
+      defer { spool.waiting = [] }
+      return spool.waiting
+    }
+    for follower in waiting { follower.resume() }
+  }
+
+  private enum Step { case bytes(Data), end, aborted, waiting }
+
+  /// The bytes behind `position`; nil at the end.
+  func read(from position: Int) async throws(CacheError) -> Data? {
+    while true {
+      switch step(behind: position) {
+      case .bytes(let data): return data
+      case .end: return nil
+      case .aborted: throw CacheError(.cancelled, reason: "the writer was aborted")
+      case .waiting:
+        await withCheckedContinuation { continuation in
+          let isReady = spool.withLock { spool in
+            if position < spool.body.count || spool.ending != nil { return true }
+            spool.waiting.append(continuation)
+            return false
+          }
+          if isReady { continuation.resume() }
+        }
+      }
+    }
+  }
+
+  private func step(behind position: Int) -> Step {
+    spool.withLock { spool in
+      if position < spool.body.count { return .bytes(spool.body.subdata(in: position..<spool.body.count)) }
+      switch spool.ending {
+      case .committed: return .end
+      case .aborted: return .aborted
+      case nil: return .waiting
+      }
+    }
+  }
+
+  final class Follower: Body.Source {
+    private let writer: VolatileWriter
+    private let position = Lock(0)
+
+    init(_ writer: VolatileWriter) { self.writer = writer }
+
+    func next() async throws(CacheError) -> Data? {
+      if Task.isCancelled { throw .cancelled }
+      guard let data = try await writer.read(from: position.withLock { $0 }) else { return nil }
+      position.withLock { $0 += data.count }
+      return data
+    }
+
+    func cancel() {}
+
+    var trailers: HTTPFields? { nil }
+  }
+}

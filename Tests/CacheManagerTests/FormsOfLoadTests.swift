@@ -1,0 +1,291 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Synchronization
+import Testing
+
+/// One way of asking, reduced to what it answered.
+struct LoadForm: Sendable, CustomTestStringConvertible {
+  var testDescription: String
+  var load: @Sendable (ResourceManager, URL, RequestOptions) async throws -> Resource<Data>
+
+  static let all = [
+    LoadForm(testDescription: "async") { manager, url, options in try await manager.load(url, options: options) },
+    LoadForm(testDescription: "event stream") { manager, url, options in
+      var last: Resource<Data>?
+      for try await event in manager.events(for: url, options: options) {
+        if case .final(let resource) = event { last = resource }
+      }
+      return try #require(last)
+    },
+    LoadForm(testDescription: "callback") { manager, url, options in
+      try await withCheckedThrowingContinuation { continuation in
+        manager.load(url, options: options) { continuation.resume(with: $0) }
+      }
+    },
+  ]
+}
+
+@Suite("Three forms of one load")
+struct FormsOfLoadTests {
+  @Test("all forms agree on values, sources and validation", arguments: LoadForm.all)
+  func agreement(_ form: LoadForm) async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+      .ok("b", etag: "\"2\""))
+    var seen: [String] = []
+    func load() async throws {
+      let resource = try await form.load(house.manager, house.url, RequestOptions())
+      seen.append("\(resource.text) \(resource.source) \(resource.validation) \(resource.age)")
+    }
+
+    try await load()
+    house.clock.advance(by: .seconds(30))
+    try await load()
+    house.restart()
+    try await load()
+    house.clock.advance(by: .seconds(60))
+    try await load()
+    house.clock.advance(by: .seconds(60))
+    try await load()
+
+    #expect(
+      seen == [
+        "a network none 0.0 seconds", "a memory none 30.0 seconds", "a disk none 30.0 seconds",
+        "a revalidated reused 0.0 seconds",
+        "b network fresh 0.0 seconds",
+      ])
+    try house.network.verify()
+  }
+
+  @Test("all forms agree on errors", arguments: LoadForm.all)
+  func errors(_ form: LoadForm) async throws {
+    let house = try House()
+    house.network.answer(house.url, .failure(.hostNotFound), .response(.notFound))
+
+    for expected in [CacheError.Code.hostNotFound, .unacceptableStatus] {
+      let error = await #expect(throws: CacheError.self) { _ = try await form.load(house.manager, house.url, RequestOptions()) }
+      #expect(error?.code == expected && error?.url == house.url.absoluteString)
+    }
+  }
+
+  @Test("progress comes in order, ends at the total, and knows no total that nobody told", arguments: [true, false])
+  func progress(lengthIsTold: Bool) async throws {
+    let house = try House()
+    let answer = ScriptedAnswer.ok(Data(count: 1_000)).chunked(by: 300)
+    house.network.answer(house.url, lengthIsTold ? answer : answer.withoutLength())
+
+    var reports: [LoadProgress] = []
+    for try await event in house.manager.events(for: house.url) {
+      if case .progress(let progress) = event { reports.append(progress) }
+    }
+
+    #expect(reports.map(\.received) == reports.map(\.received).sorted())
+    #expect(reports.last?.received == 1_000)
+    #expect(reports.allSatisfy { $0.expected == (lengthIsTold ? 1_000 : nil) })
+    #expect(reports.last?.fraction == (lengthIsTold ? 1 : nil))
+  }
+
+  @Test("callbacks come on the queue that was asked for, progress first, the outcome once and last")
+  func callbackQueue() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok(Data(count: 1_000)).chunked(by: 100))
+    let queue = DispatchQueue(label: "callbacks")
+    let mark = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: mark, value: true)
+    let log = Mutex<[String]>([])
+    let options = RequestOptions { $0.callbackQueue = .dispatch(queue) }
+
+    await withCheckedContinuation { continuation in
+      house.manager.load(
+        house.url, options: options,
+        progress: { progress in
+          log.withLock { $0.append(DispatchQueue.getSpecific(key: mark) == true ? "\(progress.received)" : "elsewhere") }
+        },
+        completion: { _ in
+          log.withLock { $0.append(DispatchQueue.getSpecific(key: mark) == true ? "end" : "elsewhere") }
+          continuation.resume()
+        })
+    }
+
+    #expect(log.withLock { $0 } == (1...10).map { "\($0 * 100)" } + ["end"])
+  }
+
+  @Test("an untouched callback of a hit in memory is called before the call returns")
+  func synchronousHit() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await house.manager.load(house.url)
+    let outcomes = Outcomes()
+
+    house.manager.load(house.url) { outcomes.append($0) }
+
+    #expect(outcomes.all.map { try? $0.get().source } == [.memory])
+    #expect(try house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes)?.text == "bytes")
+  }
+
+  @Test("an event stream that nobody iterates asks for nothing; one that is left early stops the transfer")
+  func lazyStream() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
+    let events = house.manager.events(for: house.url)
+    #expect(house.network.requests.isEmpty)
+
+    let consumer = Task {
+      for try await _ in events {}
+    }
+    await gate.arrived()
+    consumer.cancel()
+    let result = await consumer.result
+    gate.open()
+    await house.manager.close()
+
+    #expect(result.isCancellation)
+    #expect(house.network.cancelledBodies == 1)
+  }
+}
+
+@Suite("Values made from bytes")
+struct DerivedValueTests {
+  @Test("a value is made once for many waiters, and kept in memory in its own form")
+  func madeOnce() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60").held(by: gate))
+    let made = Counter()
+    let form = Form<String>.counting(made)
+
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<20 { group.addTask { try await house.manager.load(ResourceRequest(house.url), as: form).value } }
+      await gate.arrived()
+      while house.observer.events.isEmpty { await Task.yield() }
+      gate.open()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    let hit = try await house.manager.load(ResourceRequest(house.url), as: form)
+
+    #expect(values.allSatisfy { $0 == "ABC" } && values.count == 20)
+    #expect(hit.source == .memory && hit.value == "ABC")
+    #expect(house.network.requests.count == 1)
+    #expect(made.value <= 20 && made.value >= 1)
+  }
+
+  @Test("a 304 keeps the values made from the body; a changed body makes each of them a miss")
+  func tiedToTheBody() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
+    let made = Counter()
+    let form = Form<String>.counting(made)
+
+    let values = [
+      try await house.manager.load(ResourceRequest(house.url), as: form).value,
+      try await house.manager.load(ResourceRequest(house.url), as: form).value,
+    ]
+    #expect(values == ["ONE", "ONE"] && made.value == 1)
+    #expect(try await house.manager.load(ResourceRequest(house.url), as: form).value == "TWO")
+    #expect(made.value == 2)
+  }
+
+  @Test("a value is made from the stored original, without the network")
+  func fromStoredOriginal() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
+    _ = try await house.manager.load(house.url)
+    house.restart()
+
+    let value = try await house.manager.load(ResourceRequest(house.url), as: .counting(Counter()))
+
+    #expect(value.value == "ABC" && value.source == .disk)
+    try house.network.verify()
+  }
+
+  @Test("bytes that make no value are an error with the decoder's reason, and stay cached as bytes")
+  func undecodable() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
+    let form = Form<Int>(id: "int", cost: { _ in 8 }) { _, _ throws(CacheError) in
+      throw CacheError(.decodingFailed, reason: "not a number")
+    }
+
+    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(ResourceRequest(house.url), as: form) }
+
+    #expect(error?.code == .decodingFailed && error?.url == house.url.absoluteString)
+    #expect(try await house.manager.load(house.url).source == .memory)
+  }
+
+  @Test("processors are applied in order, and their parameters are part of the key")
+  func processors() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
+    func value(_ suffixes: String...) async throws -> Resource<String> {
+      let form = Form(decoder: TextDecoder(), processors: suffixes.map { Suffix(text: $0) })
+      return try await house.manager.load(ResourceRequest(house.url), as: form)
+    }
+
+    #expect(try await value("1", "2").value == "abc12")
+    #expect(try await value("2", "1").value == "abc21")
+    #expect(try await value("1", "2").key.form == "text|suffix(1)|suffix(2)")
+  }
+
+  @Test("values are made on the executor that was asked for")
+  func executor() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abc"))
+    let executor = CountingExecutor()
+    let request = ResourceRequest(house.url, options: RequestOptions { $0.executor = executor })
+
+    #expect(try await house.manager.load(request, as: .counting(Counter())).value == "ABC")
+    #expect(executor.jobs.value > 0)
+  }
+}
+
+final class Counter: Sendable {
+  private let count = Atomic(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+
+  func increment() { count.add(1, ordering: .relaxed) }
+}
+
+extension Form where Value == String {
+  /// Upper case; counts how often a value was made.
+  static func counting(_ counter: Counter) -> Form<String> {
+    Form(id: "upper", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+      counter.increment()
+      return String(decoding: try await body.collect(), as: UTF8.self).uppercased()
+    }
+  }
+}
+
+struct TextDecoder: ResourceDecoder {
+  var id: ComponentID { ComponentID(Self.self, parameters: "text") }
+
+  func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> String { String(decoding: data, as: UTF8.self) }
+
+  func cost(of value: String) -> Int { value.utf8.count }
+}
+
+struct Suffix: ResourceProcessor {
+  var text: String
+  var id: ComponentID { ComponentID(Self.self, parameters: "suffix(\(text))") }
+
+  func process(_ value: String, _ metadata: StoredMetadata) throws(CacheError) -> String { value + text }
+}
+
+final class CountingExecutor: TaskExecutor {
+  let jobs = Counter()
+  private let queue = DispatchQueue(label: "decoding")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    jobs.increment()
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}

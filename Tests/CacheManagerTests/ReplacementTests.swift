@@ -1,0 +1,308 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+@Suite("Every component can be replaced for one request")
+struct ReplacementTests {
+  let house: House
+
+  init() throws {
+    house = try House()
+    house.network.serve(house.url) { _ in .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60") }
+  }
+
+  private func load(_ change: (inout RequestOptions) -> Void) async throws -> Resource<Data> {
+    try await house.manager.load(house.url, options: RequestOptions(change))
+  }
+
+  @Test("the downloader")
+  func downloader() async throws {
+    let other = ScriptedDownloader()
+    other.answer(house.url, .ok("other"))
+
+    #expect(try await load { $0.downloader = .some(other) }.text == "other")
+    #expect(house.network.requests.isEmpty)
+  }
+
+  @Test("no downloader at all: what is stored, or an error that says why")
+  func noDownloader() async throws {
+    let error = await #expect(throws: CacheError.self) { _ = try await load { $0.downloader = .none } }
+    #expect(error?.code == .noDownloader)
+    _ = try await load { _ in }
+    #expect(try await load { $0.downloader = .none }.source == .memory)
+  }
+
+  @Test("the memory store, or none")
+  func memory() async throws {
+    let other = MemoryCache(clock: house.clock)
+
+    _ = try await load { $0.memory = .some(other) }
+    #expect(house.memory.count == 0 && other.count > 0)
+    #expect(try await load { $0.memory = .none }.source == .disk)
+    #expect(try await load { $0.memory = .some(other) }.source == .memory)
+  }
+
+  @Test("the durable store, or none")
+  func store() async throws {
+    let other = VolatileStore()
+
+    _ = try await load { $0.store = .some(other) }
+    #expect(house.disk.keys.isEmpty && other.keys.count == 1)
+    house.restart()
+    #expect(try await load { $0.store = .some(other) }.source == .disk)
+    house.restart()
+    #expect(try await load { $0.store = .none }.source == .network)
+    #expect(house.disk.keys.isEmpty)
+  }
+
+  @Test("the validator, or none")
+  func validator() async throws {
+    let guessing = ETagValidator(defaultLifetime: .seconds(60))
+    let url = try house.url("/unstated")
+    house.network.answer(url, .ok("a"), .ok("b"))
+
+    _ = try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) })
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) }).source == .memory)
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .none }).source == .memory)
+    house.clock.advance(by: .seconds(61))
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) }).text == "b")
+  }
+
+  @Test("the clock")
+  func clock() async throws {
+    _ = try await load { _ in }
+    let later = ManualClock(now: house.clock.now + .seconds(61))
+
+    #expect(try await load { $0.clock = later }.source == .network)
+  }
+
+  @Test("the observer")
+  func observer() async throws {
+    let other = RecordingObserver()
+
+    _ = try await load { $0.observer = .some(other) }
+
+    #expect(house.observer.events.isEmpty && !other.events.isEmpty)
+  }
+
+  @Test("the cache key: presigned URLs of one resource share an entry")
+  func key() async throws {
+    let (first, second) = (try house.url("/p?signature=1"), try house.url("/p?signature=2"))
+    house.network.answer(first, .ok("bytes", cacheControl: "max-age=60"))
+    let options = RequestOptions { $0.key = "avatar/7" }
+
+    _ = try await house.manager.load(first, options: options)
+
+    #expect(try await house.manager.load(second, options: options).source == .memory)
+    #expect(try await house.manager.lookup(first) == .none)
+  }
+
+  @Test("the partition: tenants do not see each other's answers")
+  func partition() async throws {
+    _ = try await load { $0.partition = "a" }
+
+    #expect(try await load { $0.partition = "a" }.source == .memory)
+    #expect(try await load { $0.partition = "b" }.source == .network)
+    #expect(try await load { _ in }.source == .network)
+  }
+
+  @Test("the layers that are read")
+  func reads() async throws {
+    _ = try await load { _ in }
+
+    #expect(try await load { $0.reads = .disk }.source == .disk)
+    house.restart()
+    #expect(try await load { $0.reads = .memory }.source == .network)
+    #expect(try await load { $0.reads = [] }.source == .network)
+  }
+
+  @Test("the layers that are written")
+  func writes() async throws {
+    _ = try await load { $0.writes = .memory }
+    #expect(house.disk.keys.isEmpty && house.memory.count > 0)
+    house.restart()
+    _ = try await load { $0.writes = .disk }
+    #expect(house.disk.keys.count == 1 && house.memory.count == 0)
+    #expect(try await load { $0.writes = [] }.source == .disk)
+    #expect(house.memory.count == 0)
+  }
+
+  @Test("the accepted statuses")
+  func acceptedStatuses() async throws {
+    let url = try house.url("/missing")
+    house.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
+
+    let page = try await house.manager.load(url, options: RequestOptions { $0.acceptedStatuses = 200..<500 })
+
+    #expect(page.response.status.code == 404 && page.text == "not here")
+  }
+
+  @Test("the time to live, the priority and the largest body")
+  func bounds() async throws {
+    let error = await #expect(throws: CacheError.self) { _ = try await load { $0.maximumBodySize = 2 } }
+    #expect(error?.code == .bodyTooLarge)
+    _ = try await load {
+      $0.expiration = .after(.seconds(5))
+      $0.priority = .high
+    }
+    house.clock.advance(by: .seconds(5))
+    #expect(try await load { $0.reads = .memory }.source == .network)
+  }
+}
+
+@Suite("Redirects")
+struct RedirectTests {
+  @Test("are followed, each hop cached by its own rules, and the chain is visible")
+  func followed() async throws {
+    let house = try House()
+    let (second, third) = (try house.url("/second"), try house.url("/third?x=1"))
+    house.network.answer(house.url, .redirect(to: "/second", status: .movedPermanently), .redirect(to: "/second"))
+    house.network.answer(second, .redirect(to: third.absoluteString), .redirect(to: third.absoluteString))
+    house.network.answer(third, .ok("bytes", cacheControl: "max-age=60"))
+
+    let resource = try await house.manager.load(house.url)
+    let again = try await house.manager.load(house.url)
+
+    #expect(resource.text == "bytes" && resource.redirects == [house.url, second] && resource.url == third)
+    #expect(again.source == .memory && again.text == "bytes")
+    #expect(house.network.requests(for: third).count == 1)
+  }
+
+  @Test("a circle ends at the limit")
+  func circle() async throws {
+    let house = try House { $0.redirectLimit = 3 }
+    house.network.serve(house.url) { _ in .redirect(to: "/picture.png") }
+
+    #expect(try await house.failure(house.url).code == .tooManyRedirects)
+    #expect(house.network.requests.count == 4)
+  }
+
+  @Test("never lead out of HTTP", arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://example.com/"])
+  func otherSchemes(_ location: String) async throws {
+    let house = try House()
+    house.network.answer(house.url, .redirect(to: location))
+
+    #expect(try await house.failure(house.url).code == .redirectRefused)
+  }
+
+  @Test("credentials and conditions stay behind at another host, and go along within one")
+  func credentials() async throws {
+    let house = try House()
+    let other = try #require(URL(string: "https://other.example/picture.png"))
+    house.network.answer(house.url, .redirect(to: "/here"))
+    house.network.answer(try house.url("/here"), .redirect(to: other.absoluteString))
+    house.network.answer(other, .ok("bytes"))
+    let fields: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=b", .accept: "image/*"]
+
+    _ = try await house.manager.load(ResourceRequest(house.url, headerFields: fields))
+
+    #expect(house.network.requests(for: try house.url("/here")).first?.headerFields[.authorization] == "Bearer secret")
+    let last = try #require(house.network.requests(for: other).first)
+    #expect(last.headerFields[.authorization] == nil && last.headerFields[.cookie] == nil)
+    #expect(last.headerFields[.accept] == "image/*")
+  }
+
+  @Test("are an answer like any other when none are to be followed")
+  func notFollowed() async throws {
+    let house = try House()
+    house.network.answer(house.url, .redirect(to: "/second"))
+    let options = RequestOptions {
+      $0.redirectLimit = 0
+      $0.acceptedStatuses = 300..<400
+    }
+
+    #expect(try await house.manager.load(house.url, options: options).response.status.code == 302)
+  }
+}
+
+@Suite("Beside loading")
+struct CacheLookTests {
+  @Test("a look finds memory, disk or nothing, and asks nobody")
+  func lookup() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
+    #expect(try await house.manager.lookup(house.url) == .none)
+    _ = try await house.manager.load(house.url)
+    #expect(try await house.manager.lookup(house.url) == .memory(isFresh: true))
+    house.restart()
+    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: true))
+    house.clock.advance(by: .seconds(61))
+    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: false))
+    #expect(try await house.manager.contains(house.url))
+    #expect(try await !house.manager.contains(house.url, in: .memory))
+    try house.network.verify()
+  }
+
+  @Test("removal and clearing go by layer")
+  func removal() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("bytes", cacheControl: "max-age=60") }
+    _ = try await house.manager.load(house.url)
+    try await house.manager.remove(house.url, from: .memory)
+    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: true))
+    try await house.manager.remove(house.url)
+    #expect(try await house.manager.lookup(house.url) == .none)
+
+    _ = try await house.manager.load(house.url)
+    try await house.manager.clear(.disk)
+    #expect(house.disk.keys.isEmpty && house.memory.count > 0)
+    try await house.manager.clear()
+    #expect(house.memory.count == 0)
+  }
+
+  @Test("removing from a disk that fails says so, and memory is clean all the same")
+  func failingRemoval() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await house.manager.load(house.url)
+    house.disk.failure = CacheError(.fileSystem, reason: "input/output error", path: "/cache")
+
+    await #expect(throws: CacheError.self) { try await house.manager.remove(house.url) }
+    #expect(try await !house.manager.contains(house.url, in: .memory))
+  }
+
+  @Test("prefetching skips what is cached, reports what failed, and keeps within its bound")
+  func prefetch() async throws {
+    let house = try House()
+    let gate = Gate()
+    let urls = try (0..<6).map { try house.url("/\($0)") }
+    for url in urls.dropLast() { house.network.serve(url) { _ in .ok("bytes", cacheControl: "max-age=60").held(by: gate) } }
+    house.network.answer(urls[5], .response(.notFound))
+    let warm = Task { try await house.manager.load(urls[0]) }
+    await gate.arrived()
+
+    let prefetch = Task { await house.manager.prefetch(urls, concurrency: 2) }
+    await gate.arrived(2)
+    #expect(house.network.requests.count <= 3)
+    gate.open()
+    _ = try await warm.value
+    let report = await prefetch.value
+    let second = await house.manager.prefetch(Array(urls.dropLast()))
+
+    #expect(report.failed.map(\.url) == [urls[5]] && report.failed.first?.error.status == 404)
+    #expect(report.loaded + report.skipped == 5)
+    #expect(second.skipped == 5 && second.loaded == 0 && second.failed.isEmpty)
+  }
+
+  @Test("a cancelled prefetch stops and says what it did not get to")
+  func cancelledPrefetch() async throws {
+    let house = try House()
+    let gate = Gate()
+    let urls = try (0..<5).map { try house.url("/\($0)") }
+    for url in urls { house.network.serve(url) { _ in .ok("bytes").held(by: gate) } }
+
+    let prefetch = Task { await house.manager.prefetch(urls, concurrency: 1) }
+    await gate.arrived()
+    prefetch.cancel()
+    gate.open()
+    let report = await prefetch.value
+
+    #expect(report.loaded == 0 && report.failed.count == 5)
+    #expect(report.failed.allSatisfy { $0.error.isCancellation })
+  }
+}

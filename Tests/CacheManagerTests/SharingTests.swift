@@ -1,0 +1,197 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Synchronization
+import Testing
+
+@Suite("Sharing and cancelling")
+struct SharingTests {
+  @Test("100 loads of one cold URL make one request, and all get the bytes")
+  func coalescing() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60").held(by: gate))
+
+    let texts = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<100 { group.addTask { try await house.manager.load(house.url).text } }
+      await gate.arrived()
+      gate.open()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+
+    #expect(texts.count == 100 && texts.allSatisfy { $0 == "bytes" })
+    #expect(house.network.requests.count == 1)
+  }
+
+  @Test("requests that differ in a field, or in a component, do not share an answer")
+  func differentRequests() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.serve(house.url) { request in
+      .ok(request.headerFields[.acceptLanguage] ?? "-", fields: [.vary: "Accept-Language"]).held(by: gate)
+    }
+    let other = ScriptedDownloader()
+    other.answer(house.url, .ok("other", fields: [.vary: "Accept-Language"]).held(by: gate))
+
+    async let german = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"]))
+    async let french = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "fr"]))
+    async let elsewhere = house.manager.load(house.url, options: RequestOptions { $0.downloader = .some(other) })
+    await gate.arrived(3)
+    gate.open()
+
+    #expect(try await [german.text, french.text, elsewhere.text] == ["de", "fr", "other"])
+  }
+
+  @Test("an answer that may not be stored goes to its leader alone; the followers ask for themselves")
+  func unshareable() async throws {
+    let house = try House()
+    let gate = Gate()
+    let serial = Atomic(0)
+    house.network.serve(house.url) { _ in
+      .ok("\(serial.wrappingAdd(1, ordering: .relaxed).newValue)", cacheControl: "no-store").held(by: gate)
+    }
+
+    let texts = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<5 { group.addTask { try await house.manager.load(house.url).text } }
+      while house.observer.joins < 4 { await Task.yield() }
+      gate.open()
+      return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+    }
+
+    #expect(texts == ["1", "2", "3", "4", "5"])
+  }
+
+  @Test("cancelling one of two leaves the other; the last one's cancel stops the transfer")
+  func cancelling() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("bytes").held(by: gate))
+    let one = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+    let two = Task { try await house.manager.load(house.url).text }
+    await house.observer.joined()
+
+    one.cancel()
+    let cancelled = await one.result
+    gate.open()
+
+    #expect(throws: CacheError.self) { try cancelled.get() }
+    #expect(try await two.value == "bytes")
+  }
+
+  @Test("when all have left, the transfer stops, and a later load starts anew")
+  func lastCancel() async throws {
+    let house = try House()
+    let (first, second) = (Gate(), Gate())
+    house.network.answer(house.url, .ok(Data(count: 10)).bodyHeld(by: first), .ok("again").held(by: second))
+    let load = Task { try await house.manager.load(house.url).text }
+    await first.arrived()
+
+    load.cancel()
+    #expect((await load.result).isCancellation)
+    let again = Task { try await house.manager.load(house.url).text }
+    await second.arrived()
+    first.open()
+    second.open()
+
+    #expect(try await again.value == "again")
+    await house.manager.close()
+    #expect(house.network.cancelledBodies == 1)
+  }
+
+  @Test("a load that is cancelled before it starts sends nothing")
+  func cancelBefore() async throws {
+    let house = try House()
+    let gate = Gate()
+    let load = Task {
+      await gate.pass()
+      return try await house.manager.load(house.url).text
+    }
+    load.cancel()
+    gate.open()
+
+    #expect((await load.result).isCancellation)
+    await house.manager.close()
+    #expect(house.network.requests.isEmpty)
+  }
+
+  @Test("a callback's task can be cancelled at once: one outcome, and it is the cancellation")
+  func callbackCancel() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("late").held(by: gate))
+    let outcomes = Outcomes()
+
+    let task = house.manager.load(house.url) { outcomes.append($0) }
+    task.cancel()
+    task.cancel()
+    gate.open()
+    await house.manager.close()
+
+    #expect(task.isCancelled)
+    #expect(outcomes.all.map(\.isCancellation) == [true])
+  }
+
+  @Test("loads of a manager that is released meanwhile still end")
+  func releasedManager() async throws {
+    let gate = Gate()
+    let outcomes = Outcomes()
+    let url: URL
+    let observer: RecordingObserver
+    do {
+      let house = try House()
+      url = house.url
+      observer = house.observer
+      house.network.answer(url, .ok("bytes").held(by: gate))
+      house.manager.load(url) { outcomes.append($0) }
+    }
+    await gate.arrived()
+    gate.open()
+    await observer.first { if case .finished = $0 { true } else { false } }
+    while outcomes.all.isEmpty { await Task.yield() }
+
+    #expect(outcomes.all.map { try? $0.get().text } == ["bytes"])
+  }
+
+  @Test("a closed manager takes no loads, and has let those under way end")
+  func closing() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("bytes").held(by: gate))
+    let load = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+
+    async let closed: Void = house.manager.close()
+    gate.open()
+    await closed
+
+    #expect(try await load.value == "bytes")
+    #expect(try await house.failure(house.url).code == .closed)
+  }
+}
+
+/// Outcomes of callbacks, in order.
+final class Outcomes: Sendable {
+  private let outcomes = Mutex<[Result<Resource<Data>, CacheError>]>([])
+
+  var all: [Result<Resource<Data>, CacheError>] { outcomes.withLock { $0 } }
+
+  func append(_ outcome: Result<Resource<Data>, CacheError>) { outcomes.withLock { $0.append(outcome) } }
+}
+
+extension Result {
+  var isCancellation: Bool {
+    if case .failure(let error as CacheError) = self { error.isCancellation } else { false }
+  }
+}
+
+extension RecordingObserver {
+  /// Returns once a load has joined another one.
+  func joined() async { await first { if case .joined = $0 { true } else { false } } }
+}
+
+extension RecordingObserver {
+  var joins: Int { events.filter { if case .joined = $0 { true } else { false } }.count }
+}
