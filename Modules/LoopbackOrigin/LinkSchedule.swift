@@ -22,6 +22,8 @@
     /// What integer division left over, in units of 1 / rate nanoseconds.
     private var remainder = 0
     private var lastArrival: Int64 = .min
+    /// The flow whose slot is under way, when it has more to send: it queues again when the slot ends, behind what came meanwhile.
+    private var served: Int?
     /// Flows that wait, the next one first; each stands here once.
     private var turns: [Int] = []
     private var firstTurn = 0
@@ -53,12 +55,12 @@
     }
 
     /// When `advance(to:)` has something to do next; nil while nothing waits.
-    var nextSlot: Int64? { hasTurns ? nextFree : nil }
+    var nextSlot: Int64? { hasWork ? nextFree : nil }
 
     /// Puts bytes at the end of a flow.
     mutating func enqueue(bytes: Int, flow: Int, at now: Int64) {
       reserve(upTo: now)
-      if !hasTurns, nextFree < now { (nextFree, remainder) = (now, 0) }
+      if !hasWork, nextFree < now { (nextFree, remainder) = (now, 0) }
       if queues[flow]?.isEmpty ?? true { turns.append(flow) }
       queues[flow, default: Queue()].sizes.append(max(0, bytes))
     }
@@ -83,21 +85,24 @@
     /// Forgets what a flow still had to send.
     mutating func remove(flow: Int) {
       guard queues.removeValue(forKey: flow) != nil else { return }
+      if served == flow { served = nil }
       turns = turns[firstTurn...].filter { $0 != flow }
       firstTurn = 0
     }
 
-    private var hasTurns: Bool { firstTurn < turns.count }
+    private var hasWork: Bool { served != nil || firstTurn < turns.count }
 
     private mutating func reserve(upTo now: Int64) {
-      while hasTurns, nextFree <= now {
+      while hasWork, nextFree <= now {
+        if let flow = served { turns.append(flow) }
+        served = nil
         let flow = turns[firstTurn]
         firstTurn += 1
         guard var queue = queues.removeValue(forKey: flow) else { continue }
         let bytes = queue.take(atMost: rate == nil ? .max : Self.packetSize)
         if !queue.isEmpty {
           queues[flow] = queue
-          turns.append(flow)
+          served = flow
         }
         if firstTurn > 64, firstTurn * 2 > turns.count {
           turns.removeFirst(firstTurn)

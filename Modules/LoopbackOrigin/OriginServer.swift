@@ -119,7 +119,7 @@
     }
 
     /// Every string that comes here is a URL by construction; the file URL is there for the type alone.
-  private static func url(_ string: String) -> URL { URL(string: string) ?? URL(filePath: "/") }
+    private static func url(_ string: String) -> URL { URL(string: string) ?? URL(filePath: "/") }
 
     private static func path(_ path: String) -> String { String(target(path).prefix { $0 != "?" }) }
 
