@@ -22,7 +22,8 @@
     /// What integer division left over, in units of 1 / rate nanoseconds.
     private var remainder = 0
     private var lastArrival: Int64 = .min
-    /// The flow whose slot is under way, when it has more to send: it queues again when the slot ends, behind what came meanwhile.
+    /// The flow whose slot is under way, when it has more to send: it queues again when the slot ends, behind what came
+    /// meanwhile.
     private var served: Int?
     /// Flows that wait, the next one first; each stands here once.
     private var turns: [Int] = []
