@@ -11,8 +11,8 @@
 
   /// A client of bare sockets: what is sent and what comes is seen byte for byte.
   ///
-  /// Blocking calls run each on a thread of its own: Dispatch would grow its pool by one a second only, and the cooperative pool
-  /// not at all. A read that waits for 30 s has failed.
+  /// Blocking calls run each on a thread of its own: on Dispatch's global queue many clients at once starved each other.
+  /// A read that waits for 30 s has failed.
   actor RawClient {
     enum End: Equatable { case closed, reset, timedOut }
 
