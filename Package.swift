@@ -13,11 +13,11 @@ let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-h
 
 /// The privacy manifest is a resource on Apple platforms only: elsewhere a resource bundle would pull all of Foundation in.
 #if os(macOS)
-  let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
-  let withoutPrivacyManifest: [String] = []
+let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+let withoutPrivacyManifest: [String] = []
 #else
-  let privacyManifest: [Resource] = []
-  let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
+let privacyManifest: [Resource] = []
+let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
 #endif
 
 /// A room of the house: folder, target and product share one name.
@@ -83,7 +83,9 @@ let package = Package(
       [
         "CacheCore", "MemoryStore", "DiskStore", "CacheNetworking", "CacheTransport", "ETagValidation", "CacheManager",
       ]),
-    module("LoopbackOrigin", ["CacheTesting", httpTypes, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1")]),
+    module(
+      "LoopbackOrigin",
+      ["CacheCore", "CacheTesting", httpTypes, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1")]),
     .executableTarget(
       name: "EtagereTool",
       dependencies: [

@@ -1,172 +1,172 @@
 #if Origin
-  import Foundation
-  import HTTPTypes
-  import LoopbackOrigin
-  import Testing
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
 
-  @Suite("Conditional and range requests", .timeLimit(.minutes(1)))
-  struct ConditionTests {
-    private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
-    private static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"
-    private static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
+@Suite("Conditional and range requests", .timeLimit(.minutes(1)))
+struct ConditionTests {
+  private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+  private static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"
+  private static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
 
-    @Test(
-      "If-None-Match is a list, a star or nothing that fits, compared weakly",
-      arguments: [
-        (OriginETag.strong("v1"), "\"v1\"", 304), ("v1", "W/\"v1\"", 304), (.weak("v1"), "\"v1\"", 304),
-        (.weak("v1"), "W/\"v1\"", 304),
-        ("v1", "\"v0\", W/\"x\", \"v1\"", 304), ("v1", "*", 304), (nil, "*", 304), ("a,b", "\"a,b\"", 304), ("v1", "\"v2\"", 200),
-        ("v1", "v1", 200), (nil, "\"v1\"", 200), ("v1", "", 200),
-      ] as [(OriginETag?, String, Int)])
-    func entityTags(etag: OriginETag?, condition: String, status: Int) async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("body".utf8), etag: etag))
+  @Test(
+    "If-None-Match is a list, a star or nothing that fits, compared weakly",
+    arguments: [
+      (OriginETag.strong("v1"), "\"v1\"", 304), ("v1", "W/\"v1\"", 304), (.weak("v1"), "\"v1\"", 304),
+      (.weak("v1"), "W/\"v1\"", 304),
+      ("v1", "\"v0\", W/\"x\", \"v1\"", 304), ("v1", "*", 304), (nil, "*", 304), ("a,b", "\"a,b\"", 304), ("v1", "\"v2\"", 200),
+      ("v1", "v1", 200), (nil, "\"v1\"", 200), ("v1", "", 200),
+    ] as [(OriginETag?, String, Int)])
+  func entityTags(etag: OriginETag?, condition: String, status: Int) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("body".utf8), etag: etag))
 
-        let answer = try await origin.connect().get("/a", "If-None-Match: \(condition)")
+      let answer = try await origin.connect().get("/a", "If-None-Match: \(condition)")
 
-        #expect(answer.status == status)
-        #expect(answer.text == (status == 200 ? "body" : ""))
-      }
-    }
-
-    @Test(
-      "If-Modified-Since counts only where there is no If-None-Match",
-      arguments: [
-        (["If-Modified-Since: \(date)"], 304), (["If-Modified-Since: \(later)"], 304), (["If-Modified-Since: \(earlier)"], 200),
-        (["If-Modified-Since: nonsense"], 200), (["If-Modified-Since: \(date)", "If-None-Match: \"other\""], 200),
-        (["If-Modified-Since: \(earlier)", "If-None-Match: \"v1\""], 304), ([], 200),
-      ] as [([String], Int)])
-    func dates(fields: [String], status: Int) async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", lastModified: exampleDate + 0.5))
-
-        let answer = try await origin.connect().request("GET", "/a", fields)
-
-        #expect(answer.status == status)
-      }
-    }
-
-    @Test("several If-None-Match lines are one list")
-    func repeatedLines() async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("body".utf8), etag: "v1"))
-
-        let answer = try await origin.connect().get("/a", "If-None-Match: \"v0\"", "If-None-Match: \"v1\"")
-
-        #expect(answer.status == 304)
-      }
-    }
-
-    @Test("a 304 repeats validators, Date, Cache-Control and the test's fields, and nothing about a body")
-    func notModified() async throws {
-      try await withOrigin(now: { exampleDate }) { origin in
-        // Given
-        origin.setRoute(
-          "/a",
-          Route(
-            Data("body".utf8), contentType: "text/css", etag: .weak("v1"), lastModified: exampleDate,
-            fields: [.cacheControl: "max-age=5", .vary: "Accept", .contentLanguage: "fr", .contentLocation: "/b", .age: "3"]))
-        let client = try await origin.connect()
-
-        // When
-        let answer = try await client.get("/a", "If-None-Match: \"v1\"")
-
-        // Then
-        #expect(answer.lines.first == "HTTP/1.1 304 Not Modified")
-        #expect(answer["ETag"] == "W/\"v1\"" && answer["Last-Modified"] == Self.date && answer["Date"] == Self.date)
-        #expect(answer["Cache-Control"] == "max-age=5" && answer["Vary"] == "Accept" && answer["Content-Location"] == "/b")
-        #expect(answer["Age"] == "3")
-        #expect(answer["Content-Type"] == nil && answer["Content-Length"] == nil && answer["Content-Language"] == nil)
-        // No byte of a body follows: the next answer is read from its first byte.
-        #expect(try await client.get("/a").text == "body")
-      }
-    }
-
-    @Test(
-      "conditions are looked at for GET and HEAD of a 200 alone",
-      arguments: [("GET", 200, 304), ("HEAD", 200, 304), ("POST", 200, 200), ("GET", 404, 404), ("GET", 500, 500)])
-    func scope(method: String, status: Int, expected: Int) async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", status: .init(code: status)))
-
-        let answer = try await origin.connect().request(method, "/a", ["If-None-Match: \"v1\""])
-
-        #expect(answer.status == expected)
-      }
-    }
-
-    @Test("an origin can ignore conditions")
-    func ignored() async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(OriginAnswer(Data("body".utf8), etag: "v1", honoursConditions: false)))
-
-        let answer = try await origin.connect().get("/a", "If-None-Match: \"v1\"")
-
-        #expect(answer.text == "body")
-      }
-    }
-
-    @Test("a closure's answer is held against the conditions too, and a 304 of its own has no body")
-    func closures() async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route { _ in OriginAnswer(text: "body", etag: "v1") })
-        origin.setRoute("/b", Route { _ in OriginAnswer(text: "never sent", status: .notModified, etag: "v1") })
-        let client = try await origin.connect()
-
-        #expect(try await client.get("/a", "If-None-Match: \"v1\"").status == 304)
-        let own = try await client.get("/b")
-        #expect(own.status == 304 && own["Content-Length"] == nil)
-        #expect(try await client.get("/a").text == "body")
-        #expect(origin.counters.notModified == 2)
-      }
-    }
-
-    @Test(
-      "a single range is honoured where the route asks for it",
-      arguments: [
-        ("bytes=2-4", 206, "234", "bytes 2-4/10"), ("bytes=8-", 206, "89", "bytes 8-9/10"),
-        ("bytes=-1", 206, "9", "bytes 9-9/10"),
-        ("bytes=10-", 416, "", "bytes */10"), ("bytes=0-1,3-4", 200, "0123456789", nil), ("nonsense", 200, "0123456789", nil),
-      ] as [(String, Int, String, String?)])
-    func ranges(range: String, status: Int, body: String, contentRange: String?) async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("0123456789".utf8), etag: "v1", acceptsRanges: true))
-
-        let answer = try await origin.connect().get("/a", "Range: \(range)")
-
-        #expect(answer.status == status && answer.text == body)
-        #expect(answer["Content-Range"] == contentRange)
-        #expect(answer["Accept-Ranges"] == "bytes" && answer["ETag"] == "\"v1\"")
-      }
-    }
-
-    @Test("a range is ignored where the route does not ask for it, and with HEAD")
-    func rangesOff() async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/off", Route(Data("0123456789".utf8)))
-        origin.setRoute("/on", Route(Data("0123456789".utf8), acceptsRanges: true))
-        let client = try await origin.connect()
-
-        #expect(try await client.get("/off", "Range: bytes=2-4").status == 200)
-        let head = try await client.request("HEAD", "/on", ["Range: bytes=2-4"])
-        #expect(head.status == 200 && head["Content-Length"] == "10")
-      }
-    }
-
-    @Test(
-      "If-Range lets a range through for the same strong tag or the same date only",
-      arguments: [
-        (OriginETag.strong("v1"), "\"v1\"", 206), ("v1", "\"v2\"", 200), ("v1", "W/\"v1\"", 200), (.weak("v1"), "W/\"v1\"", 200),
-        (.weak("v1"), "\"v1\"", 200), ("v1", date, 206), ("v1", earlier, 200), ("v1", later, 200), (nil, "\"v1\"", 200),
-      ] as [(OriginETag?, String, Int)])
-    func ifRange(etag: OriginETag?, condition: String, status: Int) async throws {
-      try await withOrigin { origin in
-        origin.setRoute("/a", Route(Data("0123456789".utf8), etag: etag, lastModified: exampleDate, acceptsRanges: true))
-
-        let answer = try await origin.connect().get("/a", "Range: bytes=2-", "If-Range: \(condition)")
-
-        #expect(answer.status == status)
-      }
+      #expect(answer.status == status)
+      #expect(answer.text == (status == 200 ? "body" : ""))
     }
   }
+
+  @Test(
+    "If-Modified-Since counts only where there is no If-None-Match",
+    arguments: [
+      (["If-Modified-Since: \(date)"], 304), (["If-Modified-Since: \(later)"], 304), (["If-Modified-Since: \(earlier)"], 200),
+      (["If-Modified-Since: nonsense"], 200), (["If-Modified-Since: \(date)", "If-None-Match: \"other\""], 200),
+      (["If-Modified-Since: \(earlier)", "If-None-Match: \"v1\""], 304), ([], 200),
+    ] as [([String], Int)])
+  func dates(fields: [String], status: Int) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", lastModified: exampleDate + 0.5))
+
+      let answer = try await origin.connect().request("GET", "/a", fields)
+
+      #expect(answer.status == status)
+    }
+  }
+
+  @Test("several If-None-Match lines are one list")
+  func repeatedLines() async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("body".utf8), etag: "v1"))
+
+      let answer = try await origin.connect().get("/a", "If-None-Match: \"v0\"", "If-None-Match: \"v1\"")
+
+      #expect(answer.status == 304)
+    }
+  }
+
+  @Test("a 304 repeats validators, Date, Cache-Control and the test's fields, and nothing about a body")
+  func notModified() async throws {
+    try await withOrigin(now: { exampleDate }) { origin in
+      // Given
+      origin.setRoute(
+        "/a",
+        Route(
+          Data("body".utf8), contentType: "text/css", etag: .weak("v1"), lastModified: exampleDate,
+          fields: [.cacheControl: "max-age=5", .vary: "Accept", .contentLanguage: "fr", .contentLocation: "/b", .age: "3"]))
+      let client = try await origin.connect()
+
+      // When
+      let answer = try await client.get("/a", "If-None-Match: \"v1\"")
+
+      // Then
+      #expect(answer.lines.first == "HTTP/1.1 304 Not Modified")
+      #expect(answer["ETag"] == "W/\"v1\"" && answer["Last-Modified"] == Self.date && answer["Date"] == Self.date)
+      #expect(answer["Cache-Control"] == "max-age=5" && answer["Vary"] == "Accept" && answer["Content-Location"] == "/b")
+      #expect(answer["Age"] == "3")
+      #expect(answer["Content-Type"] == nil && answer["Content-Length"] == nil && answer["Content-Language"] == nil)
+      // No byte of a body follows: the next answer is read from its first byte.
+      #expect(try await client.get("/a").text == "body")
+    }
+  }
+
+  @Test(
+    "conditions are looked at for GET and HEAD of a 200 alone",
+    arguments: [("GET", 200, 304), ("HEAD", 200, 304), ("POST", 200, 200), ("GET", 404, 404), ("GET", 500, 500)])
+  func scope(method: String, status: Int, expected: Int) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", status: .init(code: status)))
+
+      let answer = try await origin.connect().request(method, "/a", ["If-None-Match: \"v1\""])
+
+      #expect(answer.status == expected)
+    }
+  }
+
+  @Test("an origin can ignore conditions")
+  func ignored() async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(OriginAnswer(Data("body".utf8), etag: "v1", honoursConditions: false)))
+
+      let answer = try await origin.connect().get("/a", "If-None-Match: \"v1\"")
+
+      #expect(answer.text == "body")
+    }
+  }
+
+  @Test("a closure's answer is held against the conditions too, and a 304 of its own has no body")
+  func closures() async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route { _ in OriginAnswer(text: "body", etag: "v1") })
+      origin.setRoute("/b", Route { _ in OriginAnswer(text: "never sent", status: .notModified, etag: "v1") })
+      let client = try await origin.connect()
+
+      #expect(try await client.get("/a", "If-None-Match: \"v1\"").status == 304)
+      let own = try await client.get("/b")
+      #expect(own.status == 304 && own["Content-Length"] == nil)
+      #expect(try await client.get("/a").text == "body")
+      #expect(origin.counters.notModified == 2)
+    }
+  }
+
+  @Test(
+    "a single range is honoured where the route asks for it",
+    arguments: [
+      ("bytes=2-4", 206, "234", "bytes 2-4/10"), ("bytes=8-", 206, "89", "bytes 8-9/10"),
+      ("bytes=-1", 206, "9", "bytes 9-9/10"),
+      ("bytes=10-", 416, "", "bytes */10"), ("bytes=0-1,3-4", 200, "0123456789", nil), ("nonsense", 200, "0123456789", nil),
+    ] as [(String, Int, String, String?)])
+  func ranges(range: String, status: Int, body: String, contentRange: String?) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("0123456789".utf8), etag: "v1", acceptsRanges: true))
+
+      let answer = try await origin.connect().get("/a", "Range: \(range)")
+
+      #expect(answer.status == status && answer.text == body)
+      #expect(answer["Content-Range"] == contentRange)
+      #expect(answer["Accept-Ranges"] == "bytes" && answer["ETag"] == "\"v1\"")
+    }
+  }
+
+  @Test("a range is ignored where the route does not ask for it, and with HEAD")
+  func rangesOff() async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/off", Route(Data("0123456789".utf8)))
+      origin.setRoute("/on", Route(Data("0123456789".utf8), acceptsRanges: true))
+      let client = try await origin.connect()
+
+      #expect(try await client.get("/off", "Range: bytes=2-4").status == 200)
+      let head = try await client.request("HEAD", "/on", ["Range: bytes=2-4"])
+      #expect(head.status == 200 && head["Content-Length"] == "10")
+    }
+  }
+
+  @Test(
+    "If-Range lets a range through for the same strong tag or the same date only",
+    arguments: [
+      (OriginETag.strong("v1"), "\"v1\"", 206), ("v1", "\"v2\"", 200), ("v1", "W/\"v1\"", 200), (.weak("v1"), "W/\"v1\"", 200),
+      (.weak("v1"), "\"v1\"", 200), ("v1", date, 206), ("v1", earlier, 200), ("v1", later, 200), (nil, "\"v1\"", 200),
+    ] as [(OriginETag?, String, Int)])
+  func ifRange(etag: OriginETag?, condition: String, status: Int) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(Data("0123456789".utf8), etag: etag, lastModified: exampleDate, acceptsRanges: true))
+
+      let answer = try await origin.connect().get("/a", "Range: bytes=2-", "If-Range: \(condition)")
+
+      #expect(answer.status == status)
+    }
+  }
+}
 #endif

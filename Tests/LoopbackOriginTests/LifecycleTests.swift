@@ -1,104 +1,105 @@
 #if Origin
-  import Foundation
-  import LoopbackOrigin
-  import Testing
+import CacheTesting
+import Foundation
+import LoopbackOrigin
+import Testing
 
-  @Suite("Start and stop", .timeLimit(.minutes(1)))
-  struct LifecycleTests {
-    @Test("a stopped origin has closed its connections and refuses new ones; a second stop does nothing")
-    func stop() async throws {
-      let origin = try await LoopbackOrigin.start()
-      origin.setRoute("/a", Route(Data("x".utf8)))
-      let (idle, used) = (try await origin.connect(), try await origin.connect())
-      #expect(try await used.get("/a").text == "x")
-      #expect(try await idle.get("/a").text == "x")
+@Suite("Start and stop", .timeLimit(.minutes(1)))
+struct LifecycleTests {
+  @Test("a stopped origin has closed its connections and refuses new ones; a second stop does nothing")
+  func stop() async throws {
+    let origin = try await OriginServer.start()
+    origin.setRoute("/a", Route(Data("x".utf8)))
+    let (idle, used) = (try await origin.connect(), try await origin.connect())
+    #expect(try await used.get("/a").text == "x")
+    #expect(try await idle.get("/a").text == "x")
 
-      await origin.stop()
+    await origin.stop()
 
-      #expect(origin.counters.openConnections == 0 && origin.counters.requests == 2)
-      #expect(try await idle.rest().bytes.isEmpty)
-      #expect(try await used.rest().bytes.isEmpty)
-      await #expect(throws: RawClient.Failure.self) { try await RawClient(port: origin.port) }
-      await origin.stop()
-      await #expect(throws: RawClient.Failure.self) { try await RawClient(port: origin.port) }
+    #expect(origin.counters.openConnections == 0 && origin.counters.requests == 2)
+    #expect(try await idle.rest().bytes.isEmpty)
+    #expect(try await used.rest().bytes.isEmpty)
+    await #expect(throws: RawClient.Failure.self) { try await RawClient(port: origin.port) }
+    await origin.stop()
+    await #expect(throws: RawClient.Failure.self) { try await RawClient(port: origin.port) }
+  }
+
+  @Test("stops at the same time all return, and a closed one does not hold what is waiting")
+  func concurrentStops() async throws {
+    let origin = try await OriginServer.start()
+    let gate = Gate()
+    origin.setRoute("/a", Route(Data("x".utf8), delivery: .gated(by: gate)))
+    let client = try await origin.connect()
+    try await client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+    await gate.arrived()
+
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 { group.addTask { await origin.stop() } }
     }
 
-    @Test("stops at the same time all return, and a closed one does not hold what is waiting")
-    func concurrentStops() async throws {
-      let origin = try await LoopbackOrigin.start()
-      let gate = OriginGate()
-      origin.setRoute("/a", Route(Data("x".utf8), delivery: .gated(by: gate)))
-      let client = try await origin.connect()
-      try await client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
-      await gate.arrived()
+    await gate.emptied()
+    #expect(gate.held == 0 && origin.counters.openConnections == 0)
+    gate.open()
+    #expect(try await client.rest().bytes.isEmpty)
+  }
 
-      await withTaskGroup(of: Void.self) { group in
-        for _ in 0..<8 { group.addTask { await origin.stop() } }
-      }
+  @Test("an origin starts again on the port of one that stopped, also with connections that ended there")
+  func restart() async throws {
+    let first = try await OriginServer.start()
+    let client = try await first.connect()
+    _ = try await client.get("/a")
+    await first.stop()
 
-      await gate.emptied()
-      #expect(gate.held == 0 && origin.counters.openConnections == 0)
-      gate.open()
-      #expect(try await client.rest().bytes.isEmpty)
-    }
+    let second = try await OriginServer.start(port: first.port)
 
-    @Test("an origin starts again on the port of one that stopped, also with connections that ended there")
-    func restart() async throws {
-      let first = try await LoopbackOrigin.start()
-      let client = try await first.connect()
-      _ = try await client.get("/a")
-      await first.stop()
+    #expect(second.port == first.port && second.baseURL == first.baseURL)
+    second.setRoute("/a", Route(Data("again".utf8)))
+    #expect(try await second.connect().get("/a").text == "again")
+    await second.stop()
+  }
 
-      let second = try await LoopbackOrigin.start(port: first.port)
-
-      #expect(second.port == first.port && second.baseURL == first.baseURL)
-      second.setRoute("/a", Route(Data("again".utf8)))
-      #expect(try await second.connect().get("/a").text == "again")
-      await second.stop()
-    }
-
-    @Test("a port that is taken is an error that names it")
-    func taken() async throws {
-      try await withOrigin { origin in
-        let error = await #expect(throws: OriginError.self) { try await LoopbackOrigin.start(port: origin.port) }
-        #expect(error?.port == origin.port)
-        #expect(error?.description.contains("127.0.0.1, port \(origin.port)") == true)
-      }
-    }
-
-    @Test("an origin that is dropped without a stop closes by itself")
-    func dropped() async throws {
-      var origin: OriginServer? = try await LoopbackOrigin.start()
-      let port = try #require(origin?.port)
-      let client = try await RawClient(port: port)
-      #expect(try await client.get("/a").status == 404)
-
-      origin = nil
-
-      #expect(try await client.rest().bytes.isEmpty)
-      // The connection is closed after the listening socket, on the same thread.
-      await #expect(throws: RawClient.Failure.self) { try await RawClient(port: port) }
-    }
-
-    @Test("a route that holds its origin lets go of it when the origin stops")
-    func noCycle() async throws {
-      final class Witness: Sendable {
-        let released: OriginGate
-        init(_ released: OriginGate) { self.released = released }
-        deinit { released.open() }
-      }
-      let released = OriginGate()
-      do {
-        let origin = try await LoopbackOrigin.start()
-        let witness = Witness(released)
-        origin.setRoute(
-          "/a", Route { [origin, witness] _ in OriginAnswer(text: "\(origin.counters.requests) \(witness.released.held)") })
-        #expect(try await origin.connect().get("/a").text == "1 0")
-        await origin.stop()
-      }
-      // Held for ever, and ended by the time limit, if anything kept the closure.
-      await released.pass()
-      #expect(released.arrivals == 1)
+  @Test("a port that is taken is an error that names it")
+  func taken() async throws {
+    try await withOrigin { origin in
+      let error = await #expect(throws: OriginError.self) { try await OriginServer.start(port: origin.port) }
+      #expect(error?.port == origin.port)
+      #expect(error?.description.contains("127.0.0.1, port \(origin.port)") == true)
     }
   }
+
+  @Test("an origin that is dropped without a stop closes by itself")
+  func dropped() async throws {
+    var origin: OriginServer? = try await OriginServer.start()
+    let port = try #require(origin?.port)
+    let client = try await RawClient(port: port)
+    #expect(try await client.get("/a").status == 404)
+
+    origin = nil
+
+    #expect(try await client.rest().bytes.isEmpty)
+    // The connection is closed after the listening socket, on the same thread.
+    await #expect(throws: RawClient.Failure.self) { try await RawClient(port: port) }
+  }
+
+  @Test("a route that holds its origin lets go of it when the origin stops")
+  func noCycle() async throws {
+    final class Witness: Sendable {
+      let released: Gate
+      init(_ released: Gate) { self.released = released }
+      deinit { released.open() }
+    }
+    let released = Gate()
+    do {
+      let origin = try await OriginServer.start()
+      let witness = Witness(released)
+      origin.setRoute(
+        "/a", Route { [origin, witness] _ in OriginAnswer(text: "\(origin.counters.requests) \(witness.released.held)") })
+      #expect(try await origin.connect().get("/a").text == "1 0")
+      await origin.stop()
+    }
+    // Held for ever, and ended by the time limit, if anything kept the closure.
+    await released.pass()
+    #expect(released.arrivals == 1)
+  }
+}
 #endif

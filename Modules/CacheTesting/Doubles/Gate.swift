@@ -1,5 +1,3 @@
-internal import CacheCore
-
 /// Holds work until a test lets it go, and tells when it has arrived: order without waiting.
 ///
 /// ```swift
@@ -11,53 +9,85 @@ internal import CacheCore
 /// gate.open()
 /// ```
 public final class Gate: Sendable {
-  private struct State {
-    var isOpen = false
+  private struct State: Sendable {
+    var isOpen: Bool
     var arrivals = 0
-    var held: [CheckedContinuation<Void, Never>] = []
-    var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var passes = 0
+    var held: [(id: Int, resume: @Sendable () -> Void)] = []
   }
 
-  private let state = Lock(State())
+  private let state: WatchedState<State>
 
-  /// A closed gate.
-  public init() {}
+  /// A closed gate, unless told otherwise.
+  public init(isOpen: Bool = false) { state = WatchedState(State(isOpen: isOpen)) }
 
-  /// Lets everybody through, now and from now on.
+  /// Lets everything through that is held, and all that comes later.
   public func open() {
-    let held = state.withLock { state in
+    let held = state.update { state in
       state.isOpen = true
       defer { state.held = [] }
-      return state.held
+      return state.held.map(\.resume)
     }
-    for continuation in held { continuation.resume() }
+    for resume in held { resume() }
   }
 
-  /// Returns once the gate is open.
+  /// Holds what comes from now on.
+  public func close() {
+    state.update {
+      $0.isOpen = false
+      $0.passes = 0
+    }
+  }
+
+  /// Lets so many through, those held longest first; what is left over is for those that come next. An open gate is not
+  /// changed.
+  public func letThrough(_ count: Int = 1) {
+    let held = state.update { state -> [@Sendable () -> Void] in
+      guard !state.isOpen, count > 0 else { return [] }
+      let now = state.held.prefix(count).map(\.resume)
+      state.held.removeFirst(now.count)
+      state.passes += count - now.count
+      return now
+    }
+    for resume in held { resume() }
+  }
+
+  /// How many have come, ever.
+  public var arrivals: Int { state.read { $0.arrivals } }
+
+  /// How many are held now.
+  public var held: Int { state.read { $0.held.count } }
+
+  /// Returns when so many have come in all, or at once when the waiting task is cancelled.
+  public func arrived(_ count: Int = 1) async { await state.wait { $0.arrivals >= count } }
+
+  /// Returns when nothing is held (any more), or at once when the waiting task is cancelled.
+  public func emptied() async { await state.wait { $0.held.isEmpty } }
+
+  /// Arrives and waits for the gate: for the closure of a route. Returns at once when the task is cancelled.
   public func pass() async {
-    await withCheckedContinuation { continuation in
-      let (isOpen, content) = state.withLock { state in
-        state.arrivals += 1
-        let arrivals = state.arrivals
-        let content = state.watchers.filter { $0.count <= arrivals }
-        state.watchers.removeAll { $0.count <= arrivals }
-        if !state.isOpen { state.held.append(continuation) }
-        return (state.isOpen, content.map(\.continuation))
-      }
-      for watcher in content { watcher.resume() }
-      if isOpen { continuation.resume() }
-    }
+    let passage = WatchedState(false)
+    let ticket = arrive { passage.update { $0 = true } }
+    await passage.wait { $0 }
+    withdraw(ticket)
   }
 
-  /// Returns once `count` have come to the gate.
-  public func arrived(_ count: Int = 1) async {
-    await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        guard state.arrivals < count else { return true }
-        state.watchers.append((count, continuation))
-        return false
+  /// Registers an arrival. `resume` is called once, on any thread, maybe before this returns; never when withdrawn in time.
+  package func arrive(_ resume: @escaping @Sendable () -> Void) -> Int {
+    let (ticket, passes) = state.update { state -> (Int, Bool) in
+      let ticket = state.arrivals
+      state.arrivals += 1
+      if state.isOpen { return (ticket, true) }
+      if state.passes > 0 {
+        state.passes -= 1
+        return (ticket, true)
       }
-      if isReady { continuation.resume() }
+      state.held.append((ticket, resume))
+      return (ticket, false)
     }
+    if passes { resume() }
+    return ticket
   }
+
+  package func withdraw(_ ticket: Int) { state.update { $0.held.removeAll { $0.id == ticket } } }
 }
