@@ -80,12 +80,16 @@ struct ResolvedLoad: Sendable {
   }
 
   /// What the caller asked for, as text: in errors and events.
-  var address: String { url.absoluteString }
+  var address: String {
+    let text = url.absoluteString
+    // A data: URL carries its whole resource.
+    return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
+  }
 
   /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
     ResourceID.make(
-      uri: ResourceID.uri(of: request) ?? address, key: isFirstHop ? key : nil, partition: partition)
+      uri: ResourceID.uri(of: request) ?? url.absoluteString, key: isFirstHop ? key : nil, partition: partition)
   }
 
   /// Equal for loads that may share one piece of work: everything that can change the answer, or where it is kept.

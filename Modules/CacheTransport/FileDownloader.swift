@@ -1,0 +1,51 @@
+public import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Answers `file:` URLs, so that local files travel the same path as the network: typed errors, decoding, cancellation.
+///
+/// The answers say `no-store`: what is a file already needs no copy in a cache.
+public struct FileDownloader: Downloader {
+  public var id: ComponentID { ComponentID(Self.self) }
+
+  /// A provider of local files.
+  public init() {}
+
+  /// - Throws: ``CacheError/Code/fileSystem`` with path and reason when the file can't be read; a missing one is an answer with the status 404.
+  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    guard let url = request.head.absoluteURL, url.isFileURL else {
+      throw CacheError(.unsupportedScheme, reason: "not a file: URL")
+    }
+    guard request.head.method == .get || request.head.method == .head else {
+      return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: Body(Data()))
+    }
+    let path = url.path(percentEncoded: false)
+    let opened = await FileQueue.run { FileSource.open(path) }
+    if Task.isCancelled { throw .cancelled }
+    switch opened {
+    case .failure(let error) where error.errno == ENOENT || error.errno == ENOTDIR:
+      return DownloadResponse(head: HTTPResponse(status: .notFound), body: Body(Data()))
+    case .failure(let error): throw error
+    case .success(let source):
+      let head = HTTPResponse(
+        status: .ok,
+        headerFields: [
+          .cacheControl: "no-store", .contentLength: String(source.length), .lastModified: HTTPDate(source.changed).description,
+        ])
+      guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
+      return DownloadResponse(head: head, body: Body(length: source.length, source: source))
+    }
+  }
+}

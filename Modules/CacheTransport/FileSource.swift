@@ -1,0 +1,114 @@
+internal import CacheCore
+internal import Dispatch
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Where file calls block: never on the cooperative pool.
+enum FileQueue {
+  private static let queue = DispatchQueue(label: "etagere.files", qos: .utility)
+
+  static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume(returning: work()) } }
+  }
+}
+
+/// An open file as a body, pulled chunk by chunk.
+final class FileSource: Body.Source {
+  private enum State { case reading, finished, cancelled }
+
+  let length: Int64
+  let changed: Timestamp
+  private let path: String
+  private let descriptor: Int32
+  private let state = Lock(State.reading)
+  private let position = Lock(Int64(0))
+
+  static func open(_ path: String) -> Result<FileSource, CacheError> {
+    #if canImport(Darwin)
+    let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
+    #elseif canImport(Musl)
+    let descriptor = Musl.open(path, O_RDONLY | O_CLOEXEC)
+    #else
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    #endif
+    guard descriptor >= 0 else { return .failure(error(path)) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
+      defer { close(descriptor) }
+      return .failure(error(path))
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path))
+    }
+    return .success(FileSource(path, descriptor, status))
+  }
+
+  private init(_ path: String, _ descriptor: Int32, _ status: stat) {
+    self.path = path
+    self.descriptor = descriptor
+    length = Int64(status.st_size)
+    #if canImport(Darwin)
+    let time = status.st_mtimespec
+    #else
+    let time = status.st_mtim
+    #endif
+    changed = Timestamp(seconds: Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+  }
+
+  deinit { close(descriptor) }
+
+  var trailers: HTTPFields? { nil }
+
+  func cancel() { state.withLock { $0 = .cancelled } }
+
+  func next() async throws(CacheError) -> Data? {
+    switch state.withLock({ $0 }) {
+    case .cancelled: throw .cancelled
+    case .finished: return nil
+    case .reading: break
+    }
+    if Task.isCancelled { throw .cancelled }
+    let result = await FileQueue.run { self.read() }
+    let chunk = try result.get()
+    guard chunk.isEmpty else { return chunk }
+    state.withLock { if case .reading = $0 { $0 = .finished } }
+    let end = position.withLock { $0 }
+    guard end >= length else {
+      throw CacheError(.truncatedBody, reason: "the file shrank to \(end) of \(length) bytes while it was read", path: path)
+    }
+    return nil
+  }
+
+  /// Up to the length that was announced: a file that grows meanwhile is read as it was.
+  private func read() -> Result<Data, CacheError> {
+    let offset = position.withLock { $0 }
+    let count = Int(min(256 << 10, length - offset))
+    guard count > 0 else { return .success(Data()) }
+    var chunk = Data(count: count)
+    while true {
+      let read = chunk.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, count, off_t(offset)) }
+      if read < 0, errno == EINTR { continue }
+      guard read >= 0 else { return .failure(Self.error(path)) }
+      position.withLock { $0 += Int64(read) }
+      return .success(read == count ? chunk : chunk.prefix(read))
+    }
+  }
+
+  private static func error(_ path: String) -> CacheError {
+    let number = errno
+    return CacheError(.fileSystem, reason: String(cString: strerror(number)), path: path, errno: number)
+  }
+}
