@@ -1,0 +1,115 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("Age and lifetime")
+struct FreshnessTests {
+  private let validator = ETagValidator()
+
+  private func facts(_ response: HTTPResponse, delay: Int64 = 0, _ validator: ETagValidator? = nil) -> CachingFacts {
+    (validator ?? self.validator).facts(
+      of: response, requestTime: Shelf.start - .seconds(delay), responseTime: Shelf.start)
+  }
+
+  @Test(
+    "the age on arrival is the larger of the apparent and the stated one, the way's time added",
+    arguments: [
+      // Date, Age, delay, age
+      (date(0), nil, 0, 0), (date(-30), nil, 0, 30), (date(-30), nil, 10, 30), (date(0), "40", 0, 40), (date(0), "40", 5, 45),
+      (date(-60), "40", 5, 60), (date(500), nil, 0, 0), (date(500), "7", 0, 7), (nil, nil, 0, 0), (nil, nil, 9, 9),
+      ("junk", "3", 0, 3),
+      (date(0), "-4", 0, 0), (date(0), "4.5", 0, 0), (date(0), "abc", 0, 0), (date(0), "5, 80", 0, 5), (date(0), ", 5", 0, 5),
+      (date(0), "99999999999", 0, 2_147_483_648), (date(0), nil, -20, 0),
+    ] as [(String?, String?, Int64, Int64)])
+  func age(dateLine: String?, ageLine: String?, delay: Int64, age: Int64) {
+    var response = HTTPResponse.ok()
+    response.headerFields[.date] = dateLine
+    response.headerFields[.age] = ageLine
+    #expect(facts(response, delay: delay).age(at: Shelf.start) == .seconds(age))
+  }
+
+  @Test(
+    "the lifetime is max-age, else Expires minus Date, else none",
+    arguments: [
+      (["Cache-Control: max-age=60"], 60), (["Cache-Control: max-age=60", "Expires: \(date(9))"], 60),
+      (["Cache-Control: s-maxage=99, max-age=60"], 60), (["Cache-Control: s-maxage=99"], 0),
+      (["Cache-Control: max-age=junk", "Expires: \(date(9))"], 0), (["Expires: \(date(9))"], 9), (["Expires: \(date(-9))"], 0),
+      (["Expires: \(date(9))", "Date: \(date(3))"], 6), (["Expires: 0"], 0), (["Expires: -1"], 0), (["Expires:"], 0),
+      (["Expires: \(date(9))", "Expires: \(date(4))"], 4), (["Expires: \(date(9))", "Expires: junk"], 0),
+      (["Expires: \(date(9))", "Date: junk"], 9), ([], 0), (["Pragma: no-cache", "Cache-Control: max-age=5"], 5),
+      (["Cache-Control: max-age=99999999999"], 2_147_483_648), (["Cache-Control: immutable"], 0),
+      (["Cache-Control: immutable, max-age=5"], 5), (["Cache-Control: public"], 0),
+    ] as [([String], Int64)])
+  func lifetime(lines: [String], seconds: Int64) {
+    let facts = facts(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
+    #expect(facts.freshUntil - facts.bornAt == .seconds(seconds))
+  }
+
+  @Test("an answer that arrives older than its lifetime is stale on arrival")
+  func staleOnArrival() {
+    #expect(!facts(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: Shelf.start))
+    #expect(facts(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: Shelf.start))
+  }
+
+  @Test(
+    "how long it may be shown stale is what the directives say",
+    arguments: [
+      ("max-age=60", nil, true, false), ("max-age=60, stale-while-revalidate=30", 90, true, false),
+      ("max-age=60, stale-while-revalidate=x", 60, true, false),
+      ("max-age=60, stale-while-revalidate=30, must-revalidate", nil, false, false),
+      ("max-age=60, stale-while-revalidate=30, no-cache", nil, false, true),
+      ("max-age=60, no-cache=\"set-cookie\"", nil, false, true),
+      ("max-age=60, proxy-revalidate, stale-while-revalidate=30", 90, true, false),
+    ] as [(String, Int64?, Bool, Bool)])
+  func staleness(directives: String, staleUntil: Int64?, offline: Bool, alwaysAsk: Bool) {
+    let facts = facts(.ok("Cache-Control: \(directives)"))
+    #expect(facts.servesStaleUntil == staleUntil.map { Shelf.start + .seconds($0) })
+    #expect(facts.servesOfflineUntil == (offline ? .distantFuture : nil))
+    #expect(facts.alwaysAsk == alwaysAsk)
+  }
+
+  @Test("nothing is guessed by default")
+  func noGuess() {
+    let response = HTTPResponse.ok("Last-Modified: \(date(-864_000))")
+    #expect(facts(response).freshUntil == facts(response).bornAt)
+    #expect(sight(of: response) == .conditionallyCached)
+  }
+
+  @Test(
+    "a guess is a tenth of the time since the last change, capped, for the statuses that allow it",
+    arguments: [
+      (200, date(-1_000), 100), (200, date(-100_000_000), 86_400), (200, date(50), 0), (200, "junk", 0), (410, date(-1_000), 100),
+      (302, date(-1_000), 0), (500, date(-1_000), 0),
+    ] as [(Int, String, Int64)])
+  func heuristics(status: Int, modified: String, seconds: Int64) {
+    let facts = facts(.head(status, "Last-Modified: \(modified)"), ETagValidator(heuristics: Heuristics()))
+    #expect(facts.freshUntil - facts.bornAt == .seconds(seconds))
+  }
+
+  @Test("a stated lifetime, even a bad one, is never guessed about", arguments: ["Expires: 0", "Cache-Control: max-age=x"])
+  func statedBeatsGuessed(line: String) {
+    let response = HTTPResponse.ok(line, "Last-Modified: \(date(-1_000))")
+    let generous = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
+    #expect(facts(response, generous).freshUntil == Shelf.start)
+  }
+
+  @Test("the default lifetime is for answers that say nothing at all")
+  func defaultLifetime() {
+    let validator = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
+    #expect(facts(.ok(), validator).freshUntil == Shelf.start + .seconds(99))
+    #expect(facts(.ok("Last-Modified: \(date(-100))"), validator).freshUntil == Shelf.start + .seconds(10))
+    #expect(facts(.head(302), validator).freshUntil == Shelf.start)
+  }
+
+  @Test("of two settings that answer differently the identities differ, of equal ones they agree")
+  func identity() {
+    let secret = DigestSecret(high: 1, low: 2)
+    let plain = ETagValidator(digestSecret: secret)
+    #expect(plain.id == ETagValidator(digestSecret: secret).id)
+    #expect(plain.id != ETagValidator(heuristics: Heuristics(), digestSecret: secret).id)
+    #expect(plain.id != ETagValidator(defaultLifetime: .seconds(1), digestSecret: secret).id)
+    #expect(plain.id != ETagValidator(digestSecret: DigestSecret(high: 1, low: 3)).id)
+    #expect(!"\(secret)\(String(reflecting: secret))".contains("2"))
+  }
+}

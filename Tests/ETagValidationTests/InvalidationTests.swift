@@ -1,0 +1,71 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("What makes stored answers outdated")
+struct InvalidationTests {
+  private func invalidated(_ request: HTTPRequest, _ response: HTTPResponse) -> [String] {
+    var shelf = Shelf()
+    _ = shelf.load(request) { _ in .success(response) }
+    return shelf.invalidated
+  }
+
+  @Test(
+    "an unsafe method that did not fail outdates its target, and a method nobody knows counts as unsafe",
+    arguments: ["POST", "PUT", "DELETE", "PATCH", "FROBNICATE", "get"])
+  func unsafe(name: String) throws {
+    let method = try #require(HTTPRequest.Method(name))
+    for status in [200, 201, 204, 301, 303] { #expect(invalidated(.page(method), .head(status)) == ["https://example.com/page"]) }
+    for status in [100, 400, 404, 409, 500, 503] { #expect(invalidated(.page(method), .head(status)).isEmpty) }
+  }
+
+  @Test("safe methods outdate nothing", arguments: [HTTPRequest.Method.get, .head, .options, .trace])
+  func safe(method: HTTPRequest.Method) {
+    #expect(invalidated(.page(method), .ok("Location: /b", "Cache-Control: no-store")).isEmpty)
+  }
+
+  @Test(
+    "Location and Content-Location of the same origin are outdated too, however they are written",
+    arguments: [
+      ("/b", "https://example.com/b"), ("b", "https://example.com/a/b"), ("../b", "https://example.com/b"),
+      ("./b?q", "https://example.com/a/b?q"),
+      ("../../../b", "https://example.com/b"), ("?q", "https://example.com/a/page?q"), ("#x", nil), ("", nil),
+      ("b#x?y", "https://example.com/a/b"),
+      ("//example.com/b", "https://example.com/b"), ("HTTPS://EXAMPLE.com:443/b", "https://example.com/b"),
+      ("/a:b", "https://example.com/a:b"),
+      ("https://u:p@example.com/b", "https://example.com/b"), ("https://example.com", "https://example.com/"),
+      ("b/..", "https://example.com/a/"),
+      (".", "https://example.com/a/"), ("https://other.com/b", nil), ("//other.com/b", nil), ("http://example.com/b", nil),
+      ("https://example.com:8443/b", nil), ("mailto:a@example.com", nil), ("https:///b", nil),
+      ("https://example.com@other.com/", nil),
+    ] as [(String, String?)])
+  func locations(reference: String, resource: String?) {
+    let target = "https://example.com/a/page"
+    let request = HTTPRequest.page(.post, path: "/a/page")
+    for name in ["Location", "Content-Location"] {
+      let expected = [target] + (resource.map { [$0] } ?? [])
+      #expect(invalidated(request, .head(201, "\(name): \(reference)")) == expected)
+    }
+  }
+
+  @Test(
+    "a new answer that must not be stored outdates the stored one that it replaces",
+    arguments: ["Cache-Control: no-store", "Vary: *"])
+  func unstorableReplacement(line: String) {
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(.ok()) }
+    _ = shelf.load { _ in .success(.ok(line)) }
+    #expect(shelf.invalidated == ["https://example.com/page"])
+    #expect(shelf.shareable == [false])
+  }
+
+  @Test("it outdates nothing when nothing matched, or when only this request forbade storing")
+  func unstorableWithoutReplacement() {
+    #expect(invalidated(.page(), .ok("Cache-Control: no-store")).isEmpty)
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(.ok()) }
+    _ = shelf.load(.page(.get, "Cache-Control: no-store")) { _ in .success(.ok()) }
+    #expect(shelf.invalidated.isEmpty)
+  }
+}

@@ -1,0 +1,106 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("What a request's directives ask for")
+struct RequestDirectiveTests {
+  /// A lifetime of 60 s and a tag.
+  private let plain = HTTPResponse.ok("Cache-Control: max-age=60", "ETag: \"a\"")
+
+  @Test(
+    "an answer with 60 s to live is used, asked about or refused",
+    arguments: [
+      // request, seconds that passed, sight
+      ("no-cache", 0, .conditionallyCached), ("max-age=10", 10, .fullyCached), ("max-age=10", 11, .conditionallyCached),
+      ("max-age=0", 0, .conditionallyCached), ("max-age=x", 0, .conditionallyCached), ("max-age=100", 59, .fullyCached),
+      ("max-age=100", 60, .conditionallyCached), ("min-fresh=20", 40, .fullyCached), ("min-fresh=20", 41, .conditionallyCached),
+      ("min-fresh=x", 0, .conditionallyCached), ("max-stale", 100_000, .fullyCached), ("max-stale=10", 70, .fullyCached),
+      ("max-stale=10", 71, .conditionallyCached), ("max-stale=x", 61, .conditionallyCached),
+      ("max-age=65, max-stale=100", 65, .fullyCached),
+      ("max-age=65, max-stale=100", 66, .conditionallyCached), ("no-store", 59, .fullyCached), ("no-store", 60, .notCached),
+      ("only-if-cached", 59, .fullyCached), ("only-if-cached, max-stale", 99, .fullyCached), ("no-transform", 59, .fullyCached),
+    ] as [(String, Int64, Sight)])
+  func directives(line: String, seconds: Int64, expected: Sight) {
+    #expect(sight(of: plain, again: .page(.get, "Cache-Control: \(line)"), after: seconds) == expected)
+  }
+
+  @Test("Pragma: no-cache asks, unless there is a Cache-Control")
+  func pragma() {
+    #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)
+    #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache", "Cache-Control: max-age=9")) == .fullyCached)
+  }
+
+  @Test("max-stale does not help against must-revalidate and no-cache", arguments: ["must-revalidate", "no-cache"])
+  func maxStale(directive: String) {
+    let strict = HTTPResponse.ok("Cache-Control: max-age=60, \(directive)", "ETag: \"a\"")
+    #expect(sight(of: strict, again: .page(.get, "Cache-Control: max-stale"), after: 61) == .conditionallyCached)
+  }
+
+  @Test("only-if-cached never asks: 504 when nothing stored will do, whatever the policy")
+  func onlyIfCached() {
+    let request = HTTPRequest.page(.get, "Cache-Control: only-if-cached")
+    for policy in [
+      LoadPolicy.standard, .cacheFirst, .reload, .revalidate(), .staleWhileRevalidate, .memoryElseReload, .cacheOnly,
+    ] {
+      var shelf = Shelf()
+      #expect(shelf.load(request, policy) { _ in .success(.ok()) }.response?.status == .gatewayTimeout)
+      #expect(shelf.sent.isEmpty)
+    }
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(plain) }
+    shelf.advance(60)
+    #expect(shelf.load(request) { _ in .success(.ok()) }.source == .madeHere)
+    let outcome = shelf.load(request, .staleWhileRevalidate) { _ in .success(.head(304)) }
+    #expect(outcome.source == .cache)
+    #expect(outcome.background == nil)
+  }
+
+  @Test(
+    "a limit to the age overrules the answer's stale-while-revalidate", arguments: ["max-age=100", "min-fresh=0", "no-cache"])
+  func noStaleWhileRevalidate(line: String) {
+    let answer = HTTPResponse.ok("Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"a\"")
+    #expect(sight(of: answer, again: .page(.get, "Cache-Control: \(line)"), after: 61) == .conditionallyCached)
+    #expect(
+      sight(of: answer, again: .page(.get, "Cache-Control: \(line)"), after: 61, .staleWhileRevalidate) == .conditionallyCached)
+  }
+
+  @Test(
+    "what the request rules out does not stand in when nobody can be asked",
+    arguments: [
+      ("no-cache", false), ("max-age=100", false), ("min-fresh=5", false), ("max-stale=5", false), ("max-stale=50", true),
+      ("x", true),
+    ] as [(String, Bool)])
+  func standIn(line: String, stands: Bool) {
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(plain) }
+    shelf.advance(70)
+    let outcome = shelf.load(.page(.get, "Cache-Control: \(line)"), .revalidate()) { _ in
+      .failure(CacheError(.timedOut, reason: "no answer"))
+    }
+    #expect(outcome.source == (stands ? .standIn : .failure))
+  }
+
+  @Test(
+    "the caller's own conditions and ranges go out untouched and their answers come back untouched",
+    arguments: [
+      "If-None-Match: \"x\"", "If-Modified-Since: \(date(0))", "If-Match: \"x\"", "If-Unmodified-Since: \(date(0))",
+      "If-Range: \"x\"",
+      "Range: bytes=0-9",
+    ])
+  func ownConditions(line: String) {
+    let request = HTTPRequest.page(.get, line)
+    for policy in [LoadPolicy.standard, .cacheFirst, .revalidate(), .reload, .staleWhileRevalidate] {
+      var shelf = Shelf()
+      _ = shelf.load { _ in .success(plain) }
+      let before = shelf.stored
+      shelf.sent = []
+      for status in [304, 206, 412, 416] {
+        let outcome = shelf.load(request, policy) { _ in .success(.head(status, "ETag: \"a\"")) }
+        #expect(outcome.response?.status.code == status)
+      }
+      #expect(shelf.sent == [request, request, request, request])
+      #expect(shelf.stored == before)
+    }
+  }
+}

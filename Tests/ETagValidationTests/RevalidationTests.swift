@@ -1,0 +1,210 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("Asking the origin, and its 304")
+struct RevalidationTests {
+  /// A shelf with one stored answer, ten seconds later.
+  private func shelf(_ answer: HTTPResponse) -> Shelf {
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(answer) }
+    shelf.advance(10)
+    shelf.sent = []
+    return shelf
+  }
+
+  @Test(
+    "the origin's own strings go back to it byte for byte",
+    arguments: [
+      (["ETag: \"a\""], "\"a\"", nil), (["ETag: W/\"a\""], "W/\"a\"", nil), (["ETag: abc"], "abc", nil), (["ETag:"], nil, nil),
+      (["Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT"], nil, "Sunday, 06-Nov-94 08:49:37 GMT"),
+      (["ETag: \"a\"", "Last-Modified: yesterday"], "\"a\"", "yesterday"), (["ETag: \"a\"", "ETag: \"b\""], "\"a\"", nil),
+      ([], nil, nil),
+    ] as [([String], String?, String?)])
+  func conditions(lines: [String], tag: String?, modified: String?) {
+    var shelf = shelf(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
+    _ = shelf.load(.page(.get, "Cache-Control: x", "X-A: 1")) { _ in .success(.head(503)) }
+    #expect(shelf.sent.count == 1)
+    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == tag)
+    #expect(shelf.sent[0].headerFields[.ifModifiedSince] == modified)
+    #expect(shelf.sent[0].headerFields[.cacheControl] == "x")
+    #expect(shelf.sent[0].headerFields[text: "X-A"] == "1")
+  }
+
+  @Test("a tag that is no UTF-8 goes back unharmed")
+  func tagBytes() {
+    let tag = HTTPField(name: .eTag, value: [0x22, 0xFF, 0xE9, 0x22])
+    var shelf = shelf(HTTPResponse(status: .ok, headerFields: HTTPFields([tag])))
+    _ = shelf.load { _ in .success(.head(304)) }
+    let sent = shelf.sent[0].headerFields.first { $0.name == .ifNoneMatch }
+    #expect(sent?.withUnsafeBytesOfValue { Array($0) } == [0x22, 0xFF, 0xE9, 0x22])
+  }
+
+  @Test("a 304 replaces the fields it states, all values of each, and keeps the others and those that describe the bytes")
+  func merging() throws {
+    var shelf = shelf(
+      .ok(
+        "Date: \(date(0))", "Age: 3", "ETag: \"a\"", "Last-Modified: \(date(-99))", "Content-Type: image/png",
+        "Content-Length: 5",
+        "Content-Encoding: gzip", "Content-Language: de", "X-Old: 1", "X-Two: 1", "X-Two: 2", "Cache-Control: max-age=1",
+        "Set-Cookie: a=1", "Content-Security-Policy: old"))
+    let before = try #require(shelf.stored.first)
+    let outcome = shelf.load { _ in
+      .success(
+        .head(
+          304, "ETag: W/\"a\"", "Last-Modified: \(date(-50))", "Content-Type: text/plain", "Content-Length: 0",
+          "Content-Range: x",
+          "Content-Encoding: br", "Content-Language: en", "Content-MD5: x", "X-Two: 3", "Cache-Control: max-age=60",
+          "Connection: X-Hop",
+          "X-Hop: 1", "Transfer-Encoding: chunked", "Set-Cookie: b=2", "Content-Security-Policy: new", "X-New: 1"))
+    }
+    #expect(outcome.source == .revalidated)
+    let after = try #require(shelf.stored.first)
+    let fields = after.response.headerFields
+    let expected: [(String, String?)] = [
+      ("ETag", "\"a\""), ("Last-Modified", date(-50)), ("Content-Type", "image/png"), ("Content-Length", "5"),
+      ("Content-Encoding", "gzip"), ("Content-Language", "de"), ("Content-Range", nil), ("Content-MD5", nil), ("X-Old", "1"),
+      ("X-Two", "3"), ("X-New", "1"), ("X-Hop", nil), ("Connection", nil), ("Transfer-Encoding", nil),
+      ("Cache-Control", "max-age=60"),
+      ("Set-Cookie", "b=2"), ("Content-Security-Policy", "new"), ("Date", nil), ("Age", nil),
+    ]
+    for (name, value) in expected { #expect(fields[text: name] == value, "\(name)") }
+    #expect(after.response.status == .ok)
+    #expect(after.revision == before.revision)
+    #expect(after.responseTime == Shelf.start + .seconds(10))
+    #expect(after.facts.freshUntil == Shelf.start + .seconds(70))
+  }
+
+  @Test("body length, trailers and time to live of the store are kept")
+  func kept() {
+    var shelf = shelf(.ok("ETag: \"a\""))
+    shelf.entries[0].metadata.bodyLength = 17
+    shelf.entries[0].metadata.trailers = [.eTag: "x"]
+    shelf.entries[0].metadata.expiration = .never
+    let before = shelf.stored[0]
+    _ = shelf.load { _ in .success(.head(304)) }
+    #expect(shelf.stored[0].bodyLength == 17)
+    #expect(shelf.stored[0].trailers == before.trailers)
+    #expect(shelf.stored[0].expiration == .never)
+  }
+
+  @Test("the way's time and the 304's own Date and Age count, not those of the first answer")
+  func freshenedAge() {
+    var shelf = shelf(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
+    shelf.latency = .seconds(4)
+    _ = shelf.load { _ in .success(.head(304, "Date: \(date(10))", "Age: 1")) }
+    #expect(shelf.stored[0].facts.age(at: shelf.now) == .seconds(5))
+    #expect(shelf.stored[0].response.headerFields[.age] == "1")
+  }
+
+  @Test("an Expires that a 304 does not repeat is not stretched")
+  func absoluteExpires() {
+    var shelf = shelf(.ok("Expires: \(date(5))", "Date: \(date(0))", "ETag: \"a\""))
+    _ = shelf.load { _ in .success(.head(304)) }
+    #expect(!shelf.stored[0].facts.isFresh(at: shelf.now))
+  }
+
+  @Test(
+    "a 304 confirms by the validators it carries",
+    arguments: [
+      // stored tag, stored date, 304's tag, 304's date, whether it confirms
+      ("\"a\"", nil, "\"a\"", nil, true), ("\"a\"", nil, "\"b\"", nil, false), ("\"a\"", nil, "W/\"a\"", nil, true),
+      ("W/\"a\"", nil, "W/\"a\"", nil, true), ("W/\"a\"", nil, "\"a\"", nil, false), ("W/\"a\"", nil, "W/\"b\"", nil, false),
+      ("\"a\"", nil, nil, nil, true), (nil, date(-9), nil, date(-9), true), (nil, date(-9), nil, date(-8), false),
+      (nil, date(-9), nil, nil, true), ("\"a\"", date(-9), "\"a\"", date(-8), true), (nil, date(-9), "\"a\"", date(-9), false),
+      ("\"a\"", nil, nil, date(-8), false),
+    ] as [(String?, String?, String?, String?, Bool)])
+  func confirmation(storedTag: String?, storedDate: String?, tag: String?, modified: String?, confirms: Bool) {
+    var answer = HTTPResponse.ok()
+    (answer.headerFields[.eTag], answer.headerFields[.lastModified]) = (storedTag, storedDate)
+    var notModified = HTTPResponse.head(304)
+    (notModified.headerFields[.eTag], notModified.headerFields[.lastModified]) = (tag, modified)
+    var shelf = shelf(answer)
+    let outcome = shelf.load { head in
+      .success(
+        head.headerFields[.ifNoneMatch] == nil && head.headerFields[.ifModifiedSince] == nil ? .ok("X-New: 1") : notModified)
+    }
+    #expect(outcome.source == (confirms ? .revalidated : .network))
+    #expect(shelf.sent.count == (confirms ? 1 : 2))
+    #expect(shelf.entries.count == 1)
+  }
+
+  @Test("a 304 that nobody asked for is asked again, unconditionally", arguments: [LoadPolicy.standard, .reload])
+  func unasked(policy: LoadPolicy) {
+    for answer in [HTTPResponse.ok("Cache-Control: no-store"), .ok(), .ok("ETag: \"a\"")]
+    where policy == .reload || answer != .ok("ETag: \"a\"") {
+      var shelf = shelf(answer)
+      var answers: [HTTPResponse] = [.ok("X-New: 1"), .head(304, "ETag: \"a\"")]
+      var heads: [HTTPRequest] = []
+      let outcome = shelf.load(.page(), policy) { head in
+        heads.append(head)
+        return .success(answers.popLast() ?? .head(500))
+      }
+      #expect(outcome.response == .ok("X-New: 1"))
+      #expect(heads.count == 2)
+      #expect(heads.last == .page())
+    }
+  }
+
+  @Test("a 304 to a condition about an answer that has been replaced meanwhile confirms nothing")
+  func replacedMeanwhile() {
+    var shelf = shelf(.ok("ETag: \"a\""))
+    let before = shelf
+    _ = shelf.load { _ in .success(.ok("ETag: \"b\"")) }
+    let sent = HTTPRequest.page(.get, "If-None-Match: \"a\"")
+    let verdict = before.validator.judge(
+      .success(.head(304)), to: .page(), sent: sent, fallback: 0, stored: shelf.stored, requestTime: shelf.now, now: shelf.now,
+      revision: Revision(high: 0, low: 9))
+    guard case .refetch = verdict else {
+      Issue.record("\(verdict)")
+      return
+    }
+  }
+
+  @Test("a 304 that forbids storing confirms the body and leaves nothing behind")
+  func notModifiedNoStore() {
+    var shelf = shelf(.ok("ETag: \"a\""))
+    let before = shelf.stored
+    #expect(shelf.load { _ in .success(.head(304, "Cache-Control: no-store", "X-Secret: 1")) }.source == .revalidated)
+    #expect(shelf.stored == before)
+  }
+
+  @Test("a Vary that comes with a 304 selects from then on")
+  func varyInNotModified() {
+    var shelf = shelf(.ok("ETag: \"a\""))
+    _ = shelf.load(.page(.get, "Accept: a")) { _ in .success(.head(304, "Vary: Accept", "Cache-Control: max-age=60")) }
+    #expect(shelf.load(.page(.get, "Accept: a")) { _ in .success(.ok()) }.source == .cache)
+    #expect(shelf.load(.page(.get, "Accept: b")) { _ in .success(.ok()) }.source == .network)
+  }
+
+  @Test("a new answer replaces the stored one and gets a revision of its own")
+  func replacement() {
+    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1"))
+    let old = shelf.stored[0].revision
+    #expect(shelf.load { _ in .success(.ok("ETag: \"b\"")) }.source == .network)
+    #expect(shelf.entries.count == 1)
+    #expect(shelf.stored[0].revision != old)
+    #expect(shelf.stored[0].response.headerFields[text: "X-Old"] == nil)
+  }
+
+  @Test("an error of the origin's leaves what is stored alone", arguments: [500, 502, 503, 504, 404, 429])
+  func errors(status: Int) {
+    var shelf = shelf(.ok("ETag: \"a\""))
+    let before = shelf.stored
+    let outcome = shelf.load { _ in .success(.head(status)) }
+    #expect(outcome.response?.status.code == status)
+    #expect(shelf.stored == before)
+    #expect(shelf.shareable == [true])
+    #expect(shelf.invalidated.isEmpty)
+  }
+
+  @Test("65,000 fields in a 304 do not stop the process")
+  func manyFields() {
+    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1"))
+    var many = HTTPResponse.head(304)
+    many.headerFields = HTTPFields((0..<65_533).map { HTTPField(name: .server, value: "\($0)") })
+    let outcome = shelf.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : many) }
+    #expect(outcome.source == .network)
+  }
+}

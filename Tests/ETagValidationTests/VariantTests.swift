@@ -1,0 +1,146 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("Variants of a resource")
+struct VariantTests {
+  private let validator = ETagValidator(digestSecret: DigestSecret(high: 1, low: 2))
+
+  @Test(
+    "a stored answer is used for requests whose selecting fields mean the same",
+    arguments: [
+      ("Accept", ["Accept: a,b"], ["Accept: a , b"], true), ("Accept", ["Accept: a", "Accept: b"], ["Accept: a, ,b"], true),
+      ("Accept", ["Accept: a"], ["Accept: b"], false), ("Accept", ["Accept: a,b"], ["Accept: b,a"], false),
+      ("Accept", [], [], true),
+      ("Accept", [], ["Accept: a"], false), ("Accept", ["Accept: a"], [], false), ("Accept", ["Accept:"], [], false),
+      ("ACCEPT , ,x-b", ["Accept: a", "X-B: 1"], ["accept: a", "x-b: 1"], true),
+      ("Accept, X-B", ["Accept: a", "X-B: 1"], ["Accept: a", "X-B: 2"], false), ("Accept", ["X-B: 1"], ["X-B: 2"], true),
+      ("X-Q", ["X-Q: \"a,b\""], ["X-Q: \"a, b\""], false), ("User-Agent", ["User-Agent: a,b"], ["User-Agent: a, b"], false),
+      ("Cookie", ["Cookie: a=1"], ["Cookie: a=1"], true), ("Cookie", ["Cookie: a=1"], ["Cookie: a=2"], false),
+      ("Accept", ["Authorization: x"], ["Authorization: x"], true), ("Accept", ["Authorization: x"], ["Authorization: y"], false),
+      ("Accept", ["Authorization: x"], [], false), ("Accept", [], ["Authorization: x"], false),
+      ("Authorization", ["Authorization: x"], ["Authorization: x"], true), ("Authorization", [], ["Authorization: x"], false),
+      ("*", [], [], false), ("Accept, *", [], [], false), ("not a name", [], [], false), ("", [], ["Accept: a"], true),
+    ] as [(String, [String], [String], Bool)])
+  func matching(vary: String, first: [String], second: [String], isUsed: Bool) {
+    var (a, b) = (HTTPRequest.page(), HTTPRequest.page())
+    a.headerFields = HTTPFields(lines: first)
+    b.headerFields = HTTPFields(lines: second)
+    let answer = HTTPResponse.ok("Cache-Control: max-age=60", "Vary: \(vary)")
+    #expect(sight(of: answer, a, again: b) == (isUsed ? .fullyCached : .notCached))
+  }
+
+  @Test("an authorised answer is not for others, and no public one is for the authorised, without any Vary")
+  func authorization() {
+    let answer = HTTPResponse.ok("Cache-Control: max-age=60")
+    let (alice, bob) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page(.get, "Authorization: bob"))
+    #expect(sight(of: answer, alice, again: alice) == .fullyCached)
+    #expect(sight(of: answer, alice, again: bob) == .notCached)
+    #expect(sight(of: answer, alice, again: .page()) == .notCached)
+    #expect(sight(of: answer, .page(), again: bob) == .notCached)
+    #expect(sight(of: answer, alice, again: bob, .cacheFirst) == .notCached)
+  }
+
+  @Test("a request that sends a stored digest as its credentials matches nothing")
+  func replayedDigest() throws {
+    var shelf = Shelf()
+    _ = shelf.load(.page(.get, "Authorization: alice")) { _ in .success(.ok("Cache-Control: max-age=60")) }
+    let digest = try #require(shelf.stored.first?.request.headerFields[.authorization])
+    let outcome = shelf.load(.page(.get, "Authorization: \(digest)")) { _ in .success(.ok()) }
+    #expect(outcome.source == .network)
+  }
+
+  @Test("with another secret nothing secret matches any more, everything else does")
+  func otherSecret() {
+    var shelf = Shelf()
+    let (alice, plain) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page())
+    for request in [alice, plain] { _ = shelf.load(request) { _ in .success(.ok("Cache-Control: max-age=60")) } }
+    #expect(shelf.validator.selected(by: alice, from: shelf.stored) == 0)
+    let other = ETagValidator(digestSecret: DigestSecret(high: 1, low: 3))
+    #expect(other.selected(by: alice, from: shelf.stored) == nil)
+    #expect(other.selected(by: plain, from: shelf.stored) == 1)
+  }
+
+  @Test("the variant is empty when nothing selects, else one line for each field, sorted, absent ones by name alone")
+  func variantText() {
+    let request = HTTPRequest.page(.get, "Accept: a,b", "X-B: 1%\u{7F}é")
+    #expect(validator.variant(of: .ok(), to: request).isEmpty)
+    #expect(validator.variant(of: .ok("Vary: X-B, Accept, X-C"), to: request) == "accept=a, b\nx-b=1%25%7F%C3%A9\nx-c")
+    let authorised = validator.variant(of: .ok("Vary: Accept"), to: .page(.get, "Authorization: x"))
+    #expect(authorised.hasPrefix("accept\nauthorization=siphash128:"))
+  }
+
+  @Test("no two different sets of selecting fields have one variant, whatever bytes they hold")
+  func variantsAreUnambiguous() {
+    var generator = SeededGenerator(3)
+    var seen: [String: [HTTPField]] = [:]
+    let names = [HTTPField.Name.accept, .userAgent]
+    let alphabet: [UInt8] = [0x20, 0x22, 0x25, 0x2C, 0x3D, 0x41, 0xC3, 0xA9, 0xFF]
+    for _ in 0..<5_000 {
+      var request = HTTPRequest.page()
+      for name in names where Bool.random(using: &generator) {
+        let bytes = (0..<Int.random(in: 0...3, using: &generator)).map { _ in
+          alphabet.randomElement(using: &generator) ?? 0
+        }
+        request.headerFields.append(HTTPField(name: name, value: bytes))
+      }
+      var shelf = Shelf()
+      _ = shelf.load(request) { _ in .success(.ok("Vary: Accept, User-Agent")) }
+      let kept = Array(shelf.stored[0].request.headerFields)
+      let variant = shelf.entries[0].variant
+      #expect(variant.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x0A })
+      #expect(seen.updateValue(kept, forKey: variant) ?? kept == kept)
+    }
+    #expect(seen.count > 50)
+  }
+
+  @Test("variants live side by side, each confirmed with its own tag")
+  func sideBySide() {
+    var shelf = Shelf()
+    for language in ["de", "en"] {
+      _ = shelf.load(.page(.get, "Accept-Language: \(language)")) { _ in
+        .success(.ok("Vary: Accept-Language", "ETag: \"\(language)\""))
+      }
+    }
+    #expect(shelf.entries.count == 2)
+    for (language, revision) in [("de", 1), ("en", 2)] {
+      let outcome = shelf.load(.page(.get, "Accept-Language: \(language)")) { head in
+        #expect(head.headerFields[.ifNoneMatch] == "\"\(language)\"")
+        return .success(.head(304))
+      }
+      #expect(outcome.revision == Revision(high: 0, low: UInt64(revision)))
+    }
+  }
+
+  @Test("of several answers that match, the one with the latest Date is used, else the one that came last")
+  func mostRecent() {
+    func metadata(_ dateLine: String?, at seconds: Int64) -> StoredMetadata {
+      var response = HTTPResponse.ok()
+      response.headerFields[.date] = dateLine
+      let time = Shelf.start + .seconds(seconds)
+      return StoredMetadata(
+        request: .page(), response: response, requestTime: time, responseTime: time, revision: Revision(high: 0, low: 0),
+        facts: validator.facts(of: response, requestTime: time, responseTime: time))
+    }
+    let request = HTTPRequest.page()
+    #expect(validator.selected(by: request, from: [metadata(date(9), at: 10), metadata(date(5), at: 20)]) == 0)
+    #expect(validator.selected(by: request, from: [metadata(date(5), at: 10), metadata(date(5), at: 20)]) == 1)
+    #expect(validator.selected(by: request, from: [metadata(nil, at: 10), metadata(date(5), at: 20)]) == 0)
+    #expect(validator.selected(by: request, from: []) == nil)
+  }
+
+  @Test("a new answer drops the stored ones that it replaces and no others")
+  func dropping() {
+    var shelf = Shelf()
+    let (german, english) = (HTTPRequest.page(.get, "Accept-Language: de"), HTTPRequest.page(.get, "Accept-Language: en"))
+    _ = shelf.load(german) { _ in .success(.ok("Vary: Accept-Language")) }
+    _ = shelf.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
+    _ = shelf.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
+    #expect(shelf.entries.map(\.variant) == ["accept-language=de", "accept-language=en"])
+    _ = shelf.load(german) { _ in .success(.ok("Vary: Accept")) }
+    #expect(shelf.entries.map(\.variant) == ["accept-language=en", "accept"])
+    _ = shelf.load(english) { _ in .success(.ok()) }
+    #expect(shelf.entries.map(\.variant) == [""])
+  }
+}
