@@ -72,7 +72,7 @@ let package = Package(
     module("MemoryStore", ["CacheCore"]),
     .target(name: "CChecksum", path: "Modules/CChecksum"),
     module(
-      "DiskStore", ["CacheCore", "CChecksum"], exclude: withoutPrivacyManifest, resources: privacyManifest),
+      "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
     module("CacheNetworking", ["CacheCore", httpTypes]),
     module("CacheTransport", ["CacheCore", httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
@@ -101,7 +101,7 @@ let package = Package(
 
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
-    tests("DiskStoreTests", ["DiskStore", "CacheTesting", httpTypes]),
+    tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests("CacheTransportTests", ["CacheTransport", "CacheTesting", httpTypes]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),

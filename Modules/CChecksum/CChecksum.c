@@ -1,1 +1,178 @@
 #include "CChecksum.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define CCHECKSUM_SSE42 1
+#include <nmmintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#define CCHECKSUM_ARM 1
+#include <arm_acle.h>
+#endif
+
+// The polynomial 0x1EDC6F41, bits reversed.
+#define POLYNOMIAL 0x82F63B78u
+
+// Lengths of the three parallel lanes: the instruction takes three cycles but a new one can start at each, so one lane alone leaves two thirds idle.
+// Powers of two, because the operator that moves a CRC across a lane comes from repeated squaring.
+#define LONG_SHIFT 12
+#define LONG_LANE ((size_t)1 << LONG_SHIFT)
+#define SHORT_SHIFT 8
+#define SHORT_LANE ((size_t)1 << SHORT_SHIFT)
+
+static uint32_t slices[8][256];
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+#if defined(CCHECKSUM_SSE42) || defined(CCHECKSUM_ARM)
+static uint32_t long_move[4][256];
+static uint32_t short_move[4][256];
+static bool has_instruction;
+
+static uint32_t apply(const uint32_t operator[32], uint32_t value) {
+  uint32_t sum = 0;
+  for (int bit = 0; value != 0; bit++, value >>= 1) {
+    if (value & 1) sum ^= operator[bit];
+  }
+  return sum;
+}
+
+// Fills `move` with the effect of 2^`shift` zero bytes on each byte of a CRC: a linear map, squared `shift` times from that of one zero byte.
+static void make_move(uint32_t move[4][256], int shift) {
+  uint32_t operator[32], square[32];
+  for (int bit = 0; bit < 32; bit++) {
+    uint32_t value = (uint32_t)1 << bit;
+    operator[bit] = slices[0][value & 0xff] ^ (value >> 8);
+  }
+  for (int step = 0; step < shift; step++) {
+    for (int bit = 0; bit < 32; bit++) square[bit] = apply(operator, operator[bit]);
+    memcpy(operator, square, sizeof square);
+  }
+  for (int part = 0; part < 4; part++) {
+    for (uint32_t byte = 0; byte < 256; byte++) move[part][byte] = apply(operator, byte << (8 * part));
+  }
+}
+
+static inline uint32_t across(const uint32_t move[4][256], uint32_t crc) {
+  return move[0][crc & 0xff] ^ move[1][(crc >> 8) & 0xff] ^ move[2][(crc >> 16) & 0xff] ^ move[3][crc >> 24];
+}
+#endif
+
+static void prepare(void) {
+  for (uint32_t byte = 0; byte < 256; byte++) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >> 1) ^ POLYNOMIAL : crc >> 1;
+    slices[0][byte] = crc;
+  }
+  for (uint32_t byte = 0; byte < 256; byte++) {
+    for (int slice = 1; slice < 8; slice++) {
+      uint32_t before = slices[slice - 1][byte];
+      slices[slice][byte] = slices[0][before & 0xff] ^ (before >> 8);
+    }
+  }
+#if defined(CCHECKSUM_SSE42) || defined(CCHECKSUM_ARM)
+  make_move(long_move, LONG_SHIFT);
+  make_move(short_move, SHORT_SHIFT);
+#endif
+#if defined(CCHECKSUM_SSE42)
+  __builtin_cpu_init();
+  has_instruction = __builtin_cpu_supports("sse4.2");
+#elif defined(CCHECKSUM_ARM)
+  has_instruction = true;
+#endif
+}
+
+uint32_t cchecksum_crc32c_portable(uint32_t crc, const void *bytes, size_t count) {
+  pthread_once(&prepared, prepare);
+  const unsigned char *next = bytes;
+  crc = ~crc;
+  while (count >= 8) {
+    // Byte by byte, so that it means the same on every byte order; compilers make one load of it.
+    uint32_t low = crc ^ ((uint32_t)next[0] | (uint32_t)next[1] << 8 | (uint32_t)next[2] << 16 | (uint32_t)next[3] << 24);
+    crc = slices[7][low & 0xff] ^ slices[6][(low >> 8) & 0xff] ^ slices[5][(low >> 16) & 0xff] ^ slices[4][low >> 24] ^
+          slices[3][next[4]] ^ slices[2][next[5]] ^ slices[1][next[6]] ^ slices[0][next[7]];
+    next += 8;
+    count -= 8;
+  }
+  while (count-- > 0) crc = slices[0][(crc ^ *next++) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+#if defined(CCHECKSUM_SSE42) || defined(CCHECKSUM_ARM)
+
+#if defined(CCHECKSUM_SSE42)
+#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+#define STEP8(crc, word) ((uint32_t)_mm_crc32_u64((crc), (word)))
+#define STEP1(crc, byte) _mm_crc32_u8((crc), (byte))
+#else
+#define WITH_INSTRUCTION
+#define STEP8(crc, word) __crc32cd((crc), (word))
+#define STEP1(crc, byte) __crc32cb((crc), (byte))
+#endif
+
+static inline uint64_t word_at(const unsigned char *place) {
+  uint64_t word;
+  memcpy(&word, place, sizeof word);
+  return word;
+}
+
+// One round of three lanes of `lane` bytes each, joined by moving the earlier CRCs across the later lanes.
+#define THREE_LANES(lane, move)                                    \
+  while (count >= 3 * (lane)) {                                    \
+    uint32_t second = 0, third = 0;                                \
+    const unsigned char *end = next + (lane);                      \
+    do {                                                           \
+      crc = STEP8(crc, word_at(next));                             \
+      second = STEP8(second, word_at(next + (lane)));              \
+      third = STEP8(third, word_at(next + 2 * (lane)));            \
+      next += 8;                                                   \
+    } while (next < end);                                          \
+    crc = across(move, crc) ^ second;                              \
+    crc = across(move, crc) ^ third;                               \
+    next += 2 * (lane);                                            \
+    count -= 3 * (lane);                                           \
+  }
+
+WITH_INSTRUCTION
+static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t count) {
+  const unsigned char *next = bytes;
+  crc = ~crc;
+  THREE_LANES(LONG_LANE, long_move)
+  THREE_LANES(SHORT_LANE, short_move)
+  while (count >= 8) {
+    crc = STEP8(crc, word_at(next));
+    next += 8;
+    count -= 8;
+  }
+  while (count-- > 0) crc = STEP1(crc, *next++);
+  return ~crc;
+}
+
+uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
+  pthread_once(&prepared, prepare);
+  return has_instruction ? crc32c_instruction(crc, bytes, count) : cchecksum_crc32c_portable(crc, bytes, count);
+}
+
+bool cchecksum_uses_hardware(void) {
+  pthread_once(&prepared, prepare);
+  return has_instruction;
+}
+
+#else
+
+uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
+  return cchecksum_crc32c_portable(crc, bytes, count);
+}
+
+bool cchecksum_uses_hardware(void) { return false; }
+
+#endif
+
+uint64_t cchecksum_shared_load(const void *counter) {
+  return atomic_load_explicit((const _Atomic(uint64_t) *)counter, memory_order_acquire);
+}
+
+uint64_t cchecksum_shared_increment(void *counter) {
+  return atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, 1, memory_order_acq_rel) + 1;
+}

@@ -1,3 +1,32 @@
 #ifndef CCHECKSUM_H
 #define CCHECKSUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The CRC32C (Castagnoli, RFC 3720 appendix B.4) of `count` bytes, going on from `crc`; 0 starts a new one.
+/// Uses the processor's instruction where there is one.
+uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count);
+
+/// The same by tables alone.
+uint32_t cchecksum_crc32c_portable(uint32_t crc, const void *bytes, size_t count);
+
+/// Whether `cchecksum_crc32c` uses the processor's instruction.
+bool cchecksum_uses_hardware(void);
+
+/// Reads a 64-bit counter in memory that processes share. `counter` is aligned to 8 bytes.
+uint64_t cchecksum_shared_load(const void *counter);
+
+/// Adds one to a 64-bit counter in memory that processes share and returns the new value. `counter` is aligned to 8 bytes.
+uint64_t cchecksum_shared_increment(void *counter);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -1,0 +1,30 @@
+/// What a ``DiskCache`` did since it was made.
+public struct DiskCounters: Hashable, Sendable {
+  /// Why an entry was removed by the store itself.
+  public enum EvictionReason: String, Hashable, Sendable, CaseIterable {
+    /// The folder was above its size limit.
+    case size
+    /// Its time to live was over.
+    case expired
+    /// ``DiskCache/trim(to:)`` was called.
+    case trimmed
+  }
+
+  /// Entries that were opened.
+  public var hits = 0
+  /// Entries that were asked for and are not there, or not any more.
+  public var misses = 0
+  /// Files that were found damaged; each is a miss too, unless its body had begun to stream.
+  public var damaged = 0
+  /// Removals by reason.
+  public var evictions: [EvictionReason: Int] = [:]
+  /// Entries that were committed.
+  public var writes = 0
+  /// Entries whose write or commit failed.
+  public var failedWrites = 0
+  /// Files that the store wanted to remove and could not.
+  public var failedRemovals = 0
+
+  /// Nothing counted yet.
+  public init() {}
+}

@@ -1,0 +1,231 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What a disk cache, its writers and its bodies share. Everything here blocks, and so runs in the executor's lanes.
+final class DiskEngine: Sendable {
+  let folder: StoreFolder
+  let executor: IOExecutor
+  let configuration: DiskCache.Configuration
+  let accounting = Accounting()
+  private let counted = Lock(DiskCounters())
+  private let isTrimming = Lock(false)
+
+  init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
+    folder = try StoreFolder(path, calls)
+    self.configuration = configuration
+    executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
+  }
+
+  var counters: DiskCounters { counted.withLock { $0 } }
+
+  func count(_ change: (inout DiskCounters) -> Void) { counted.withLock { change(&$0) } }
+
+  var now: Timestamp { configuration.clock.now }
+
+  // MARK: Reading
+
+  /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
+  func find(_ name: EntryName, expecting key: [UInt8]?) throws(CacheError) -> EntryFile? {
+    switch EntryFile.find(folder.path(name), expecting: key) {
+    case .entry(let file):
+      guard isExpired(file.metadata) else { return file }
+      if case .removed = remove(name, ifStill: file.status.identity) { count { $0.evictions[.expired, default: 0] += 1 } }
+      return nil
+    case .nothing:
+      accounting.removed(name)
+      return nil
+    case .otherKey, .newer: return nil
+    case .damaged(_, let identity):
+      discardDamaged(name, identity)
+      return nil
+    case .failed(let error): throw error.error("open an entry", folder.path(name))
+    }
+  }
+
+  func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
+    guard let file = try find(name, expecting: KeySection.encoded(key)) else { return miss() }
+    guard file.isBodyInMemoryWhole else {
+      discardDamaged(name, file.status.identity)
+      return miss()
+    }
+    use(name, file)
+    count { $0.hits += 1 }
+    let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
+    let body =
+      file.bodyInMemory(wanted).map { Body($0) }
+      ?? Body(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
+    return StoredEntry(key: key, metadata: file.metadata, body: body)
+  }
+
+  private func miss() -> StoredEntry? {
+    count { $0.misses += 1 }
+    return nil
+  }
+
+  func variants(
+    of resource: String, _ plain: EntryName
+  ) throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)] {
+    let plainKey = CacheKey(resource: resource)
+    var found: [(key: CacheKey, metadata: StoredMetadata)] = []
+    if let file = try find(plain, expecting: KeySection.encoded(plainKey)) { found.append((plainKey, file.metadata)) }
+    let others: [EntryName]
+    do throws(SystemError) {
+      others = try folder.variantNames(of: plain)
+    } catch {
+      throw error.error("list the variants", folder.path(plain))
+    }
+    for name in others {
+      guard let file = try find(name, expecting: nil), file.key.resource == resource, file.key.form.isEmpty else { continue }
+      found.append((file.key, file.metadata))
+    }
+    return found
+  }
+
+  func isExpired(_ metadata: StoredMetadata) -> Bool {
+    (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
+  }
+
+  /// Notes a use in memory, and in the file once a minute at most.
+  private func use(_ name: EntryName, _ file: EntryFile) {
+    let now = now
+    accounting.used(name, at: now)
+    let since = now - file.status.modified
+    if folder.isWritable, since >= .seconds(60) || since <= .seconds(-60) { file.descriptor.setModified(now) }
+  }
+
+  // MARK: Changing
+
+  /// Removes a damaged file, unless another one has taken its place.
+  func discardDamaged(_ name: EntryName, _ identity: FileStatus.Identity?) {
+    count { $0.damaged += 1 }
+    guard let identity else { return }
+    remove(name, ifStill: identity)
+  }
+
+  @discardableResult
+  func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> StoreFolder.Removal {
+    let removal = folder.remove(name, ifStill: identity)
+    switch removal {
+    case .removed: accounting.removed(name)
+    case .absent: if identity == nil { accounting.removed(name) }
+    case .failed: count { $0.failedRemovals += 1 }
+    }
+    return removal
+  }
+
+  func remove(_ key: CacheKey, _ name: EntryName, ifRevision revision: Revision?) throws(CacheError) {
+    try requireWritable()
+    var identity: FileStatus.Identity?
+    if let revision {
+      // Also a damaged entry and another key's is none of that revision.
+      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)),
+        file.header.revision == revision
+      else { return }
+      identity = file.status.identity
+    }
+    if case .failed(let error) = remove(name, ifStill: identity) { throw error.error("remove an entry", folder.path(name)) }
+  }
+
+  func removeAll() throws(CacheError) {
+    try requireWritable()
+    try folder.removeAll()
+    accounting.removedAll()
+  }
+
+  func requireWritable() throws(CacheError) {
+    guard folder.isWritable else {
+      throw CacheError(.readOnly, reason: "the folder can't be written to", path: folder.root, errno: SystemError.readOnly.number)
+    }
+  }
+
+  /// Appends a record of metadata to an entry of that revision; false when there is none.
+  func refresh(
+    _ key: CacheKey, _ name: EntryName, _ metadata: StoredMetadata, ifRevision revision: Revision
+  ) throws(CacheError) -> Bool {
+    try requireWritable()
+    let path = folder.path(name)
+    let outcome: Appending
+    do throws(SystemError) {
+      outcome = try append(metadata, name, KeySection.encoded(key), revision)
+    } catch {
+      if [.notFound, .notAFolder, .isLink].contains(error) { return false }
+      throw error.error("append metadata", path)
+    }
+    guard outcome != .tooLarge else {
+      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: path)
+    }
+    return outcome == .appended
+  }
+
+  private enum Appending { case appended, gone, tooLarge }
+
+  private func append(
+    _ metadata: StoredMetadata, _ name: EntryName, _ key: [UInt8], _ revision: Revision
+  ) throws(SystemError) -> Appending {
+    let path = folder.path(name)
+    let descriptor = try FileDescriptor(path, .readAndWrite)
+    // Held until the descriptor is closed: other processes, and other caches of this one, append to the same log.
+    descriptor.lockExclusively(waits: true)
+    switch try EntryFile.read(descriptor, expecting: key) {
+    case .entry(let file):
+      guard file.header.revision == revision else { return .gone }
+      guard let size = try append(metadata, to: file) else { return .tooLarge }
+      // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
+      guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
+      accounting.stored(name, size: size, at: now)
+      return .appended
+    case .damaged(_, let identity):
+      discardDamaged(name, identity)
+      return .gone
+    case .nothing, .otherKey, .newer: return .gone
+    case .failed(let error): throw error
+    }
+  }
+
+  /// The file's size afterwards in bytes, or nil when the metadata is too large.
+  private func append(_ metadata: StoredMetadata, to file: EntryFile) throws(SystemError) -> Int64? {
+    var metadata = metadata
+    metadata.revision = file.header.revision
+    metadata.bodyLength = file.bodyLength
+    let payload = metadata.encoded()
+    guard payload.count <= MetadataRecord.payloadLimit else { return nil }
+    let start = Int64(file.header.metadataOffset)
+    let slot = Int64(MetadataRecord.slot)
+    let place = MetadataArea.place(
+      slots: MetadataRecord.slots(payload: payload.count), after: file.newest,
+      areaSlots: Int((file.status.size - start + slot - 1) / slot))
+    if place.wantsBarrier, configuration.durability != .none { try folder.calls.synchronise(file.descriptor) }
+    let record = MetadataRecord.encoded(sequence: place.sequence, revision: file.header.revision, payload: payload)
+    let offset = start + Int64(place.firstSlot) * slot
+    try folder.calls.writeAll(file.descriptor, record, at: offset)
+    file.descriptor.setModified(now)
+    return max(file.status.size, offset + Int64(record.count))
+  }
+
+  // MARK: Size
+
+  /// A file was put into its place.
+  func stored(_ name: EntryName, size: Int64) {
+    count { $0.writes += 1 }
+    let total = accounting.stored(name, size: size, at: now)
+    if let limit = configuration.sizeLimit, total > limit { startTrimming() }
+  }
+
+  /// Enforces the size limit in the background; what is over the limit when a trimming runs already, it sees too.
+  func startTrimming() {
+    let starts = isTrimming.withLock { isTrimming in
+      defer { isTrimming = true }
+      return !isTrimming
+    }
+    guard starts else { return }
+    executor.start(.upkeep) { [self] in
+      isTrimming.withLock { $0 = false }
+      enforceLimit()
+    }
+  }
+}

@@ -1,0 +1,68 @@
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// The system calls that can fail for reasons that a test can't bring about without owning a disk: a seam, so that it can bring them about all the same.
+package struct FileCalls: Sendable {
+  /// Writes at an offset; may write less.
+  package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>
+  /// Makes a file's, or a folder's, content durable.
+  package var sync: @Sendable (Int32) -> SystemError?
+  /// Moves a file to where another may be, which it replaces.
+  package var rename: @Sendable (_ from: String, _ to: String) -> SystemError?
+  /// Removes a file.
+  package var unlink: @Sendable (String) -> SystemError?
+
+  /// The system's own.
+  package static let system = FileCalls(
+    write: { descriptor, bytes, offset in
+      let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+      return count >= 0 ? .success(count) : .failure(.last)
+    },
+    sync: { descriptor in
+      #if canImport(Darwin)
+        // `fsync` leaves the bytes in the drive's own cache there.
+        if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
+      #endif
+      return fsync(descriptor) == 0 ? nil : .last
+    },
+    rename: { from, to in renameFile(from, to) },
+    unlink: { path in unlinkFile(path) })
+
+  /// Writes all of `bytes`, however often it is interrupted or cut short.
+  func writeAll(_ file: FileDescriptor, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
+    var rest = bytes
+    var place = offset
+    while !rest.isEmpty {
+      switch write(file.raw, rest, place) {
+      case .success(0): throw .ioFailure
+      case .success(let count):
+        rest = rest.part(count..<rest.count)
+        place += Int64(count)
+      case .failure(.interrupted): continue
+      case .failure(let error): throw error
+      }
+    }
+  }
+
+  func writeAll(_ file: FileDescriptor, _ bytes: [UInt8], at offset: Int64) throws(SystemError) {
+    try bytes.withUnsafeBytes { bytes in
+      Result { () throws(SystemError) in try writeAll(file, bytes, at: offset) }
+    }.get()
+  }
+
+  func synchronise(_ file: FileDescriptor) throws(SystemError) {
+    while let error = sync(file.raw) {
+      if error != .interrupted { throw error }
+    }
+  }
+}
+
+// Outside the type, where the names mean the system's functions and not its members.
+private func renameFile(_ from: String, _ to: String) -> SystemError? { rename(from, to) == 0 ? nil : .last }
+
+private func unlinkFile(_ path: String) -> SystemError? { unlink(path) == 0 ? nil : .last }

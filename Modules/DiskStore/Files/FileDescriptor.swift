@@ -1,0 +1,77 @@
+internal import CacheCore
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// An open file, closed when nobody holds it any more: so no path, error or cancellation leaks one.
+///
+/// Opened without following a link in the last place, without waiting (a pipe that somebody put there would wait for ever), and not inherited.
+final class FileDescriptor: Sendable {
+  enum Access { case read, readAndWrite, createNew, folder }
+
+  let raw: Int32
+
+  init(_ path: String, _ access: Access) throws(SystemError) {
+    let flags: Int32 =
+      switch access {
+      case .read: O_RDONLY
+      case .readAndWrite: O_RDWR
+      case .createNew: O_RDWR | O_CREAT | O_EXCL
+      case .folder: O_RDONLY | O_DIRECTORY
+      }
+    var descriptor: Int32
+    repeat {
+      descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
+    } while descriptor < 0 && errno == EINTR
+    guard descriptor >= 0 else { throw .last }
+    raw = descriptor
+  }
+
+  deinit { close(raw) }
+
+  func status() throws(SystemError) -> FileStatus {
+    var status = stat()
+    guard fstat(raw, &status) == 0 else { throw .last }
+    return FileStatus(status)
+  }
+
+  /// Fills `buffer` from `offset` on; returns fewer bytes than it holds only where the file ends.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+    guard let start = buffer.baseAddress else { return 0 }
+    var done = 0
+    while done < buffer.count {
+      let count = pread(raw, start + done, buffer.count - done, off_t(offset + Int64(done)))
+      if count == 0 { break }
+      if count > 0 {
+        done += count
+      } else if errno != EINTR {
+        throw .last
+      }
+    }
+    return done
+  }
+
+  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor.
+  ///
+  /// - Returns: false when somebody else holds it and `waits` is false, or when the file system has no locks.
+  @discardableResult
+  func lockExclusively(waits: Bool) -> Bool {
+    var result: Int32
+    repeat { result = flock(raw, waits ? LOCK_EX : LOCK_EX | LOCK_NB) } while result != 0 && errno == EINTR
+    return result == 0
+  }
+
+  func unlock() { _ = flock(raw, LOCK_UN) }
+
+  /// Sets the time of the last use, which is what the file's modification time stands for here.
+  @discardableResult
+  func setModified(_ time: Timestamp) -> Bool {
+    let times = [timespec(time), timespec(time)]
+    return futimens(raw, times) == 0
+  }
+}

@@ -1,0 +1,57 @@
+internal import CacheCore
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// What the file system says of a file.
+struct FileStatus: Hashable, Sendable {
+  enum Kind: Hashable, Sendable { case file, folder, other }
+
+  /// Tells one file from another for as long as one of them is open, or both exist.
+  struct Identity: Hashable, Sendable {
+    var device: UInt64
+    var inode: UInt64
+  }
+
+  var identity: Identity
+  var kind: Kind
+  /// Bytes.
+  var size: Int64
+  var modified: Timestamp
+
+  init(_ status: stat) {
+    identity = Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = .file
+    case S_IFDIR: kind = .folder
+    default: kind = .other
+    }
+    size = Int64(status.st_size)
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    modified = Timestamp(seconds: Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+  }
+
+  /// What lies at `path` itself: links are not followed.
+  init(path: String) throws(SystemError) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { throw .last }
+    self.init(status)
+  }
+}
+
+extension timespec {
+  init(_ time: Timestamp) {
+    let seconds = time.seconds
+    let (scaled, _) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    self.init(tv_sec: time_t(seconds), tv_nsec: Int(time.nanoseconds &- scaled))
+  }
+}

@@ -1,0 +1,75 @@
+internal import CChecksum
+internal import CacheCore
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// `generation`: two counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.
+///
+/// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what it saw, knows that
+/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else.
+// Proof of `@unchecked Sendable`: `memory` never changes, and the counters behind it are only touched by atomic instructions.
+final class Generation: @unchecked Sendable {
+  static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
+  /// Bytes; written out in full, so that a full disk shows when the file is made and not in the middle of an addition.
+  static let length = 4096
+  private static let startedOffset = 64
+  private static let finishedOffset = 128
+
+  private let memory: UnsafeMutableRawPointer
+  private let own = Lock(UInt64(0))
+
+  /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it mapped stay with it.
+  /// The caller holds the folder's lock.
+  init(_ path: String, _ calls: FileCalls) throws(SystemError) {
+    let file = try Self.open(path, calls)
+    guard let memory = mmap(nil, Self.length, PROT_READ | PROT_WRITE, MAP_SHARED, file.raw, 0), memory != MAP_FAILED else {
+      throw .last
+    }
+    self.memory = memory
+  }
+
+  deinit { munmap(memory, Self.length) }
+
+  private static func open(_ path: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
+    let file: FileDescriptor
+    do throws(SystemError) {
+      file = try FileDescriptor(path, .createNew)
+    } catch {
+      guard error == .exists else { throw error }
+      file = try FileDescriptor(path, .readAndWrite)
+    }
+    guard try file.status().kind == .file else { throw .ioFailure }
+    var bytes = try FileMemory(file, at: 0, count: length).withBytes { Array($0) }
+    if bytes.count < length || !bytes.starts(with: magic) {
+      // Counters that were there stay: whoever has seen them must not see them go back.
+      bytes += repeatElement(0, count: length - bytes.count)
+      bytes.replaceSubrange(0..<magic.count, with: magic)
+      try calls.writeAll(file, bytes, at: 0)
+    }
+    return file
+  }
+
+  var started: UInt64 { cchecksum_shared_load(memory + Self.startedOffset) }
+
+  var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
+
+  /// How often others than this object changed something; equal numbers mean that nobody did.
+  var foreignChanges: UInt64 {
+    let mine = own.withLock { $0 }
+    return started &- mine
+  }
+
+  /// Runs `change` between the two counts.
+  func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
+    own.withLock { $0 &+= 1 }
+    cchecksum_shared_increment(memory + Self.startedOffset)
+    defer { cchecksum_shared_increment(memory + Self.finishedOffset) }
+    return try change()
+  }
+}

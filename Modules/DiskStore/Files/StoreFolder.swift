@@ -1,0 +1,352 @@
+internal import CacheCore
+
+/// The folder `etagere-1`: its key, its counters, and every change of what lies in it.
+///
+/// Paths are looked up anew at each call, so a folder that was deleted, and made again by somebody else, is found again. Before a change the
+/// folders on the way are checked to be folders and not links, so nothing outside is touched.
+final class StoreFolder: Sendable {
+  static let name = "etagere-1"
+
+  /// The folder as the caller named it, links resolved.
+  let parent: String
+  let root: String
+  let key: SipHash.Key
+  let calls: FileCalls
+  /// Whether this process may change something here; a read-only folder can be read all the same.
+  let isWritable: Bool
+  private let state: Lock<State>
+
+  private struct State {
+    var generation: Generation?
+    var instance: Instance?
+    var serial: UInt64 = 0
+  }
+
+  /// The sign of life beside our temporary files: locked for as long as this object lives, whatever becomes of the process.
+  private struct Instance {
+    let name: String
+    let lock: FileDescriptor
+  }
+
+  /// Makes the folder, or finds it.
+  init(_ path: String, _ calls: FileCalls) throws(CacheError) {
+    do throws(SystemError) {
+      try Paths.makeFolders(path)
+      parent = try Paths.resolved(path)
+    } catch {
+      throw error.error("open the store's folder", path)
+    }
+    let root = parent == "/" ? "/\(Self.name)" : "\(parent)/\(Self.name)"
+    self.root = root
+    self.calls = calls
+    do throws(SystemError) {
+      try Paths.makeFolder(root)
+      isWritable = Paths.isWritable(root)
+      if isWritable {
+        let lock = try FileDescriptor(root, .folder)
+        lock.lockExclusively(waits: true)
+        let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
+        key = prepared.key
+        state = Lock(State(generation: prepared.generation))
+      } else {
+        guard let key = try Self.readKey(root) else { throw .readOnly }
+        self.key = key
+        state = Lock(State())
+      }
+    } catch {
+      throw error.error("open the store's folder", root)
+    }
+  }
+
+  deinit {
+    if let instance = state.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
+  }
+
+  var entries: String { "\(root)/entries" }
+
+  private var tmp: String { "\(root)/tmp" }
+
+  func path(_ name: EntryName) -> String { "\(root)/entries/\(name.path)" }
+
+  /// nil: read-only, so nothing can be said.
+  var foreignChanges: UInt64? { state.withLock { $0.generation }?.foreignChanges }
+
+  // MARK: Making
+
+  private static func prepare(
+    _ root: String, _ calls: FileCalls, key mine: SipHash.Key?
+  ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
+    try Paths.makeFolder("\(root)/entries")
+    try Paths.makeFolder("\(root)/tmp")
+    let generation = try Generation("\(root)/generation", calls)
+    if let key = try readKey(root) { return (key, generation) }
+    if (try? FileStatus(path: "\(root)/folder.key")) != nil {
+      // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in between starts anew again.
+      let trash = "\(root)/tmp/\(Revision.mint()).trash"
+      _ = generation.around { calls.rename("\(root)/entries", trash) }
+      try Paths.makeFolder("\(root)/entries")
+      Paths.removeTree("\(root)/folder.key", calls)
+      Paths.removeTree(trash, calls)
+    }
+    let key = mine ?? .random()
+    return (try publish(key, root, calls), generation)
+  }
+
+  /// nil: not there, or damaged.
+  private static func readKey(_ root: String) throws(SystemError) -> SipHash.Key? {
+    let file: FileDescriptor
+    do throws(SystemError) {
+      file = try FileDescriptor("\(root)/folder.key", .read)
+    } catch {
+      if error == .notFound || error == .isLink { return nil }
+      throw error
+    }
+    guard try file.status().kind == .file else { return nil }
+    return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
+  }
+
+  /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of them only.
+  private static func publish(_ key: SipHash.Key, _ root: String, _ calls: FileCalls) throws(SystemError) -> SipHash.Key {
+    let draft = "\(root)/tmp/\(Revision.mint()).key"
+    let file = try FileDescriptor(draft, .createNew)
+    defer { _ = calls.unlink(draft) }
+    try calls.writeAll(file, FolderKey.encoded(key), at: 0)
+    try calls.synchronise(file)
+    if let error = Paths.link(draft, "\(root)/folder.key") {
+      if error == .exists {
+        guard let winner = try readKey(root) else { throw .ioFailure }
+        return winner
+      }
+      guard error.meansNoLinks else { throw error }
+      if let error = calls.rename(draft, "\(root)/folder.key") { throw error }
+    }
+    return key
+  }
+
+  /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
+  private func restore() throws(SystemError) {
+    try Paths.makeFolders(parent)
+    try Paths.makeFolder(root)
+    let lock = try FileDescriptor(root, .folder)
+    lock.lockExclusively(waits: true)
+    let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
+    }
+    state.withLock { state in
+      state.generation = generation
+      if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
+    }
+  }
+
+  // MARK: Temporary files
+
+  /// A path for a temporary file, or for a folder on its way out, that only this object uses.
+  func temporaryPath(_ suffix: String) throws(SystemError) -> String {
+    for _ in 0..<8 {
+      let made: String?? = try state.withLock { state throws(SystemError) in
+        if let instance = state.instance {
+          state.serial += 1
+          return .some("\(tmp)/\(instance.name)-\(state.serial).\(suffix)")
+        }
+        state.instance = try Self.makeInstance(tmp)
+        return nil
+      }
+      if let path = made ?? nil { return path }
+    }
+    throw .ioFailure
+  }
+
+  private static func makeInstance(_ tmp: String) throws(SystemError) -> Instance? {
+    var generator = SystemRandomNumberGenerator()
+    let name = "\(Paths.processID)-\(Hexadecimal.text(generator.next()))"
+    let path = "\(tmp)/\(name).lock"
+    let file = try FileDescriptor(path, .createNew)
+    file.lockExclusively(waits: true)
+    // Somebody who collects orphans may have found it before it was locked.
+    guard try (try? FileStatus(path: path))?.identity == file.status().identity else { return nil }
+    return Instance(name: name, lock: file)
+  }
+
+  /// A new temporary file, open. What was deleted around it is made again.
+  func makeSpool() throws(CacheError) -> (path: String, file: FileDescriptor) {
+    do throws(SystemError) {
+      do throws(SystemError) {
+        let path = try temporaryPath("spool")
+        return (path, try FileDescriptor(path, .createNew))
+      } catch {
+        guard error == .notFound else { throw error }
+        try restore()
+        let path = try temporaryPath("spool")
+        return (path, try FileDescriptor(path, .createNew))
+      }
+    } catch {
+      throw error.error("make a temporary file", tmp)
+    }
+  }
+
+  /// Removes what processes left behind that ended in the middle of a write. What a live one is writing stays.
+  func collectOrphans() {
+    guard isWritable, (try? FileStatus(path: tmp))?.kind == .folder else { return }
+    let mine = state.withLock { $0.instance?.name }
+    var lives: [String: Bool] = [:]
+    for name in (try? Paths.names(in: tmp)) ?? [] {
+      let owner = Self.owner(of: name)
+      guard owner != mine else { continue }
+      let isAlive = lives[owner] ?? isAlive(owner)
+      lives[owner] = isAlive
+      if !isAlive { Paths.removeTree("\(tmp)/\(name)", calls) }
+    }
+  }
+
+  /// `12-ab…` of `12-ab….lock` and of `12-ab…-7.spool`.
+  private static func owner(of name: String) -> String {
+    let stem = name.prefix { $0 != "." }
+    return stem.split(separator: "-", omittingEmptySubsequences: false).prefix(2).joined(separator: "-")
+  }
+
+  private func isAlive(_ owner: String) -> Bool {
+    guard let file = try? FileDescriptor("\(tmp)/\(owner).lock", .readAndWrite) else {
+      // The drafts of a key have no owner, but whoever makes one holds the folder's lock.
+      guard !owner.contains("-"), let folder = try? FileDescriptor(root, .folder) else { return false }
+      return !folder.lockExclusively(waits: false)
+    }
+    return !file.lockExclusively(waits: false)
+  }
+
+  // MARK: Changes
+
+  /// Moves a finished file into its place, in one step. Missing folders are made.
+  ///
+  /// - Parameter rewrite: makes the temporary file again, when it was deleted together with the folder.
+  func place(
+    _ spool: String, _ name: EntryName, syncsFolders: Bool, rewrite: () throws(CacheError) -> String
+  ) throws(CacheError) {
+    var spool = spool
+    let target = path(name)
+    var failure = SystemError.notFound
+    for _ in 0..<8 {
+      do throws(SystemError) {
+        let isNew = try makeParents(of: name)
+        guard let error = change({ calls.rename(spool, target) }) else {
+          if syncsFolders { try synchroniseFolders(of: name, isNew: isNew) }
+          return
+        }
+        failure = error
+      } catch {
+        failure = error
+      }
+      if failure == .notFound {
+        do throws(SystemError) { try restore() } catch { throw error.error("make the store's folder again", root) }
+        if (try? FileStatus(path: spool)) == nil { spool = try rewrite() }
+      } else if let kind = try? FileStatus(path: target).kind, kind == .folder {
+        Paths.removeTree(target, calls)
+      } else {
+        break
+      }
+    }
+    _ = calls.unlink(spool)
+    throw failure.error("move an entry into place", target)
+  }
+
+  /// True when a folder was made.
+  private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
+    var isNew = try makeInside("\(entries)/\(name.shard)")
+    if name.member != nil, try makeInside("\(entries)/\(name.resourceFolder)") { isNew = true }
+    return isNew
+  }
+
+  private func makeInside(_ path: String) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      if try FileStatus(path: path).kind == .folder { return false }
+      // A file or a link where a folder of ours belongs: the link goes, what it leads to stays.
+      if let error = calls.unlink(path) { throw error }
+    } catch {
+      guard error == .notFound else { throw error }
+    }
+    return try Paths.makeFolder(path)
+  }
+
+  private func synchroniseFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
+    try calls.synchronise(FileDescriptor("\(entries)/\(name.parent)", .folder))
+    guard isNew else { return }
+    if name.member != nil { try calls.synchronise(FileDescriptor("\(entries)/\(name.shard)", .folder)) }
+    try calls.synchronise(FileDescriptor(entries, .folder))
+  }
+
+  private func change<Result>(_ body: () -> Result) -> Result {
+    guard let generation = state.withLock({ $0.generation }) else { return body() }
+    return generation.around(body)
+  }
+
+  enum Removal { case removed, absent, failed(SystemError) }
+
+  /// Removes an entry's file.
+  ///
+  /// - Parameter identity: the file that is meant; another one that has taken its place stays. nil: whatever is there.
+  @discardableResult
+  func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
+    guard isWritable else { return .failed(.readOnly) }
+    do throws(SystemError) {
+      guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { return .absent }
+      if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { return .absent }
+      if let identity, try FileStatus(path: path(name)).identity != identity { return .absent }
+    } catch {
+      return error == .notFound || error == .notAFolder ? .absent : .failed(error)
+    }
+    if let error = change({ calls.unlink(path(name)) }) { return error == .notFound ? .absent : .failed(error) }
+    if name.member != nil { Paths.removeEmptyFolder("\(entries)/\(name.resourceFolder)") }
+    return .removed
+  }
+
+  /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
+  func removeAll() throws(CacheError) {
+    do throws(SystemError) {
+      guard (try? FileStatus(path: entries)) != nil else { return try restore() }
+      let trash = try temporaryPath("trash")
+      if let error = change({ calls.rename(entries, trash) }), error != .notFound { throw error }
+      try Paths.makeFolder(entries)
+      Paths.removeTree(trash, calls)
+    } catch {
+      throw error.error("remove the entries", entries)
+    }
+  }
+
+  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over.
+  func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {
+    do throws(SystemError) {
+      for shard in try names(entries) where EntryName.isShard(shard) {
+        for file in try names("\(entries)/\(shard)") {
+          if let name = EntryName(shard: shard, file: file) {
+            visit(name, body)
+          } else if EntryName.isResourceFolder(file), file.hasPrefix(shard) {
+            for member in try names("\(entries)/\(shard)/\(file)") {
+              if let name = EntryName(folder: file, member: member) { visit(name, body) }
+            }
+          }
+        }
+      }
+    } catch {
+      throw error.error("list the entries", entries)
+    }
+  }
+
+  private func visit(_ name: EntryName, _ body: (EntryName, FileStatus) -> Void) {
+    guard let status = try? FileStatus(path: path(name)), status.kind == .file else { return }
+    body(name, status)
+  }
+
+  /// The names in a folder of ours; none when it is gone, or is none.
+  private func names(_ folder: String) throws(SystemError) -> [String] {
+    do throws(SystemError) { return try Paths.names(in: folder) } catch {
+      if [.notFound, .notAFolder, .isLink].contains(error) { return [] }
+      throw error
+    }
+  }
+
+  /// The other files of a resource that may be its variants.
+  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] {
+    let folder = "\(plain.resource)\(EntryName.folderSuffix)"
+    return try names("\(entries)/\(plain.resourceFolder)").compactMap { member in
+      member.hasSuffix(EntryName.originalSuffix) ? EntryName(folder: folder, member: member) : nil
+    }
+  }
+}

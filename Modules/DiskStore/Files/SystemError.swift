@@ -1,0 +1,40 @@
+internal import CacheCore
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// The number of a system call's failure.
+package struct SystemError: Error, Hashable, Sendable {
+  package let number: Int32
+
+  package init(number: Int32) { self.number = number }
+
+  /// What the call that failed just now left behind.
+  static var last: SystemError { SystemError(number: errno) }
+
+  static let interrupted = SystemError(number: EINTR)
+  static let notFound = SystemError(number: ENOENT)
+  static let exists = SystemError(number: EEXIST)
+  static let isLink = SystemError(number: ELOOP)
+  static let notAFolder = SystemError(number: ENOTDIR)
+  static let wouldBlock = SystemError(number: EWOULDBLOCK)
+  static let ioFailure = SystemError(number: EIO)
+  package static let diskFull = SystemError(number: ENOSPC)
+  package static let readOnly = SystemError(number: EROFS)
+
+  /// Whether links between files are what the file system lacks.
+  var meansNoLinks: Bool { [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) }
+
+  /// The error of a caller's who wanted to do `action` with the file at `path`.
+  func error(_ action: String, _ path: String) -> CacheError {
+    let full = number == ENOSPC || number == EDQUOT
+    let text = String(cString: strerror(number))
+    return CacheError(
+      full ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
+  }
+}

@@ -1,0 +1,220 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// An entry's file, open, with everything checked but the body.
+struct EntryFile: Sendable {
+  /// A file that is no larger is read with one call.
+  static let wholeLimit: Int64 = 131_072
+
+  let descriptor: FileDescriptor
+  let status: FileStatus
+  let header: EntryHeader
+  let key: CacheKey
+  let metadata: StoredMetadata
+  let newest: MetadataArea.Newest
+  /// Of the body's blocks.
+  let checksums: [UInt32]
+  /// The whole file, where it is small.
+  fileprivate let memory: FileMemory?
+
+  /// What was found under a name.
+  enum Finding: Sendable {
+    case entry(EntryFile)
+    case nothing
+    /// Another key with the same hash.
+    case otherKey
+    /// An entry of a later format.
+    case newer
+    case damaged(String, FileStatus.Identity?)
+    case failed(SystemError)
+  }
+
+  var bodyLength: Int64 { Int64(header.bodyLength) }
+
+  /// The body, where it is in memory already; nil when it must be read. Call ``isBodyWhole()`` first.
+  func bodyInMemory(_ range: Range<Int64>) -> Data? {
+    let start = Int64(header.bodyOffset)
+    return memory?.data(Int(start + range.lowerBound)..<Int(start + range.upperBound))
+  }
+
+  /// Whether the body that is in memory is what was written; true when it is not in memory.
+  var isBodyInMemoryWhole: Bool {
+    guard let memory else { return true }
+    let start = Int(header.bodyOffset)
+    return memory.withBytes { BlockChecksums.match($0.part(start..<start + Int(header.bodyLength)), checksums) }
+  }
+
+  /// Reads the whole body and checks it.
+  func isBodyWhole() throws(SystemError) -> Bool {
+    if memory != nil { return isBodyInMemoryWhole }
+    var offset: Int64 = 0
+    while offset < bodyLength {
+      guard let chunk = try checkedBlocks(from: offset) else { return false }
+      offset += Int64(chunk.count)
+    }
+    return true
+  }
+
+  /// Bytes that one pull reads: whole blocks.
+  private static let pull = Int64(4 * BlockChecksums.blockSize)
+
+  /// Reads and checks the blocks from `offset`, the start of one, up to `end` (rounded up to a block) or a pull's length. nil: damaged.
+  func checkedBlocks(from offset: Int64, upTo end: Int64 = .max) throws(SystemError) -> FileMemory? {
+    let block = Int64(BlockChecksums.blockSize)
+    let wanted = min(Self.pull, bodyLength - offset)
+    let asked = end >= bodyLength ? bodyLength - offset : (end - offset + block - 1) / block * block
+    let count = Int(min(wanted, asked))
+    let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count)
+    guard memory.count == count, memory.withBytes({ BlockChecksums.match($0, checksums, from: Int(offset / block)) }) else {
+      return nil
+    }
+    return memory
+  }
+}
+
+extension EntryFile {
+  /// Opens the file at `path` and checks all but the body.
+  ///
+  /// - Parameter expected: the key section that must be there; nil: any.
+  static func find(_ path: String, expecting expected: [UInt8]?) -> Finding {
+    do throws(SystemError) {
+      let descriptor = try FileDescriptor(path, .read)
+      return try read(descriptor, expecting: expected)
+    } catch {
+      switch error {
+      case .notFound, .notAFolder: return .nothing
+      case .isLink: return .damaged("a link", (try? FileStatus(path: path))?.identity)
+      default: return .failed(error)
+      }
+    }
+  }
+
+  /// Checks all but the body of an open file.
+  static func read(_ descriptor: FileDescriptor, expecting expected: [UInt8]?) throws(SystemError) -> Finding {
+    let status = try descriptor.status()
+    switch status.kind {
+    case .folder: return .nothing
+    case .other: return .damaged("no file", status.identity)
+    case .file: break
+    }
+    let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected?.count ?? 4096))
+    do throws(Trouble) {
+      return .entry(try parse(reader, status, expecting: expected))
+    } catch {
+      switch error {
+      case .damaged(let reason): return .damaged(reason, status.identity)
+      case .otherKey: return .otherKey
+      case .newer: return .newer
+      case .failed(let error): throw error
+      }
+    }
+  }
+
+  fileprivate enum Trouble: Error { case damaged(String), otherKey, newer, failed(SystemError) }
+
+  private static func parse(
+    _ reader: FileReader, _ status: FileStatus, expecting expected: [UInt8]?
+  ) throws(Trouble) -> EntryFile {
+    let header: EntryHeader
+    switch reader.head.withBytes({ EntryHeader.parse($0, fileSize: status.size) }) {
+    case .header(let parsed): header = parsed
+    case .newer: throw .newer
+    case .damaged(let reason): throw .damaged(reason)
+    }
+    let key = try self.key(reader, header, expecting: expected)
+    let checksums = try reader.bytes(header.tableOffset, UInt64(header.tableLength)) { BlockChecksums.checksums(inTable: $0) }
+    guard let checksums else { throw .damaged("table of checksums") }
+    let (newest, metadata) = try self.metadata(reader, header, status)
+    return EntryFile(
+      descriptor: reader.descriptor, status: status, header: header, key: key, metadata: metadata, newest: newest,
+      checksums: checksums, memory: reader.isWhole ? reader.head : nil)
+  }
+
+  private static func key(
+    _ reader: FileReader, _ header: EntryHeader, expecting expected: [UInt8]?
+  ) throws(Trouble) -> CacheKey {
+    let (key, isExpected) = try reader.bytes(header.keyOffset, header.keyLength) { bytes in
+      (KeySection.key(in: bytes), expected.map { bytes.elementsEqual($0) } ?? true)
+    }
+    guard let key else { throw .damaged("key") }
+    guard isExpected else { throw .otherKey }
+    return key
+  }
+
+  private static func metadata(
+    _ reader: FileReader, _ header: EntryHeader, _ status: FileStatus
+  ) throws(Trouble) -> (MetadataArea.Newest, StoredMetadata) {
+    let length = UInt64(status.size) - header.metadataOffset
+    guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("longer than an entry gets") }
+    let revision = header.revision
+    func look(_ bytes: UnsafeRawBufferPointer) -> (MetadataArea.Newest, StoredMetadata?)? {
+      MetadataArea.newest(in: bytes, revision: revision).map { ($0, StoredMetadata(decoding: bytes.part($0.payload))) }
+    }
+    var found = try reader.bytes(header.metadataOffset, length, look)
+    if found == nil {
+      // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody writes.
+      reader.descriptor.lockExclusively(waits: true)
+      defer { reader.descriptor.unlock() }
+      found = try reader.again(header.metadataOffset, look)
+    }
+    guard let (newest, decoded) = found, let metadata = decoded, metadata.revision == revision,
+      metadata.bodyLength == Int64(header.bodyLength)
+    else { throw .damaged("metadata") }
+    return (newest, metadata)
+  }
+}
+
+/// Reads parts of a file of a known size: from what was read at first, where it covers them.
+private struct FileReader {
+  let descriptor: FileDescriptor
+  let size: Int64
+  let head: FileMemory
+  let isWhole: Bool
+
+  init(_ descriptor: FileDescriptor, _ size: Int64, head: Int) throws(SystemError) {
+    self.descriptor = descriptor
+    self.size = size
+    isWhole = size <= EntryFile.wholeLimit
+    self.head = try FileMemory(descriptor, at: 0, count: isWhole ? Int(size) : Int(min(Int64(head), size)))
+  }
+
+  func bytes<Result>(
+    _ offset: UInt64, _ length: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(EntryFile.Trouble) -> Result {
+    let (end, overflows) = offset.addingReportingOverflow(length)
+    guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
+    if end <= UInt64(head.count) { return head.withBytes { body($0.part(Int(offset)..<Int(end))) } }
+    return try read(offset, Int(length), body)
+  }
+
+  /// Reads from the file once more, up to its end as it is now.
+  func again<Result>(
+    _ offset: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(EntryFile.Trouble) -> Result {
+    do throws(SystemError) {
+      let end = UInt64(clamping: try descriptor.status().size)
+      let length = min(end > offset ? end - offset : 0, UInt64(MetadataArea.lengthLimit))
+      return try FileMemory(descriptor, at: Int64(offset), count: Int(length)).withBytes(body)
+    } catch {
+      throw .failed(error)
+    }
+  }
+
+  private func read<Result>(
+    _ offset: UInt64, _ length: Int, _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(EntryFile.Trouble) -> Result {
+    let memory: FileMemory
+    do throws(SystemError) {
+      memory = try FileMemory(descriptor, at: Int64(offset), count: length)
+    } catch {
+      throw .failed(error)
+    }
+    guard memory.count == length else { throw .damaged("cut off") }
+    return memory.withBytes(body)
+  }
+}

@@ -1,0 +1,114 @@
+internal import CacheCore
+
+/// What is known of the entries in memory: how large each is and when it was used last.
+///
+/// Built from the files in the background, and made again from them before anything is evicted: the files are the truth. What happens to an entry
+/// while the files are being listed counts more than what the list says of it.
+final class Accounting: Sendable {
+  struct Use: Sendable {
+    /// Bytes.
+    var size: Int64
+    var last: Timestamp
+  }
+
+  private struct State {
+    var uses: [EntryName: Use] = [:]
+    var total: Int64 = 0
+    /// Entries that changed since the list was begun; nil when none is being made.
+    var touched: Set<EntryName>?
+    /// Uses of entries that no list has named yet.
+    var early: [EntryName: Timestamp] = [:]
+    var isComplete = false
+    var foreignChanges: UInt64?
+
+    mutating func set(_ name: EntryName, _ use: Use?) {
+      let old = uses[name]?.size ?? 0
+      uses[name] = use
+      total += (use?.size ?? 0) - old
+      touched?.insert(name)
+    }
+  }
+
+  private let state = Lock(State())
+
+  /// An entry was stored, or changed its size.
+  ///
+  /// - Returns: the sum of all sizes that are known, in bytes.
+  @discardableResult
+  func stored(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
+    state.withLock { state in
+      state.set(name, Use(size: size, last: time))
+      return state.total
+    }
+  }
+
+  /// An entry was used. One that is not known is not added: it may be gone by now, and the next list will tell.
+  func used(_ name: EntryName, at time: Timestamp) {
+    state.withLock { state in
+      if state.uses[name] != nil {
+        state.uses[name]?.last = time
+      } else if !state.isComplete || state.touched != nil {
+        state.early[name] = time
+      }
+    }
+  }
+
+  func removed(_ name: EntryName) { state.withLock { $0.set(name, nil) } }
+
+  func removedAll() {
+    state.withLock { state in
+      state.uses = [:]
+      state.total = 0
+      // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the next answer.
+      state.foreignChanges = nil
+    }
+  }
+
+  func beginList() { state.withLock { $0.touched = [] } }
+
+  func endList(_ found: [EntryName: Use], foreignChanges: UInt64?) {
+    let old = state.withLock { state in
+      var uses = found
+      for (name, use) in found {
+        // A use is written to the file once a minute at most.
+        if let known = state.uses[name]?.last ?? state.early[name], known > use.last { uses[name]?.last = known }
+      }
+      for name in state.touched ?? [] { uses[name] = state.uses[name] }
+      let old = state.uses
+      state.uses = uses
+      state.total = uses.values.reduce(0) { $0 + $1.size }
+      state.touched = nil
+      state.early = [:]
+      state.isComplete = true
+      state.foreignChanges = foreignChanges
+      return old
+    }
+    // Large, and let go of outside the lock.
+    withExtendedLifetime(old) {}
+  }
+
+  func abandonList() { state.withLock { $0.touched = nil } }
+
+  /// Bytes and entries; nil when the files must be listed first because nobody did, or because others changed something since.
+  func sum(foreignChanges: UInt64?) -> (size: Int64, count: Int)? {
+    state.withLock { state in
+      guard state.isComplete, let foreignChanges, state.foreignChanges == foreignChanges else { return nil }
+      return (state.total, state.uses.count)
+    }
+  }
+
+  /// What is known now.
+  var known: (size: Int64, count: Int) { state.withLock { ($0.total, $0.uses.count) } }
+
+  var isComplete: Bool { state.withLock { $0.isComplete } }
+
+  func use(_ name: EntryName) -> Use? { state.withLock { $0.uses[name] } }
+
+  /// All entries, the one that was not used for longest first.
+  func byLastUse() -> [(name: EntryName, use: Use)] {
+    let uses = state.withLock { $0.uses }
+    return uses.map { (name: $0.key, use: $0.value) }.sorted {
+      ($0.use.last, $0.name.resource) < ($1.use.last, $1.name.resource)
+    }
+  }
+}

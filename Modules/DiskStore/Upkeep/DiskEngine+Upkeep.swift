@@ -1,0 +1,128 @@
+internal import CacheCore
+
+/// What is done for the folder as a whole, in the upkeep's lane.
+///
+/// Single entries are removed in their own lanes, so that a removal never comes between an entry's store and its being counted.
+extension DiskEngine {
+  /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was lowered.
+  func settle() {
+    folder.collectOrphans()
+    enforceLimit()
+  }
+
+  /// Lists the files, so that what other processes stored and removed is counted, once.
+  func list() throws(CacheError) {
+    let foreignChanges = folder.foreignChanges
+    var found: [EntryName: Accounting.Use] = [:]
+    accounting.beginList()
+    do throws(CacheError) {
+      try folder.forEachEntry { name, status in found[name] = Accounting.Use(size: status.size, last: status.modified) }
+    } catch {
+      accounting.abandonList()
+      throw error
+    }
+    accounting.endList(found, foreignChanges: foreignChanges)
+  }
+
+  /// Bytes and entries, other processes' among them.
+  func sum() throws(CacheError) -> (size: Int64, count: Int) {
+    if let sum = accounting.sum(foreignChanges: folder.foreignChanges) { return sum }
+    try list()
+    return accounting.known
+  }
+
+  func enforceLimit() {
+    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, accounting.known.size > limit else {
+      return
+    }
+    // Below the limit, or each store would evict.
+    evict(to: limit / 10 * 9, .size)
+  }
+
+  /// Removes what was not used for longest. Goes on when a file can't be removed.
+  ///
+  /// - Returns: how many entries were removed.
+  @discardableResult
+  func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
+    var removed = 0
+    for (name, use) in accounting.byLastUse() {
+      guard accounting.known.size > target else { break }
+      let isGone = executor.wait(.entry(name.lane)) {
+        // Used or replaced since the order was made.
+        guard accounting.use(name)?.last == use.last, case .removed = remove(name) else { return false }
+        return true
+      }
+      if isGone { removed += 1 }
+    }
+    count { $0.evictions[reason, default: 0] += removed }
+    return removed
+  }
+
+  func trim(to size: Int64) throws(CacheError) -> Int {
+    try requireWritable()
+    try list()
+    return evict(to: size, .trimmed)
+  }
+
+  func removeExpired() throws(CacheError) -> Int {
+    try requireWritable()
+    try list()
+    var removed = 0
+    for (name, _) in accounting.byLastUse() {
+      let isGone = executor.wait(.entry(name.lane)) {
+        guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), isExpired(file.metadata),
+          case .removed = remove(name, ifStill: file.status.identity)
+        else { return false }
+        return true
+      }
+      if isGone { removed += 1 }
+    }
+    count { $0.evictions[.expired, default: 0] += removed }
+    return removed
+  }
+
+  func summaries() throws(CacheError) -> [EntrySummary] {
+    try list()
+    return accounting.byLastUse().compactMap { name, use in
+      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), !isExpired(file.metadata) else {
+        return nil
+      }
+      return EntrySummary(
+        key: file.key, size: file.status.size, stored: file.header.storedAt, lastUsed: use.last, metadata: file.metadata)
+    }
+  }
+
+  func verify(removingDamaged removes: Bool) throws(CacheError) -> VerificationReport {
+    if removes { try requireWritable() }
+    try list()
+    var report = VerificationReport()
+    for (name, _) in accounting.byLastUse() { verify(name, &report, removes: removes) }
+    return report
+  }
+
+  private func verify(_ name: EntryName, _ report: inout VerificationReport, removes: Bool) {
+    let path = folder.path(name)
+    func note(_ reason: String, _ identity: FileStatus.Identity?) {
+      report.damaged.append(.init(path: path, reason: reason))
+      count { $0.damaged += 1 }
+      guard removes, let identity else { return }
+      let removal = executor.wait(.entry(name.lane)) { remove(name, ifStill: identity) }
+      if case .removed = removal { report.removed += 1 }
+    }
+    switch EntryFile.find(path, expecting: nil) {
+    case .entry(let file):
+      do throws(SystemError) {
+        guard EntryName(file.key, hashKey: folder.key) == name else { return note("another key's entry", file.status.identity) }
+        guard try file.isBodyWhole() else { return note("body", file.status.identity) }
+        report.good += 1
+        report.bodyBytes += file.bodyLength
+      } catch {
+        report.unreadable.append(.init(path: path, reason: error.error("read an entry", path).reason))
+      }
+    case .nothing, .otherKey: break
+    case .newer: report.newer += 1
+    case .damaged(let reason, let identity): note(reason, identity)
+    case .failed(let error): report.unreadable.append(.init(path: path, reason: error.error("read an entry", path).reason))
+    }
+  }
+}

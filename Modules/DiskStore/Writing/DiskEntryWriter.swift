@@ -1,0 +1,275 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Writes one entry into a temporary file and moves it into its place.
+///
+/// A body of up to 64 KiB never sees the temporary file before the commit, which then writes the whole entry with one call.
+final class DiskEntryWriter: EntryWriter {
+  private enum Phase {
+    case idle
+    /// A write or a commit is under way; what is aborted meanwhile is cleared away by it.
+    case busy(isAborted: Bool)
+    case committed
+    case failed(CacheError)
+  }
+
+  private struct State {
+    var phase = Phase.idle
+    var checksums = BlockChecksums()
+    var path: String?
+  }
+
+  private let key: CacheKey
+  private let keySection: [UInt8]
+  private let metadata: StoredMetadata
+  private let engine: DiskEngine
+  private let name: EntryName
+  private let spool: Spool
+  private let state = Lock(State())
+
+  /// Bytes of a key that are stored at most: it is compared on every read.
+  private static let keyLimit = 64 << 20
+
+  init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: DiskEngine) throws(CacheError) {
+    let keyBytes = key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count
+    guard keyBytes <= Self.keyLimit else {
+      throw CacheError(.entryTooLarge, reason: "the key is larger than \(Self.keyLimit) bytes", path: engine.folder.root)
+    }
+    self.key = key
+    self.metadata = metadata
+    self.engine = engine
+    name = EntryName(key, hashKey: engine.folder.key)
+    keySection = KeySection.encoded(key)
+    spool = Spool(bodyOffset: Int64(EntryHeader.bodyOffset(keyLength: keySection.count)))
+    try requireRoom(metadata.bodyLength ?? 0)
+  }
+
+  deinit { abort() }
+
+  private var lane: IOExecutor.Lane { .entry(name.lane) }
+
+  private func requireRoom(_ length: Int64) throws(CacheError) {
+    let limit = engine.configuration.bodyLimit
+    guard length <= limit else {
+      throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.folder.path(name))
+    }
+  }
+
+  // MARK: Writing
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    try enter()
+    do throws(CacheError) {
+      try requireRoom(spool.length + Int64(chunk.count))
+      if spool.pending.count + chunk.count < Spool.pendingLimit {
+        if !chunk.isEmpty { spool.append(chunk) }
+      } else {
+        try await engine.executor.run(lane) { [self] () throws(CacheError) in try flush(chunk) }
+      }
+    } catch {
+      fail(error)
+      throw error
+    }
+    try leave()
+  }
+
+  private func enter() throws(CacheError) {
+    try state.withLock { state throws(CacheError) in
+      switch state.phase {
+      case .idle: state.phase = .busy(isAborted: false)
+      case .busy: throw CacheError(.misuse, reason: "a writer is used by one task at a time")
+      case .committed: throw CacheError(.misuse, reason: "the entry has been committed")
+      case .failed(let error): throw error
+      }
+    }
+  }
+
+  private func leave() throws(CacheError) {
+    let isAborted = state.withLock { state in
+      if case .busy(isAborted: true) = state.phase { return true }
+      state.phase = .idle
+      return false
+    }
+    guard isAborted else { return }
+    fail(Self.aborted)
+    throw Self.aborted
+  }
+
+  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end")
+
+  private func flush(_ chunk: Data) throws(CacheError) {
+    let file = try temporaryFile()
+    let pending = spool.pending
+    let written = spool.written.count
+    try guarded("write an entry") { () throws(SystemError) in
+      try write(pending, to: file, at: written)
+      try write(chunk, to: file, at: written + Int64(pending.count))
+    }
+    checksum(pending)
+    checksum(chunk)
+    spool.flushed(file, count: chunk.count)
+  }
+
+  private func temporaryFile() throws(CacheError) -> FileDescriptor {
+    if let file = spool.written.file { return file }
+    let (path, file) = try engine.folder.makeSpool()
+    state.withLock { $0.path = path }
+    return file
+  }
+
+  private func write(_ data: Data, to file: FileDescriptor, at place: Int64) throws(SystemError) {
+    let calls = engine.folder.calls
+    let offset = spool.bodyOffset + place
+    try data.withUnsafeBytes { bytes in
+      Result { () throws(SystemError) in try calls.writeAll(file, bytes, at: offset) }
+    }.get()
+  }
+
+  private func checksum(_ data: Data) {
+    // Taken out and put back: readers may want the lock meanwhile, and nobody else touches the checksums while we are busy.
+    var checksums = state.withLock { $0.checksums }
+    data.withUnsafeBytes { checksums.update($0) }
+    state.withLock { $0.checksums = checksums }
+  }
+
+  private func guarded(_ action: String, _ work: () throws(SystemError) -> Void) throws(CacheError) {
+    do throws(SystemError) { try work() } catch { throw error.error(action, engine.folder.path(name)) }
+  }
+
+  // MARK: Reading
+
+  func reader() throws(CacheError) -> Body {
+    if case .failed(let error) = state.withLock({ $0.phase }) { throw error }
+    return Body(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, lane, path: engine.folder.path(name)))
+  }
+
+  // MARK: The end
+
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    try enter()
+    do throws(CacheError) {
+      let stored = try await engine.executor.run(lane) { [self] () throws(CacheError) in try finish(trailers) }
+      state.withLock { $0.phase = .committed }
+      spool.finish(.committed(stored.trailers))
+      return stored
+    } catch {
+      fail(error)
+      throw error
+    }
+  }
+
+  private func finish(_ trailers: HTTPFields?) throws(CacheError) -> StoredMetadata {
+    // From here on the commit goes through; before it, an abort counts.
+    if case .busy(isAborted: true) = state.withLock({ $0.phase }) { throw Self.aborted }
+    var stored = metadata
+    stored.bodyLength = spool.length
+    stored.trailers = trailers ?? metadata.trailers
+    let payload = stored.encoded()
+    guard payload.count <= MetadataRecord.payloadLimit else {
+      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: engine.folder.path(name))
+    }
+    let now = engine.now
+    let header = EntryHeader(revision: stored.revision, storedAt: now, keyLength: keySection.count, bodyLength: spool.length)
+    let pending = spool.pending
+    checksum(pending)
+    let tail = self.tail(header, payload)
+    let file = try fill(header, pending, tail)
+    file.setModified(now)
+    if engine.configuration.durability != .none {
+      try guarded("flush an entry") { () throws(SystemError) in try engine.folder.calls.synchronise(file) }
+    }
+    let path = state.withLock { $0.path } ?? ""
+    try engine.folder.place(path, name, syncsFolders: engine.configuration.durability == .fileAndFolder) {
+      () throws(CacheError) in try copy(file)
+    }
+    engine.stored(name, size: Int64(spool.bodyOffset) + spool.length + Int64(tail.count))
+    return stored
+  }
+
+  /// All that comes behind the body.
+  private func tail(_ header: EntryHeader, _ payload: Data) -> [UInt8] {
+    var writer = ByteWriter()
+    let start = header.bodyOffset + header.bodyLength
+    writer.raw(repeatElement(0, count: Int(header.tableOffset - start)))
+    writer.raw(state.withLock { $0.checksums }.table())
+    writer.raw(repeatElement(0, count: Int(header.metadataOffset - start) - writer.bytes.count))
+    writer.raw(MetadataRecord.encoded(sequence: 1, revision: header.revision, payload: payload))
+    return writer.bytes
+  }
+
+  /// Writes what the temporary file lacks; the header comes last, so that a file is no entry before it is a whole one.
+  private func fill(_ header: EntryHeader, _ pending: Data, _ tail: [UInt8]) throws(CacheError) -> FileDescriptor {
+    var front = ByteWriter()
+    front.raw(header.encoded())
+    front.raw(keySection)
+    front.raw(repeatElement(0, count: Int(header.bodyOffset) - front.bytes.count))
+    let written = spool.written
+    let file = try temporaryFile()
+    let calls = engine.folder.calls
+    try guarded("write an entry") { () throws(SystemError) in
+      if written.file == nil {
+        var whole = front.bytes
+        whole.reserveCapacity(whole.count + pending.count + tail.count)
+        whole += pending
+        whole += tail
+        try calls.writeAll(file, whole, at: 0)
+      } else {
+        try write(pending, to: file, at: written.count)
+        try calls.writeAll(file, tail, at: Int64(header.bodyOffset + header.bodyLength))
+        try calls.writeAll(file, front.bytes, at: 0)
+      }
+    }
+    return file
+  }
+
+  /// The temporary file was deleted, with its folder, while it was open: its bytes are still there.
+  private func copy(_ file: FileDescriptor) throws(CacheError) -> String {
+    let (path, new) = try engine.folder.makeSpool()
+    state.withLock { $0.path = path }
+    try guarded("write an entry") { () throws(SystemError) in
+      var offset: Int64 = 0
+      while true {
+        let memory = try FileMemory(file, at: offset, count: 1 << 20)
+        if memory.count == 0 { break }
+        try memory.withBytes { bytes throws(SystemError) in try engine.folder.calls.writeAll(new, bytes, at: offset) }
+        offset += Int64(memory.count)
+      }
+      new.setModified(engine.now)
+      if engine.configuration.durability != .none { try engine.folder.calls.synchronise(new) }
+    }
+    return path
+  }
+
+  func abort() {
+    let isNew = state.withLock { state in
+      switch state.phase {
+      case .idle: return true
+      case .busy:
+        state.phase = .busy(isAborted: true)
+        return false
+      case .committed, .failed: return false
+      }
+    }
+    if isNew { fail(Self.aborted) }
+  }
+
+  /// Ends the writer: readers throw `error`, and the temporary file goes.
+  private func fail(_ error: CacheError) {
+    let path = state.withLock { state in
+      state.phase = .failed(error)
+      defer { state.path = nil }
+      return state.path
+    }
+    spool.finish(.failed(error))
+    if error.code != Self.aborted.code { engine.count { $0.failedWrites += 1 } }
+    guard let path else { return }
+    let calls = engine.folder.calls
+    engine.executor.start(lane, whenClosed: true) { _ = calls.unlink(path) }
+  }
+}

@@ -1,0 +1,231 @@
+import CacheCore
+import DiskStore
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: damaged files")
+struct DamageTests {
+  let folder: TemporaryFolder
+  let cache: DiskCache
+  let key = CacheKey(resource: "https://example.com/picture")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path)
+  }
+
+  private enum Damage: CaseIterable {
+    case flip, flips, cut, extend, zero, overwrite, swap
+
+    func apply(to data: Data, _ generator: inout SeededGenerator) -> Data {
+      var data = data
+      let start = Int.random(in: 0..<data.count, using: &generator)
+      let end = min(data.count, start + Int.random(in: 1...700, using: &generator))
+      switch self {
+      case .flip: data[start] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
+      case .flips:
+        for _ in 0..<8 { data[Int.random(in: 0..<data.count, using: &generator)] ^= UInt8.random(in: 1..<255, using: &generator) }
+      case .cut: data = data.prefix(start)
+      case .extend: data += bytes(Int.random(in: 1..<3000, using: &generator), seed: generator.next())
+      case .zero: data.replaceSubrange(start..<end, with: repeatElement(0, count: end - start))
+      case .overwrite: data.replaceSubrange(start..<end, with: bytes(end - start, seed: generator.next()))
+      case .swap:
+        let half = data.count / 2
+        data = data.suffix(data.count - half) + data.prefix(half)
+      }
+      return data
+    }
+  }
+
+  /// The length of the body, and how many cases: 2,000 in all.
+  @Test(
+    "damage anywhere in a file never gives a wrong byte: a miss that heals, an error, or the right bytes",
+    arguments: [
+      (0, 300), (700, 900), (20_000, 500), (200_000, 300),
+    ])
+  func randomDamage(length: Int, cases: Int) async throws {
+    var generator = SeededGenerator(state: UInt64(length) + 42)
+    let body = bytes(length, seed: 11)
+    let first = try await cache.store(body, for: key, metadata())
+    var known = [first]
+    for round in 0..<3 {
+      var next = metadata(revision: first.revision, etag: "\"\(round)\"")
+      next.bodyLength = Int64(length)
+      #expect(try await cache.refresh(key, next, ifRevision: first.revision))
+      known.append(next)
+    }
+    let place = folder.entryFiles[0]
+    let whole = try file(place)
+    var misses = 0
+    for number in 0..<cases {
+      let damage = Damage.allCases[number % Damage.allCases.count]
+      let damaged = damage.apply(to: whole, &generator)
+      try put(damaged, place)
+      let range = number % 3 == 0 ? Int64(length / 3)..<Int64(length / 2) : 0..<Int64(length)
+      guard let entry = try await cache.open(key, range: range) else {
+        misses += 1
+        #expect(!fileExists(place), "case \(number) \(damage): a damaged file is removed")
+        continue
+      }
+      #expect(known.contains(entry.metadata), "case \(number) \(damage)")
+      do {
+        let read = try await entry.body.collect()
+        #expect(read == body[Int(range.lowerBound)..<Int(range.upperBound)], "case \(number) \(damage)")
+      } catch {
+        #expect(error.code == .damagedEntry)
+        misses += 1
+        #expect(!fileExists(place), "case \(number) \(damage): a damaged file is removed")
+      }
+    }
+    #expect(misses > cases / 4)
+    #expect(cache.counters.damaged == misses)
+    // What was damaged heals.
+    try await cache.store(body, for: key, metadata())
+    #expect(try await cache.bytes(key) == body)
+  }
+
+  @Test("a file that was cut off at any length is a miss, or whole but for padding")
+  func everyLength() async throws {
+    let body = bytes(300)
+    let stored = try await cache.store(body, for: key, metadata())
+    let place = folder.entryFiles[0]
+    let whole = try file(place)
+    for length in 0..<whole.count {
+      try put(whole.prefix(length), place)
+      if let entry = try await cache.open(key) {
+        #expect(whole[length...].allSatisfy { $0 == 0 }, "cut at \(length)")
+        #expect(entry.metadata == stored)
+        #expect(try await entry.body.collect() == body)
+      } else {
+        #expect(!fileExists(place))
+      }
+    }
+  }
+
+  @Test("damage found in mid-stream ends the stream with an error, after right bytes, and removes the file")
+  func damagedStream() async throws {
+    let body = bytes(1_000_000)
+    try await cache.store(body, for: key, metadata())
+    let place = folder.entryFiles[0]
+    var damaged = try file(place)
+    damaged[700_000] ^= 1
+    try put(damaged, place)
+    let entry = try #require(try await cache.open(key))
+    var read = Data()
+    let error = await failure { for try await chunk in entry.body { read += chunk } }
+    #expect(error?.code == .damagedEntry)
+    #expect(error?.path == place)
+    #expect(read == body.prefix(read.count))
+    #expect(read.count == 524_288)
+    #expect(!fileExists(place))
+    #expect(cache.counters.damaged == 1)
+    #expect(try await cache.bytes(key) == nil)
+  }
+
+  @Test("a range that lies beside the damage is still served")
+  func rangeBesideDamage() async throws {
+    let body = bytes(1_000_000)
+    try await cache.store(body, for: key, metadata())
+    let place = folder.entryFiles[0]
+    var damaged = try file(place)
+    damaged[700_000] ^= 1
+    try put(damaged, place)
+    #expect(try await cache.open(key, range: 0..<500_000)?.body.collect() == body.prefix(500_000))
+    #expect(try await cache.open(key, range: 900_000..<1_000_000)?.body.collect() == body.suffix(100_000))
+  }
+
+  @Test("a good entry that took a damaged one's place is not removed with it")
+  func replacementStays() async throws {
+    try await cache.store(bytes(1_000_000), for: key, metadata())
+    let place = folder.entryFiles[0]
+    var damaged = try file(place)
+    damaged[700_000] ^= 1
+    try put(damaged, place)
+    let entry = try #require(try await cache.open(key))
+    let good = bytes(500_000, seed: 8)
+    try await cache.store(good, for: key, metadata())
+    #expect(await failure { _ = try await entry.body.collect() }?.code == .damagedEntry)
+    #expect(try await cache.bytes(key) == good)
+  }
+
+  @Test("an empty file, a text and another program's file are misses and are removed", arguments: ["", "hello\n", "<html>"])
+  func foreignFiles(text: String) async throws {
+    try await cache.store(bytes(9), for: key, metadata())
+    let place = folder.entryFiles[0]
+    try put(Data(text.utf8), place)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(!fileExists(place))
+    #expect(cache.counters.damaged == 1)
+  }
+
+  /// Writes a version into an entry's header, with the checksum that belongs to it.
+  private func setVersion(_ version: UInt8, _ place: String) throws {
+    var data = try file(place)
+    data[8] = version
+    let checksum = crc(data.prefix(124))
+    for index in 0..<4 { data[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
+    try put(data, place)
+  }
+
+  @Test("an entry of a later format is a miss and is left alone; one of an earlier format is removed")
+  func formats() async throws {
+    try await cache.store(bytes(9), for: key, metadata())
+    let place = folder.entryFiles[0]
+    try setVersion(2, place)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(try await cache.variants(of: key.resource).isEmpty)
+    #expect(fileExists(place))
+    #expect(try await cache.verify(removingDamaged: true).newer == 1)
+    #expect(cache.counters.damaged == 0)
+    try setVersion(0, place)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(!fileExists(place))
+  }
+
+  @Test("headers with impossible offsets, under a right checksum, are damaged and trap nothing")
+  func impossibleOffsets() async throws {
+    var generator = SeededGenerator(state: 77)
+    try await cache.store(bytes(5000), for: key, metadata())
+    let place = folder.entryFiles[0]
+    let whole = try file(place)
+    for number in 0..<400 {
+      var data = whole
+      let field = 40 + 8 * (number % 6)
+      let values: [UInt64] = [
+        0, 1, .max, .max - 7, UInt64(Int64.max), UInt64(data.count), UInt64(data.count) - 1, generator.next(), 1 << 32, 127,
+      ]
+      let value = values[(number / 6) % values.count]
+      for index in 0..<8 { data[field + index] = UInt8(truncatingIfNeeded: value >> UInt64(8 * index)) }
+      let checksum = crc(data.prefix(124))
+      for index in 0..<4 { data[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
+      try put(data, place)
+      #expect(try await cache.bytes(key) == nil, "\(value) at \(field)")
+    }
+  }
+
+  @Test("verify counts the good and the damaged, and removes the damaged only when asked")
+  func verification() async throws {
+    for number in 0..<6 { try await cache.store(bytes(number * 60_000), for: CacheKey(resource: "\(number)"), metadata()) }
+    let files = folder.entryFiles
+    let damagedFile = try #require(files.first { ((try? file($0).count) ?? 0) > 200_000 })
+    var damaged = try file(damagedFile)
+    damaged[150_000] ^= 4
+    try put(damaged, damagedFile)
+    let report = try await cache.verify()
+    #expect(report.good == 5)
+    #expect(report.damaged.map(\.path) == [damagedFile])
+    #expect(report.removed == 0)
+    #expect(fileExists(damagedFile))
+    #expect(!report.isClean)
+    let second = try await cache.verify(removingDamaged: true)
+    #expect(second.removed == 1)
+    #expect(!fileExists(damagedFile))
+    #expect(try await cache.verify().isClean)
+    #expect(try await cache.entryCount == 5)
+  }
+}

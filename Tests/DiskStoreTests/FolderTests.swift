@@ -1,0 +1,260 @@
+import CacheCore
+import DiskStore
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: its folder")
+struct FolderTests {
+  let folder: TemporaryFolder
+  let key = CacheKey(resource: "r")
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
+
+  @Test("a file where the folder should be is an error that names it and says why")
+  func fileInPlace() throws {
+    let path = folder.path + "/file"
+    try put(Data("x".utf8), path)
+    let error = #expect(throws: CacheError.self) { try DiskCache(path: path) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == path)
+    #expect(error?.errno != nil)
+    #expect(error?.description.contains("Not a directory") == true)
+    #expect(throws: CacheError.self) { try DiskCache(path: path + "/below") }
+  }
+
+  @Test("a link or a file in the place of the store's own folder is an error, and is not followed")
+  func linkInPlace() throws {
+    let outside = folder.path + "/outside"
+    try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
+    let path = folder.path + "/store"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: path + "/etagere-1", withDestinationPath: outside)
+    let error = #expect(throws: CacheError.self) { try DiskCache(path: path) }
+    #expect(error?.path == path + "/etagere-1")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: outside).isEmpty)
+  }
+
+  @Test(
+    "settings that make no sense are errors",
+    arguments: [
+      DiskCache.Configuration(sizeLimit: -1), .init(entrySizeLimit: .min), .init(ioWidth: 0), .init(ioWidth: .max),
+    ])
+  func invalidSettings(configuration: DiskCache.Configuration) {
+    let error = #expect(throws: CacheError.self) { try DiskCache(path: folder.path, configuration: configuration) }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test("paths that name no folder are errors", arguments: ["", "a\0b"])
+  func invalidPaths(path: String) {
+    let error = #expect(throws: CacheError.self) { try DiskCache(path: path) }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test("a URL that is no file's is an error; a file's with odd characters is none")
+  func urls() async throws {
+    let web = try #require(URL(string: "https://example.com/a"))
+    #expect(#expect(throws: CacheError.self) { try DiskCache(folder: web) }?.code == .invalidConfiguration)
+    let cache = try DiskCache(folder: URL(filePath: folder.path + "/a b%20\u{E9}"))
+    try await cache.store(bytes(5), for: key, metadata())
+    #expect(fileExists(folder.path + "/a b%20\u{E9}/etagere-1/folder.key"))
+  }
+
+  @Test("caches in one folder have one identity, however the path is written")
+  func identity() throws {
+    let one = try DiskCache(path: folder.path)
+    let two = try DiskCache(path: folder.path + "/x/..//")
+    #expect(one.id == two.id)
+    #expect(one.digestSecret == two.digestSecret)
+    #expect(one.digestSecret.count == 16)
+    let other = try DiskCache(path: folder.path + "/other")
+    #expect(other.id != one.id)
+    #expect(other.digestSecret != one.digestSecret)
+  }
+
+  @Test("a file that was deleted behind the store's back is a miss, and can be stored again")
+  func deletedFile() async throws {
+    let cache = try DiskCache(path: folder.path)
+    try await cache.store(bytes(5), for: key, metadata())
+    try remove(folder.entryFiles[0])
+    #expect(try await cache.bytes(key) == nil)
+    #expect(try await cache.totalSize == 0)
+    try await cache.store(bytes(6), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(6))
+  }
+
+  @Test("a folder that was deleted behind the store's back is made again, also in the middle of a write", arguments: [true, false])
+  func deletedFolder(all: Bool) async throws {
+    let path = folder.path + "/store"
+    let cache = try DiskCache(path: path)
+    try await cache.store(bytes(5), for: key, metadata())
+    let small = try await cache.begin(CacheKey(resource: "small"), metadata())
+    let large = try await cache.begin(CacheKey(resource: "large", variant: "v"), metadata())
+    try await small.write(bytes(1000))
+    try await large.write(bytes(300_000))
+    try remove(all ? path : path + "/etagere-1")
+    #expect(try await cache.bytes(key) == nil)
+    #expect(try await cache.variants(of: "r").isEmpty)
+    #expect(try await cache.entries().isEmpty)
+    try await large.write(bytes(300_000, seed: 2))
+    _ = try await large.commit(trailers: nil)
+    _ = try await small.commit(trailers: nil)
+    try await cache.store(bytes(7), for: key, metadata())
+    for reader in [cache, try DiskCache(path: path)] {
+      #expect(try await reader.bytes(key) == bytes(7))
+      #expect(try await reader.bytes(CacheKey(resource: "small")) == bytes(1000))
+      #expect(try await reader.bytes(CacheKey(resource: "large", variant: "v")) == bytes(300_000) + bytes(300_000, seed: 2))
+      #expect(try await reader.entryCount == 3)
+    }
+    try await cache.removeAll()
+    try remove(path)
+    try await cache.removeAll()
+    #expect(try await cache.entryCount == 0)
+  }
+
+  @Test("a damaged key starts the folder anew, and touches nothing beside it", arguments: [0, 5, 31, 32, 40])
+  func damagedKey(length: Int) async throws {
+    try put(Data("mine".utf8), folder.path + "/neighbour")
+    let before = try DiskCache(path: folder.path)
+    try await before.store(bytes(5), for: key, metadata())
+    let path = folder.root + "/folder.key"
+    var damaged = try file(path)
+    if length == 32 { damaged[20] ^= 1 } else { damaged = (damaged + damaged).prefix(length) }
+    try put(damaged, path)
+    let cache = try DiskCache(path: folder.path)
+    #expect(cache.digestSecret != before.digestSecret)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(folder.entryFiles.isEmpty)
+    try await cache.store(bytes(6), for: key, metadata())
+    #expect(try await DiskCache(path: folder.path).bytes(key) == bytes(6))
+    #expect(try file(folder.path + "/neighbour") == Data("mine".utf8))
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("caches that open a new folder at the same time agree on its key")
+  func simultaneousOpening() async throws {
+    let path = folder.path + "/new"
+    let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+      for _ in 0..<16 { group.addTask { try DiskCache(path: path).digestSecret } }
+      return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
+    }
+    #expect(secrets.count == 1)
+    #expect(folder.files(below: path + "/etagere-1/tmp").isEmpty)
+  }
+
+  @Test("links inside are not followed: neither to read, nor to write, nor to remove")
+  func links() async throws {
+    let cache = try DiskCache(path: folder.path)
+    try await cache.store(bytes(5), for: key, metadata())
+    let place = folder.entryFiles[0]
+    let outside = folder.path + "/outside"
+    try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
+    let target = outside + "/" + place.split(separator: "/").suffix(1).joined()
+    try FileManager.default.moveItem(atPath: place, toPath: target)
+
+    // A link in the place of an entry.
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: target)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(fileExists(target))
+
+    // A link in the place of the folder around it.
+    let shard = String(place.dropLast(35))
+    try remove(shard)
+    try FileManager.default.createSymbolicLink(atPath: shard, withDestinationPath: outside)
+    #expect(try await cache.entryCount == 0)
+    try await cache.remove(key, ifRevision: nil)
+    #expect(try await cache.trim(to: 0) == 0)
+    #expect(fileExists(target))
+    let before = try file(target)
+    try await cache.store(bytes(9), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(9))
+    try await cache.removeAll()
+    #expect(try file(target) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: outside).count == 1)
+  }
+
+  @Test("a folder in the place of an entry is a miss, and gives way to a store")
+  func folderInPlace() async throws {
+    let cache = try DiskCache(path: folder.path)
+    try await cache.store(bytes(5), for: key, metadata())
+    let place = folder.entryFiles[0]
+    try remove(place)
+    try FileManager.default.createDirectory(atPath: place + "/below", withIntermediateDirectories: true)
+    #expect(try await cache.bytes(key) == nil)
+    try await cache.store(bytes(6), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(6))
+  }
+
+  @Test("what a dead process left behind is collected, what a live one is writing stays")
+  func orphans() async throws {
+    let live = try DiskCache(path: folder.path)
+    let writer = try await live.begin(key, metadata())
+    try await writer.write(bytes(200_000))
+    let spools = folder.temporaryFiles
+    #expect(spools.count == 1)
+    let tmp = folder.root + "/tmp"
+    for name in ["99-00000000deadbeef.lock", "99-00000000deadbeef-1.spool", "98-00000000deadbeef-7.spool", "odd"] {
+      try put(bytes(100), "\(tmp)/\(name)")
+    }
+    try FileManager.default.createDirectory(atPath: tmp + "/97-00000000deadbeef-1.trash/ab", withIntermediateDirectories: true)
+    try put(bytes(100), tmp + "/97-00000000deadbeef-1.trash/ab/x.e")
+    let other = try DiskCache(path: folder.path)
+    #expect(try await other.entryCount == 0)
+    #expect(folder.temporaryFiles == spools)
+    #expect(!fileExists(tmp + "/97-00000000deadbeef-1.trash"))
+    #expect(!fileExists(tmp + "/99-00000000deadbeef.lock"))
+    _ = try await writer.commit(trailers: nil)
+    #expect(try await other.bytes(key) == bytes(200_000))
+  }
+
+  @Test("a process that was killed in the middle of a write leaves the earlier entries readable and no half entry")
+  func killed() async throws {
+    let cache = try DiskCache(path: folder.path)
+    try await cache.store(bytes(300_000, seed: 1), for: key, metadata())
+    let writer = try await cache.begin(key, metadata())
+    try await writer.write(bytes(200_000, seed: 2))
+    // What is on the disk now is all that a process started later would find.
+    let copy = try TemporaryFolder()
+    try remove(copy.path)
+    try FileManager.default.copyItem(atPath: folder.path, toPath: copy.path)
+    #expect(copy.temporaryFiles.count == 1)
+    let later = try DiskCache(path: copy.path)
+    #expect(try await later.bytes(key) == bytes(300_000, seed: 1))
+    #expect(try await later.entryCount == 1)
+    #expect(copy.temporaryFiles.isEmpty)
+    #expect(try await later.verify().isClean)
+    writer.abort()
+  }
+
+  @Test("a folder that can only be read is read; writing says so", .enabled(if: !canWriteAnywhere))
+  func readOnlyFolder() async throws {
+    let writable = try DiskCache(path: folder.path)
+    try await writable.store(bytes(5), for: key, metadata())
+    await writable.close()
+    let manager = FileManager.default
+    let folders = [folder.root, folder.root + "/tmp", folder.root + "/entries"]
+    for path in folders { try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: path) }
+    defer { for path in folders { try? manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path) } }
+    let cache = try DiskCache(path: folder.path)
+    #expect(!cache.isWritable)
+    #expect(try await cache.bytes(key) == bytes(5))
+    #expect(await failure { try await cache.store(bytes(5), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
+    #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
+    #expect(throws: CacheError.self) { try DiskCache(path: folder.root + "/tmp/new") }
+  }
+
+  /// Root may write where permissions say that nobody may.
+  static var canWriteAnywhere: Bool {
+    let path = FileManager.default.temporaryDirectory.path + "/etagere-probe-\(Revision.mint())"
+    guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o400]) else { return true }
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return FileManager.default.isWritableFile(atPath: path)
+  }
+}

@@ -1,0 +1,118 @@
+import CacheCore
+import DiskStore
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: keys")
+struct KeyTests {
+  let folder: TemporaryFolder
+  let cache: DiskCache
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path + "/inner")
+  }
+
+  static let odd = [
+    "", "\0", "a\0b", "..", "../../../../tmp/x", "/", "/etc/passwd", ".", "~", "a/b", "\u{1F600}", "e\u{301}", " ", "\n",
+    "%2e%2e%2f", "CON",
+    "\\", String(repeating: "k", count: 1_000_000),
+  ]
+
+  @Test("keys of any characters and any length are kept apart, and nothing of them reaches a path", arguments: 0..<3)
+  func oddKeys(part: Int) async throws {
+    let keys = Self.odd.map { text in
+      switch part {
+      case 0: CacheKey(resource: text)
+      case 1: CacheKey(resource: "r", variant: text)
+      default: CacheKey(resource: "r", variant: "v", form: text)
+      }
+    }
+    for (index, key) in keys.enumerated() { try await cache.store(bytes(50, seed: UInt64(index)), for: key, metadata()) }
+    for (index, key) in keys.enumerated() {
+      let entry = try #require(try await cache.open(key))
+      #expect(entry.key == key)
+      #expect(try await entry.body.collect() == bytes(50, seed: UInt64(index)))
+    }
+    let names = Set("0123456789abcdef.edf/")
+    let root = folder.path + "/inner/etagere-1/entries/"
+    let files = folder.files(below: root)
+    #expect(files.count == keys.count)
+    for file in files { #expect(file.dropFirst(root.count).allSatisfy { names.contains($0) }, "\(file)") }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["inner"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/inner") == ["etagere-1"])
+  }
+
+  @Test("parts of a key can't be moved from one to the other")
+  func boundaries() async throws {
+    try await cache.store(bytes(1), for: CacheKey(resource: "r", variant: "ab", form: "c"), metadata())
+    for (variant, form) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
+      #expect(try await cache.bytes(CacheKey(resource: "r", variant: variant, form: form)) == nil)
+    }
+    #expect(try await cache.bytes(CacheKey(resource: "rab", variant: "", form: "c")) == nil)
+  }
+
+  @Test("another key's entry under a key's name is a miss, and stays")
+  func collision() async throws {
+    let one = CacheKey(resource: "one")
+    let other = CacheKey(resource: "other")
+    try await cache.store(bytes(300, seed: 1), for: one, metadata())
+    let entries = folder.path + "/inner/etagere-1/entries"
+    let place = try #require(folder.files(below: entries).first)
+    try await cache.store(bytes(300, seed: 2), for: other, metadata())
+    let source = try #require(folder.files(below: entries).first { $0 != place })
+    try put(try file(source), place)
+    #expect(try await cache.bytes(one) == nil)
+    #expect(fileExists(place))
+    #expect(cache.counters.damaged == 0)
+    #expect(try await cache.bytes(other) == bytes(300, seed: 2))
+    let report = try await cache.verify(removingDamaged: true)
+    #expect(report.good == 1)
+    #expect(report.removed == 1)
+  }
+
+  @Test("the variants of a resource are listed, its forms and other resources are not")
+  func variants() async throws {
+    #expect(try await cache.variants(of: "r").isEmpty)
+    let keys = [
+      CacheKey(resource: "r"), CacheKey(resource: "r", variant: "de"), CacheKey(resource: "r", variant: "en"),
+    ]
+    var revisions: [CacheKey: Revision] = [:]
+    for key in keys { revisions[key] = try await cache.store(bytes(200_000), for: key, metadata()).revision }
+    try await cache.store(bytes(9), for: CacheKey(resource: "r", form: "thumb"), metadata())
+    try await cache.store(bytes(9), for: CacheKey(resource: "r", variant: "de", form: "thumb"), metadata())
+    try await cache.store(bytes(9), for: CacheKey(resource: "s"), metadata())
+    let found = try await cache.variants(of: "r")
+    #expect(Set(found.map(\.key)) == Set(keys))
+    for (key, metadata) in found { #expect(metadata.revision == revisions[key]) }
+  }
+
+  @Test("a removed variant is gone alone, and the last one takes its folder along")
+  func removedVariant() async throws {
+    let german = CacheKey(resource: "r", variant: "de")
+    let english = CacheKey(resource: "r", variant: "en")
+    for key in [german, english] { try await cache.store(bytes(9), for: key, metadata()) }
+    try await cache.remove(german, ifRevision: nil)
+    #expect(try await cache.variants(of: "r").map(\.key) == [english])
+    try await cache.remove(english, ifRevision: nil)
+    try await cache.remove(english, ifRevision: nil)
+    #expect(try await cache.variants(of: "r").isEmpty)
+    let left = try FileManager.default.subpathsOfDirectory(atPath: folder.path + "/inner/etagere-1/entries")
+    #expect(left.allSatisfy { $0.count == 2 })
+  }
+
+  @Test("a removal that names a revision leaves another one alone")
+  func conditionalRemoval() async throws {
+    let key = CacheKey(resource: "r")
+    let stored = try await cache.store(bytes(9), for: key, metadata())
+    try await cache.remove(key, ifRevision: .mint())
+    #expect(try await cache.bytes(key) != nil)
+    try await cache.remove(key, ifRevision: stored.revision)
+    #expect(try await cache.bytes(key) == nil)
+  }
+}

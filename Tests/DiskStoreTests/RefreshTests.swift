@@ -1,0 +1,160 @@
+import CacheCore
+import DiskStore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: freshening")
+struct RefreshTests {
+  let folder: TemporaryFolder
+  let cache: DiskCache
+  let key = CacheKey(resource: "r")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path)
+  }
+
+  private var place: String { folder.entryFiles[0] }
+
+  @Test("a 304's metadata replaces the old, and the body is not rewritten", arguments: [0, 30_000, 400_000])
+  func refresh(length: Int) async throws {
+    let body = bytes(length)
+    let stored = try await cache.store(body, for: key, metadata(etag: "\"old\""))
+    let before = try file(place)
+    var fresh = metadata(revision: stored.revision, etag: "\"new\"", at: Timestamp(seconds: 1_800_000_000))
+    #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
+    fresh.bodyLength = Int64(length)
+    for reader in [cache, try DiskCache(path: folder.path)] {
+      let entry = try #require(try await reader.open(key))
+      #expect(entry.metadata == fresh)
+      #expect(try await entry.body.collect() == body)
+      #expect(try await reader.variants(of: "r").map(\.metadata) == [fresh])
+    }
+    let after = try file(place)
+    #expect(after.starts(with: before))
+    #expect(after.count - before.count == 512)
+  }
+
+  @Test("an entry that is gone, or of another revision, is not freshened")
+  func wrongRevision() async throws {
+    #expect(try await cache.refresh(key, metadata(), ifRevision: .mint()) == false)
+    let stored = try await cache.store(bytes(9), for: key, metadata())
+    #expect(try await cache.refresh(key, metadata(), ifRevision: .mint()) == false)
+    #expect(try await cache.open(key)?.metadata == stored)
+    try await cache.remove(key, ifRevision: nil)
+    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision) == false)
+  }
+
+  @Test("metadata that states another revision or length is kept under the entry's own")
+  func ownRevision() async throws {
+    let stored = try await cache.store(bytes(9), for: key, metadata())
+    var other = metadata(etag: "\"new\"")
+    other.bodyLength = 5
+    #expect(try await cache.refresh(key, other, ifRevision: stored.revision))
+    let entry = try #require(try await cache.open(key))
+    #expect(entry.metadata.revision == stored.revision)
+    #expect(entry.metadata.bodyLength == 9)
+    #expect(entry.metadata.response.headerFields[.eTag] == "\"new\"")
+  }
+
+  @Test("a file that is freshened again and again stays bounded, and the last metadata counts", arguments: [0, 900, 12_000])
+  func bounded(padding: Int) async throws {
+    let stored = try await cache.store(bytes(1000), for: key, metadata(padding: padding))
+    var largest = 0
+    for round in 0..<300 {
+      let fresh = metadata(revision: stored.revision, etag: "\"\(round)\"", padding: (padding * (round % 3)) / 2)
+      #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
+      #expect(try await cache.open(key)?.metadata.response.headerFields[.eTag] == "\"\(round)\"")
+      largest = max(largest, try file(place).count)
+    }
+    #expect(largest <= 4096 + max(32_768, 8 * (padding + 1024)))
+    #expect(try await cache.bytes(key) == bytes(1000))
+    #expect(try await cache.verify().isClean)
+    let size = try file(place).count
+    #expect(try await cache.totalSize == Int64(size))
+  }
+
+  @Test("a record that was cut short or damaged gives way to the one before it")
+  func tornRecord() async throws {
+    let stored = try await cache.store(bytes(1000), for: key, metadata(etag: "\"old\""))
+    let old = try file(place)
+    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"new\""), ifRevision: stored.revision))
+    let new = try file(place)
+    for cut in stride(from: old.count, to: new.count, by: 3) {
+      try put(new.prefix(cut), place)
+      let etag = try await cache.open(key)?.metadata.response.headerFields[.eTag]
+      #expect(etag == "\"old\"" || etag == "\"new\"" && new[cut...].allSatisfy { $0 == 0 }, "cut at \(cut)")
+    }
+    for position in stride(from: old.count, to: old.count + 200, by: 1) {
+      var torn = new
+      torn[position] ^= 0x10
+      try put(torn, place)
+      let etag = try await cache.open(key)?.metadata.response.headerFields[.eTag]
+      #expect(etag == "\"old\"", "flip at \(position)")
+    }
+    // The log goes on over the torn record.
+    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"3\""), ifRevision: stored.revision))
+    #expect(try await cache.open(key)?.metadata.response.headerFields[.eTag] == "\"3\"")
+    #expect(cache.counters.damaged == 0)
+  }
+
+  @Test("every record is damaged in turn while the log wraps: a whole one is always there")
+  func alwaysOneWhole() async throws {
+    let stored = try await cache.store(bytes(100), for: key, metadata(padding: 3000))
+    for round in 0..<60 {
+      let before = try file(place)
+      #expect(
+        try await cache.refresh(
+          key, metadata(revision: stored.revision, etag: "\"\(round)\"", padding: 3000), ifRevision: stored.revision))
+      let after = try file(place)
+      // What the last write changed is set to zero, as if it had never reached the disk.
+      var torn = after
+      for index in after.indices where index >= before.count || before[index] != after[index] { torn[index] = 0 }
+      try put(torn, place)
+      let entry = try #require(try await cache.open(key))
+      #expect(entry.metadata.response.headerFields[.eTag] == (round == 0 ? "\"a\"" : "\"\(round - 1)\""))
+      try put(after, place)
+    }
+  }
+
+  @Test("a record of another revision is none: no server's text can pose as one")
+  func forgedRecord() async throws {
+    let stored = try await cache.store(bytes(100), for: key, metadata(etag: "\"true\""))
+    let other = CacheKey(resource: "other")
+    let otherStored = try await cache.store(bytes(100), for: other, metadata(etag: "\"forged\""))
+    #expect(
+      try await cache.refresh(other, metadata(revision: otherStored.revision, etag: "\"x\""), ifRevision: otherStored.revision))
+    let files = try folder.entryFiles.map { ($0, try file($0)) }.sorted { $0.1.count < $1.1.count }
+    try put(files[0].1 + files[1].1.suffix(512), files[0].0)
+    #expect(try await cache.open(key)?.metadata == stored)
+  }
+
+  @Test("two caches that freshen one entry at once both end with one of the last records")
+  func twoCaches() async throws {
+    let stored = try await cache.store(bytes(1000), for: key, metadata())
+    let other = try DiskCache(path: folder.path)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, cache) in [cache, other, cache, other].enumerated() {
+        group.addTask { try await freshen(cache, stored.revision, mark: index) }
+      }
+      try await group.waitForAll()
+    }
+    let last = try #require(try await cache.open(key)?.metadata.response.headerFields[.eTag])
+    #expect(last.hasSuffix("-99\""))
+    #expect(cache.counters.damaged + other.counters.damaged == 0)
+  }
+
+  private func freshen(_ cache: DiskCache, _ revision: Revision, mark: Int) async throws {
+    for round in 0..<100 {
+      let fresh = metadata(revision: revision, etag: "\"\(mark)-\(round)\"")
+      #expect(try await cache.refresh(key, fresh, ifRevision: revision))
+      #expect(try await cache.bytes(key) == bytes(1000))
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import CacheCore
+import DiskStore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/etagere-disk-\(Revision.mint())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var root: String { path + "/etagere-1" }
+
+  /// The entries' files, sorted.
+  var entryFiles: [String] { files(below: root + "/entries") }
+
+  /// What lies in `tmp`, but for the locks.
+  var temporaryFiles: [String] { files(below: root + "/tmp").filter { !$0.hasSuffix(".lock") } }
+
+  func files(below folder: String) -> [String] {
+    guard let names = try? FileManager.default.subpathsOfDirectory(atPath: folder) else { return [] }
+    return names.map { "\(folder)/\($0)" }.filter { path in
+      var isFolder: Bool = false
+      return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder
+    }.sorted()
+  }
+}
+
+/// Random numbers that are the same in every run.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}
+
+func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
+  var generator = SeededGenerator(state: seed)
+  var data = Data(capacity: count + 8)
+  while data.count < count { withUnsafeBytes(of: generator.next()) { data.append(contentsOf: $0) } }
+  return data.prefix(count)
+}
+
+func file(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+
+func put(_ data: Data, _ path: String) throws { try data.write(to: URL(filePath: path)) }
+
+func fileExists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+func metadata(
+  revision: Revision = .mint(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
+  expiration: Expiration? = nil, padding: Int = 0
+) -> StoredMetadata {
+  var response = HTTPResponse(status: .ok)
+  response.headerFields[.eTag] = etag
+  if padding > 0 { response.headerFields[.server] = String(repeating: "x", count: padding) }
+  return StoredMetadata(
+    request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"), response: response,
+    requestTime: time, responseTime: time, revision: revision, facts: CachingFacts(bornAt: time, freshUntil: time),
+    expiration: expiration)
+}
+
+extension DiskCache {
+  /// The body under `key`, whole; nil: a miss.
+  func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
+}
+
+/// The error that `work` throws; nil when it throws none.
+func failure(_ work: () async throws -> Void) async -> CacheError? {
+  do {
+    try await work()
+    return nil
+  } catch {
+    return error as? CacheError
+  }
+}
+
+/// The checksum of the format, made bit by bit from its polynomial.
+func crc(_ data: Data) -> UInt32 {
+  var crc = UInt32.max
+  for byte in data {
+    crc ^= UInt32(byte)
+    for _ in 0..<8 { crc = crc & 1 == 1 ? (crc >> 1) ^ 0x82F6_3B78 : crc >> 1 }
+  }
+  return ~crc
+}

@@ -1,0 +1,224 @@
+import CacheCore
+import DiskStore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: writers and their readers")
+struct WriterTests {
+  let folder: TemporaryFolder
+  let cache: DiskCache
+  let key = CacheKey(resource: "r")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path)
+  }
+
+  @Test("an entry is invisible before its commit, and whole after it", arguments: [100, 500_000])
+  func atomicity(length: Int) async throws {
+    let writer = try await cache.begin(key, metadata())
+    try await writer.write(bytes(length))
+    #expect(try await cache.bytes(key) == nil)
+    #expect(try await cache.variants(of: "r").isEmpty)
+    #expect(folder.entryFiles.isEmpty)
+    _ = try await writer.commit(trailers: nil)
+    #expect(try await cache.bytes(key) == bytes(length))
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("readers that follow a writer get every byte, whenever they begin", arguments: [50, 3000, 65_536, 150_001])
+  func followers(size: Int) async throws {
+    let body = bytes(1_200_000, seed: 4)
+    let writer = try await cache.begin(key, metadata())
+    try await withThrowingTaskGroup(of: Data.self) { group in
+      func follow() throws {
+        let reader = try writer.reader()
+        group.addTask { try await reader.collect() }
+      }
+      try follow()
+      let count = min(body.count, size * 400)
+      for (index, start) in stride(from: 0, to: count, by: size).enumerated() {
+        try await writer.write(body[start..<min(start + size, count)])
+        if index % 100 == 3 { try follow() }
+      }
+      try follow()
+      _ = try await writer.commit(trailers: nil)
+      try follow()
+      for try await read in group { #expect(read == body.prefix(count)) }
+    }
+    #expect(try await cache.bytes(key)?.count == min(body.count, size * 400))
+  }
+
+  @Test("a reader that has caught up waits, and sees each chunk as it comes")
+  func caughtUp() async throws {
+    let writer = try await cache.begin(key, metadata())
+    let reader = try writer.reader().source
+    for round in 0..<20 {
+      let chunk = bytes(round % 2 == 0 ? 10 : 70_000, seed: UInt64(round + 1))
+      async let written: Void = writer.write(chunk)
+      var read = Data()
+      while read.count < chunk.count { read += try #require(try await reader.next()) }
+      #expect(read == chunk)
+      try await written
+    }
+    async let end = reader.next()
+    _ = try await writer.commit(trailers: [.contentLanguage: "x"])
+    #expect(try await end == nil)
+    #expect(reader.trailers == [.contentLanguage: "x"])
+  }
+
+  @Test("an aborted writer leaves nothing behind, and its readers throw", arguments: [100, 300_000])
+  func abort(length: Int) async throws {
+    let writer = try await cache.begin(key, metadata())
+    let early = try writer.reader()
+    async let followed = failure { _ = try await early.collect() }
+    try await writer.write(bytes(length))
+    writer.abort()
+    #expect(await followed?.code == .truncatedBody)
+    #expect(await failure { try await writer.write(bytes(1)) }?.code == .truncatedBody)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .truncatedBody)
+    #expect(await failure { _ = try writer.reader() }?.code == .truncatedBody)
+    #expect(try await cache.bytes(key) == nil)
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("a writer that is let go of aborts", arguments: [100, 300_000])
+  func dropped(length: Int) async throws {
+    var writer: (any EntryWriter)? = try await cache.begin(key, metadata())
+    let reader = try #require(try writer?.reader())
+    try await writer?.write(bytes(length))
+    writer = nil
+    #expect(await failure { _ = try await reader.collect() }?.code == .truncatedBody)
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+    #expect(folder.entryFiles.isEmpty)
+  }
+
+  @Test("a cancelled reader throws, and disturbs neither the writer nor the others")
+  func cancelledReader() async throws {
+    let writer = try await cache.begin(key, metadata())
+    let cancelled = try writer.reader()
+    let other = try writer.reader()
+    async let first = failure { _ = try await cancelled.collect() }
+    async let second = other.collect()
+    try await writer.write(bytes(100_000))
+    cancelled.source.cancel()
+    #expect(await first?.code == .cancelled)
+    let task = Task { try await writer.reader().collect() }
+    task.cancel()
+    #expect(await failure { _ = try await task.value }?.code == .cancelled)
+    _ = try await writer.commit(trailers: nil)
+    #expect(try await second == bytes(100_000))
+  }
+
+  @Test("after the commit, writing is an error and aborting does nothing")
+  func afterCommit() async throws {
+    let writer = try await cache.begin(key, metadata())
+    try await writer.write(bytes(10))
+    _ = try await writer.commit(trailers: nil)
+    #expect(await failure { try await writer.write(bytes(10)) }?.code == .misuse)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .misuse)
+    writer.abort()
+    #expect(try await cache.bytes(key) == bytes(10))
+    #expect(try await writer.reader().collect() == bytes(10))
+  }
+
+  @Test("two writers of one entry: the last commit counts, and nothing is mixed")
+  func twoWriters() async throws {
+    let one = try await cache.begin(key, metadata())
+    let two = try await cache.begin(key, metadata())
+    for round in 0..<4 {
+      try await one.write(bytes(90_000, seed: 10 + UInt64(round)))
+      try await two.write(bytes(90_000, seed: 20 + UInt64(round)))
+    }
+    _ = try await two.commit(trailers: nil)
+    _ = try await one.commit(trailers: nil)
+    #expect(try await cache.bytes(key) == (0..<4).reduce(Data()) { $0 + bytes(90_000, seed: 10 + UInt64($1)) })
+  }
+
+  @Test("removing everything spares what is stored afterwards, and a writer that commits afterwards")
+  func removeAll() async throws {
+    try await cache.store(bytes(10), for: CacheKey(resource: "old"), metadata())
+    let small = try await cache.begin(CacheKey(resource: "small"), metadata())
+    let large = try await cache.begin(CacheKey(resource: "large"), metadata())
+    try await small.write(bytes(10))
+    try await large.write(bytes(200_000))
+    try await cache.removeAll()
+    #expect(try await cache.bytes(CacheKey(resource: "old")) == nil)
+    #expect(try await cache.totalSize == 0)
+    try await cache.store(bytes(20), for: CacheKey(resource: "new"), metadata())
+    _ = try await small.commit(trailers: nil)
+    _ = try await large.commit(trailers: nil)
+    #expect(try await cache.bytes(CacheKey(resource: "new")) == bytes(20))
+    #expect(try await cache.bytes(CacheKey(resource: "small")) == bytes(10))
+    #expect(try await cache.bytes(CacheKey(resource: "large")) == bytes(200_000))
+    #expect(try await cache.entryCount == 3)
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("a body above the limit is refused, by its stated length or as it comes")
+  func tooLarge() async throws {
+    let cache = try DiskCache(path: folder.path, configuration: .init(entrySizeLimit: 100_000))
+    var stated = metadata()
+    stated.bodyLength = 100_001
+    #expect(await failure { _ = try await cache.begin(key, stated) }?.code == .entryTooLarge)
+    let writer = try await cache.begin(key, metadata())
+    try await writer.write(bytes(90_000))
+    #expect(await failure { try await writer.write(bytes(10_001)) }?.code == .entryTooLarge)
+    try await cache.store(bytes(100_000), for: key, metadata())
+    #expect(try await cache.bytes(key)?.count == 100_000)
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("metadata beyond every server's limits is refused")
+  func metadataTooLarge() async throws {
+    #expect(await failure { try await cache.store(bytes(1), for: key, metadata(padding: 5 << 20)) }?.code == .entryTooLarge)
+    let stored = try await cache.store(bytes(1), for: key, metadata())
+    let large = metadata(revision: stored.revision, padding: 5 << 20)
+    #expect(await failure { _ = try await cache.refresh(key, large, ifRevision: stored.revision) }?.code == .entryTooLarge)
+    #expect(try await cache.bytes(key) == bytes(1))
+  }
+
+  @Test("a closed store finishes what is under way, and then refuses every call")
+  func close() async throws {
+    try await cache.store(bytes(1_000_000), for: key, metadata())
+    let entry = try #require(try await cache.open(key))
+    let writer = try await cache.begin(CacheKey(resource: "late"), metadata())
+    try await writer.write(bytes(200_000))
+    await cache.close()
+    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.variants(of: "r") }?.code == .closed)
+    #expect(await failure { _ = try await cache.begin(key, metadata()) }?.code == .closed)
+    #expect(await failure { _ = try await cache.refresh(key, metadata(), ifRevision: .mint()) }?.code == .closed)
+    #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .closed)
+    #expect(await failure { try await cache.removeAll() }?.code == .closed)
+    #expect(await failure { _ = try await cache.totalSize }?.code == .closed)
+    #expect(await failure { _ = try await cache.entries() }?.code == .closed)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .closed)
+    #expect(await failure { _ = try await entry.body.collect() }?.code == .closed)
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+    #expect(try await DiskCache(path: folder.path).bytes(key) == bytes(1_000_000))
+  }
+
+  @Test("a cancelled task's store is whole or not there")
+  func cancelledTask() async throws {
+    for round in 0..<30 {
+      let key = CacheKey(resource: "\(round)")
+      let task = Task { try await cache.store(bytes(150_000, seed: 6), for: key, metadata()) }
+      task.cancel()
+      _ = await task.result
+      let read = try await cache.bytes(key)
+      #expect(read == nil || read == bytes(150_000, seed: 6))
+    }
+    #expect(try await cache.verify().isClean)
+  }
+}
