@@ -1,0 +1,262 @@
+#if Origin
+  internal import HTTPTypes
+  internal import NIOCore
+  internal import NIOHTTP1
+
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
+  #endif
+
+  /// Reads the requests of one connection and answers them one after another, in order. Used on its event loop alone.
+  final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+
+    private enum Entry {
+      case request(ReceivedRequest)
+      /// Something that is no request: the answer goes to nobody in particular, and the connection ends.
+      case refusal(OriginAnswer)
+    }
+
+    private struct Incoming {
+      var head: HTTPRequestHead
+      var body = ByteBuffer()
+      var isTooLarge = false
+    }
+
+    /// The answer under way. Between two events it is always one that waits for something.
+    private struct Answering {
+      var path: String?
+      var steps: ArraySlice<AnswerScript.Step> = []
+      var cancel: (() -> Void)?
+    }
+
+    /// Requests that may wait for their turn before the connection is read no further, and how few let it be read again.
+    private static let pipelined = (most: 64, few: 16)
+
+    private let link: ConnectionLink
+    private let core: OriginCore
+    private var context: ChannelHandlerContext?
+    private var incoming: Incoming?
+    private var entries: CircularBuffer<Entry> = []
+    private var answering: Answering?
+    /// Tells a late wake-up from the one that is waited for.
+    private var turn = 0
+    private var isProcessing = false
+    private var isPaused = false
+    private var hasInputEnded = false
+
+    init(link: ConnectionLink, core: OriginCore) {
+      (self.link, self.core) = (link, core)
+    }
+
+    // MARK: Channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      abandon()
+      context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      guard error is HTTPParserError else { return context.close(promise: nil) }
+      incoming = nil
+      entries.append(.refusal(OriginAnswer(text: "this is no HTTP/1.1 request\n", status: .badRequest)))
+      process()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      guard case .some(.inputClosed) = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
+      hasInputEnded = true
+      // TCP does not tell a client that went away from one that only stopped sending. While its answer waits, it is taken to have
+      // gone, or an abandoned load would be held for ever.
+      if answering != nil {
+        context.close(promise: nil)
+      } else {
+        process()
+      }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      switch unwrapInboundIn(data) {
+      case .head(let head):
+        incoming = Incoming(head: head)
+        if answering == nil, entries.isEmpty,
+          head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
+        {
+          link.send(.bytes(AnswerScript.head(.continue, [:]), isBody: false, path: nil))
+          link.flush()
+        }
+      case .body(var part):
+        guard let body = incoming?.body else { return }
+        if body.readableBytes + part.readableBytes > core.requestBodyLimit {
+          incoming?.isTooLarge = true
+          incoming?.body.clear()
+        } else if incoming?.isTooLarge == false {
+          incoming?.body.writeBuffer(&part)
+        }
+      case .end:
+        guard let incoming else { return }
+        self.incoming = nil
+        entries.append(entry(incoming))
+        process()
+      }
+    }
+
+    // MARK: Requests
+
+    private func entry(_ incoming: Incoming) -> Entry {
+      guard !incoming.isTooLarge else {
+        return .refusal(OriginAnswer(text: "the request body is too large\n", status: .contentTooLarge))
+      }
+      let head = incoming.head
+      guard let method = HTTPRequest.Method(head.method.rawValue) else {
+        return .refusal(OriginAnswer(text: "unknown method\n", status: .badRequest))
+      }
+      var fields = HTTPFields()
+      for (name, value) in head.headers {
+        if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+      }
+      var request = ReceivedRequest(
+        head: HTTPRequest(
+          method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri, headerFields: fields),
+        body: Data(incoming.body.readableBytesView), connection: link.number)
+      request.isHTTP10 = head.version == .http1_0
+      request.asksToClose = !head.isKeepAlive
+      return .request(core.recorder.record(request, bytes: link.attributeBytes()))
+    }
+
+    // MARK: Answers
+
+    private func process() {
+      guard !isProcessing else { return }
+      isProcessing = true
+      defer { isProcessing = false }
+      while answering == nil, let entry = entries.popFirst() { start(entry) }
+      pauseOrResume()
+      if answering == nil, entries.isEmpty, hasInputEnded { link.send(.close) }
+      link.flush()
+    }
+
+    private func start(_ entry: Entry) {
+      turn += 1
+      switch entry {
+      case .refusal(var answer):
+        answer.delivery.closesAfterwards = true
+        answering = Answering(path: nil)
+        begin(answer, ReceivedRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)))
+      case .request(let request):
+        answering = Answering(path: request.path)
+        switch core.routes.route(for: request).source {
+        case .fixed(let answer): begin(answer, request)
+        case .closure(let closure): ask(closure, request)
+        }
+      }
+    }
+
+    private func ask(_ closure: @escaping @Sendable (ReceivedRequest) async -> OriginAnswer, _ request: ReceivedRequest) {
+      guard let loop = context?.eventLoop else { return }
+      let handler = NIOLoopBound(self, eventLoop: loop)
+      let turn = turn
+      let task = Task {
+        let answer = await closure(request)
+        loop.execute {
+          let handler = handler.value
+          guard handler.turn == turn, handler.answering != nil else { return }
+          handler.begin(answer, request)
+          handler.process()
+        }
+      }
+      answering?.cancel = { task.cancel() }
+    }
+
+    private func begin(_ answer: OriginAnswer, _ request: ReceivedRequest) {
+      answering?.steps = AnswerScript(answer, to: request, date: core.now()).steps[...]
+      run()
+    }
+
+    private func resume(_ turn: Int) {
+      guard self.turn == turn, answering != nil else { return }
+      run()
+      process()
+    }
+
+    /// Takes steps until one has to wait, or all are done.
+    private func run() {
+      let path = answering?.path
+      while let step = answering?.steps.popFirst() {
+        switch step {
+        case .head(let bytes, let isNotModified):
+          if isNotModified, let path { core.recorder.answeredNotModified(path) }
+          link.send(.bytes(bytes, isBody: false, path: path))
+        case .bytes(let bytes, let isBody): link.send(.bytes(bytes, isBody: isBody, path: path))
+        case .close: return end(.close)
+        case .reset: return end(.reset)
+        case .stall: return wait { {} }
+        case .wait(let duration): return wait(for: duration)
+        case .hold(let gate): return wait(at: gate)
+        }
+      }
+      answering = nil
+    }
+
+    /// What else was asked on this connection stays unanswered.
+    private func end(_ item: ConnectionLink.Item) {
+      link.send(item)
+      entries = []
+      answering = nil
+    }
+
+    /// Sends what there is, then starts to wait; `start` returns what stops the waiting.
+    private func wait(_ start: () -> () -> Void) {
+      link.flush()
+      if hasInputEnded { context?.close(promise: nil) }
+      // Either may have ended the connection, and with it the answer.
+      guard answering != nil else { return }
+      turn += 1
+      let cancel = start()
+      answering?.cancel = cancel
+    }
+
+    private func wait(for duration: Duration) {
+      guard let loop = context?.eventLoop else { return }
+      wait {
+        let turn = self.turn
+        let timer = loop.assumeIsolated().scheduleTask(in: TimeAmount(duration)) { self.resume(turn) }
+        return { timer.cancel() }
+      }
+    }
+
+    private func wait(at gate: OriginGate) {
+      guard let loop = context?.eventLoop else { return }
+      wait {
+        let turn = self.turn
+        let handler = NIOLoopBound(self, eventLoop: loop)
+        let ticket = gate.arrive { loop.execute { handler.value.resume(turn) } }
+        return { gate.withdraw(ticket) }
+      }
+    }
+
+    private func abandon() {
+      entries = []
+      incoming = nil
+      turn += 1
+      let cancel = answering?.cancel
+      answering = nil
+      cancel?()
+    }
+
+    /// A client that pipelines faster than it is answered is not read from for a while.
+    private func pauseOrResume() {
+      let pauses = isPaused ? entries.count > Self.pipelined.few : entries.count >= Self.pipelined.most
+      guard pauses != isPaused, let context else { return }
+      isPaused = pauses
+      // Fails only on a channel that is closed, where nothing is read any more.
+      try? context.channel.syncOptions?.setOption(.autoRead, value: !pauses)
+    }
+  }
+#endif

@@ -1,0 +1,101 @@
+#if Origin
+  internal import NIOCore
+
+  /// The one pipe that all connections of an origin share, and the list of those connections. Used on its event loop alone.
+  final class LinkPipe {
+    private let loop: any EventLoop
+    private var link: Link?
+    private var schedule = LinkSchedule(bitsPerSecond: nil, latency: 0)
+    private var ends: [Int: ConnectionLink] = [:]
+    /// On their way, by arrival.
+    private var inFlight: CircularBuffer<(arrival: Int64, end: ConnectionLink, item: ConnectionLink.Item)> = []
+    private var timer: Scheduled<Void>?
+    private var timerInstant: Int64 = .max
+    private(set) var isStopped = false
+
+    init(loop: any EventLoop, link: Link?) {
+      self.loop = loop
+      apply(link)
+    }
+
+    var isOffline: Bool { link?.isOffline ?? false }
+    var isShaped: Bool { link != nil }
+    /// One way, in nanoseconds.
+    var latency: Int64 { schedule.latency }
+
+    static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }
+
+    // MARK: Connections
+
+    func add(_ end: ConnectionLink, as flow: Int) { ends[flow] = end }
+
+    func remove(flow: Int) {
+      ends[flow] = nil
+      schedule.remove(flow: flow)
+    }
+
+    // MARK: The link
+
+    func setLink(_ link: Link?) {
+      apply(link)
+      if isOffline {
+        for end in ends.values { end.abort() }
+      }
+      wake()
+    }
+
+    private func apply(_ link: Link?) {
+      self.link = link
+      let latency = (link?.latency ?? .zero).components
+      let (nanoseconds, overflow) = latency.seconds.multipliedReportingOverflow(by: 1_000_000_000)
+      // A latency of centuries would overflow the sums; a year is as good as never.
+      let bounded = overflow ? Int64.max : nanoseconds.addingReportingOverflow(latency.attoseconds / 1_000_000_000).partialValue
+      schedule.change(bitsPerSecond: link?.bitsPerSecond, latency: min(bounded, 31_536_000_000_000_000), at: Self.now)
+    }
+
+    // MARK: Packets
+
+    func enqueue(bytes: Int, flow: Int) { schedule.enqueue(bytes: bytes, flow: flow, at: Self.now) }
+
+    /// Delivers what has arrived, starts what may start, and sets the timer for the next of either: always at an instant of the
+    /// schedule, never "so long from now", so that lateness does not add up.
+    func wake() {
+      let now = Self.now
+      for packet in schedule.advance(to: now) {
+        guard let end = ends[packet.flow], let item = end.take(packet.bytes) else { continue }
+        inFlight.append((packet.arrival, end, item))
+      }
+      var touched: [ObjectIdentifier: ConnectionLink] = [:]
+      while let first = inFlight.first, first.arrival <= now {
+        inFlight.removeFirst()
+        first.end.deliver(first.item)
+        touched[ObjectIdentifier(first.end)] = first.end
+      }
+      for end in touched.values { end.drain() }
+      setTimer()
+    }
+
+    private func setTimer() {
+      let next = min(schedule.nextSlot ?? .max, inFlight.first?.arrival ?? .max)
+      guard next != timerInstant || timer == nil else { return }
+      timer?.cancel()
+      (timer, timerInstant) = (nil, next)
+      guard next != .max, !isStopped else { return }
+      timer = loop.assumeIsolated().scheduleTask(deadline: .uptimeNanoseconds(UInt64(max(0, next)))) {
+        self.timer = nil
+        self.wake()
+      }
+    }
+
+    // MARK: The end
+
+    /// Closes every connection at once.
+    func stop() -> [EventLoopFuture<Void>] {
+      isStopped = true
+      timer?.cancel()
+      (timer, timerInstant) = (nil, .max)
+      inFlight = []
+      return ends.values.compactMap { $0.closeNow() }
+    }
+  }
+#endif

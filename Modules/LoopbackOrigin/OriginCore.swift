@@ -1,0 +1,86 @@
+#if Origin
+  internal import NIOCore
+  internal import NIOHTTP1
+  internal import NIOPosix
+
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
+  #endif
+
+  /// What the server and its connections share. It knows no `OriginServer`, so that one which is dropped can go away.
+  final class OriginCore: Sendable {
+    /// The threads of all origins of the process, apart from NIO's own: a client under test that runs on those must not disturb
+    /// the timing here. One origin keeps to one of them.
+    private static let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    let routes: RouteTable
+    let recorder: OriginRecorder
+    let requestBodyLimit: Int
+    let now: @Sendable () -> Date
+
+    private let loop: any EventLoop
+    private let pipe: NIOLoopBound<LinkPipe>
+    /// Emptied when the origin stops.
+    private let listener = OriginLock<(any Channel)?>(nil)
+
+    init(routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, now: @escaping @Sendable () -> Date, link: Link?)
+      async throws
+    {
+      let loop = Self.threads.next()
+      (self.routes, self.recorder, self.requestBodyLimit, self.now) = (routes, recorder, max(0, requestBodyLimit), now)
+      self.loop = loop
+      pipe = try await loop.submit { NIOLoopBound(LinkPipe(loop: loop, link: link), eventLoop: loop) }.get()
+    }
+
+    /// Listens on the loopback interface and returns the port.
+    func listen(port: Int) async throws -> Int {
+      let channel = try await ServerBootstrap(group: loop)
+        .serverChannelOption(.backlog, value: 1024)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
+        .childChannelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
+        .childChannelInitializer { [self] channel in channel.eventLoop.makeCompletedFuture { accept(channel) } }
+        .bind(host: "127.0.0.1", port: port)
+        .get()
+      listener.withLock { $0 = channel }
+      return channel.localAddress?.port ?? port
+    }
+
+    private func accept(_ channel: any Channel) {
+      let pipe = pipe.value
+      let link = ConnectionLink(pipe: pipe, recorder: recorder)
+      do {
+        try channel.pipeline.syncOperations.addHandler(link)
+        if pipe.isStopped || pipe.isOffline { return link.abort() }
+        try channel.pipeline.syncOperations.addHandlers([
+          ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)), ConnectionHandler(link: link, core: self),
+        ])
+      } catch {
+        channel.close(promise: nil)
+      }
+    }
+
+    func setLink(_ link: Link?) async {
+      // Fails only when the loop has ended, and this one never does.
+      _ = try? await loop.submit { [pipe] in pipe.value.setLink(link) }.get()
+    }
+
+    /// Begins to close everything; the future is done when all of it is closed.
+    @discardableResult
+    func shutDown() -> EventLoopFuture<Void> {
+      let channel = listener.withLock { $0 }
+      recorder.close()
+      // A route's closure may hold the origin.
+      routes.removeAll()
+      channel?.close(promise: nil)
+      return loop.flatSubmit { [loop, pipe] in
+        var closed = pipe.value.stop()
+        if let channel { closed.append(channel.closeFuture) }
+        return EventLoopFuture.andAllComplete(closed, on: loop)
+      }
+    }
+  }
+#endif

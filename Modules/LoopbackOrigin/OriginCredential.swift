@@ -1,0 +1,33 @@
+#if Origin
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
+  #endif
+
+  /// What a protected path asks for: HTTP Basic (RFC 7617).
+  public struct OriginCredential: Sendable, Hashable {
+    /// The user name; without a colon.
+    public var user: String
+    /// The password.
+    public var password: String
+    /// Named in the challenge.
+    public var realm: String
+
+    /// A credential that must come with the request; else the answer is 401 with `WWW-Authenticate: Basic`.
+    public init(user: String, password: String, realm: String = "origin") {
+      (self.user, self.password, self.realm) = (user, password, realm)
+    }
+
+    /// The value of `WWW-Authenticate`.
+    var challenge: String { "Basic realm=\"\(realm)\", charset=\"UTF-8\"" }
+
+    /// Whether the value of an `Authorization` field is this credential.
+    func accepts(_ authorization: String?) -> Bool {
+      guard let authorization else { return false }
+      let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+      return parts.count == 2 && parts[0].lowercased() == "basic"
+        && parts[1] == Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+  }
+#endif

@@ -1,0 +1,77 @@
+#if Origin
+  /// State behind a lock that tasks can wait on, without polling.
+  final class WatchedState<State: Sendable>: Sendable {
+    private struct Waiter: Sendable {
+      let condition: @Sendable (State) -> Bool
+      let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct Guarded: Sendable {
+      var state: State
+      var waiters: [Int: Waiter] = [:]
+      /// Tasks that were cancelled before they could register.
+      var cancelledEarly: Set<Int> = []
+      var nextID = 0
+      var isClosed = false
+    }
+
+    private let lock: OriginLock<Guarded>
+
+    init(_ state: State) { lock = OriginLock(Guarded(state: state)) }
+
+    func read<R: Sendable>(_ body: (State) -> R) -> R { lock.withLock { body($0.state) } }
+
+    /// Changes the state and wakes whoever waited for what it has become.
+    @discardableResult
+    func update<R: Sendable>(_ body: (inout State) -> R) -> R {
+      let (result, woken) = lock.withLock { guarded -> (R, [CheckedContinuation<Void, Never>]) in
+        let result = body(&guarded.state)
+        guard !guarded.waiters.isEmpty else { return (result, []) }
+        let ready = guarded.waiters.filter { $0.value.condition(guarded.state) }
+        for id in ready.keys { guarded.waiters[id] = nil }
+        return (result, ready.values.map(\.continuation))
+      }
+      for continuation in woken { continuation.resume() }
+      return result
+    }
+
+    /// Returns when the condition holds, the task is cancelled, or `close()` was called. The condition runs under the lock.
+    func wait(until condition: @escaping @Sendable (State) -> Bool) async {
+      let id = lock.withLock { guarded in
+        defer { guarded.nextID += 1 }
+        return guarded.nextID
+      }
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+          let isOver = lock.withLock { guarded in
+            let wasCancelled = guarded.cancelledEarly.remove(id) != nil
+            if wasCancelled || guarded.isClosed || condition(guarded.state) { return true }
+            guarded.waiters[id] = Waiter(condition: condition, continuation: continuation)
+            return false
+          }
+          if isOver { continuation.resume() }
+        }
+      } onCancel: {
+        let waiter = lock.withLock { guarded in
+          guard let waiter = guarded.waiters.removeValue(forKey: id) else {
+            guarded.cancelledEarly.insert(id)
+            return nil as Waiter?
+          }
+          return waiter
+        }
+        waiter?.continuation.resume()
+      }
+      lock.withLock { _ = $0.cancelledEarly.remove(id) }
+    }
+
+    /// Wakes everybody, now and from now on.
+    func close() {
+      let woken = lock.withLock { guarded in
+        guarded.isClosed = true
+        defer { guarded.waiters = [:] }
+        return guarded.waiters.values.map(\.continuation)
+      }
+      for continuation in woken { continuation.resume() }
+    }
+  }
+#endif
