@@ -1,0 +1,62 @@
+internal import CacheCore
+
+/// ``Delegate`` for a hook that may take its time, such as one that asks a person for a password.
+///
+/// ```swift
+/// downloader.delegate.onChallenge.delegate(on: self) { (self, challenge) in await self.credential(for: challenge.host) }
+/// ```
+///
+/// - Important: The target is held weakly while nothing runs, and kept alive by a call that is under way.
+public final class AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
+  private struct Hook: Sendable {
+    let isAlive: @Sendable () -> Bool
+    let call: @Sendable (Input) async -> Output?
+  }
+
+  private let hook = Lock<Hook?>(nil)
+
+  /// An empty hook.
+  public init() {}
+
+  /// Sets the hook; one that was set before is replaced.
+  ///
+  /// - Parameters:
+  ///   - target: Whose hook it is; held weakly.
+  ///   - block: Called with the target while it lives; may be bound to an actor.
+  public func delegate<Target: AnyObject & Sendable>(
+    on target: Target, block: @escaping @Sendable (Target, Input) async -> Output
+  ) {
+    let new = Hook(
+      isAlive: { [weak target] in target != nil },
+      call: { [weak target] input in
+        guard let target else { return nil }
+        return await block(target, input)
+      })
+    replace(by: new)
+  }
+
+  /// Takes the hook out; a call that is under way goes on.
+  public func reset() { replace(by: nil) }
+
+  /// Whether a hook is set whose target still lives.
+  public var isSet: Bool { hook.withLock { $0 }?.isAlive() ?? false }
+
+  /// Calls the hook; nil when none is set or its target is gone.
+  public func callAsync(_ input: Input) async -> Output? {
+    guard let current = hook.withLock({ $0 }) else { return nil }
+    return await current.call(input)
+  }
+
+  /// Calls the hook; nil when none is set or its target is gone.
+  @discardableResult
+  public func callAsFunction(_ input: Input) async -> Output? { await callAsync(input) }
+
+  /// The old hook is let go of outside the lock: what it captured may run a `deinit` that comes back here.
+  private func replace(by new: Hook?) {
+    let old = hook.withLock { state in
+      defer { state = new }
+      return state
+    }
+    withExtendedLifetime(old) {}
+  }
+}

@@ -1,0 +1,167 @@
+internal import CacheCore
+internal import Foundation
+internal import HTTPTypes
+
+/// One transfer as its readers see it: a head, chunks, an end, in that order for each of them, however late it joined.
+///
+/// A value without a lock or a thread: ``SessionDataTask`` guards it and carries the wake-ups out.
+struct TransferLog {
+  typealias Event = SessionDataTask.Event
+  typealias Token = SessionDataTask.CancelToken
+
+  /// How a reader gets its events.
+  enum Delivery {
+    /// It asks; the continuation is there while it waits.
+    case pull(CheckedContinuation<Event, Never>?)
+    /// It is called; `isDraining` while some thread does so, so that calls never overlap.
+    case push(@Sendable (Event) -> Void, isDraining: Bool)
+  }
+
+  /// What must be done outside the lock.
+  enum WakeUp {
+    case resume(CheckedContinuation<Event, Never>, Event)
+    case drain(Token, @Sendable (Event) -> Void)
+  }
+
+  private struct Reader {
+    var delivery: Delivery
+    var sawHead = false
+    var position = 0
+    var isCancelled = false
+  }
+
+  private enum Outcome { case complete, failed(CacheError) }
+
+  private var readers: [Token: Reader] = [:]
+  private var nextToken = 0
+  private var head: HTTPResponse?
+  private var outcome: Outcome?
+  private var spool: TransferSpool
+
+  /// Readers that have neither ended nor been cancelled.
+  private(set) var activeReaders = 0
+
+  init(joinLimit: Int) { spool = TransferSpool(joinLimit: joinLimit) }
+
+  var hasEnded: Bool { outcome != nil }
+  var hasHead: Bool { head != nil }
+  var retainedBytes: Int { spool.retainedBytes }
+  var canJoin: Bool { outcome == nil && !spool.hasDropped }
+
+  // MARK: Readers
+
+  /// A new reader, which gets everything from the head on; nil when it comes too late for that.
+  mutating func join(_ delivery: Delivery) -> Token? {
+    guard canJoin else { return nil }
+    nextToken += 1
+    spool.join()
+    activeReaders += 1
+    readers[nextToken] = Reader(delivery: delivery)
+    return nextToken
+  }
+
+  /// The reader's next event, or nil when there is none yet, or no such reader.
+  mutating func next(for token: Token) -> Event? {
+    guard var reader = readers[token] else { return nil }
+    if reader.isCancelled {
+      readers[token] = nil
+      return .end(.cancelled)
+    }
+    if !reader.sawHead, let head {
+      reader.sawHead = true
+      readers[token] = reader
+      return .head(head)
+    }
+    if reader.position < spool.end {
+      let data = spool.take(at: reader.position)
+      reader.position += 1
+      readers[token] = reader
+      return .data(data)
+    }
+    guard let outcome else { return nil }
+    readers[token] = nil
+    activeReaders -= 1
+    if case .failed(let error) = outcome { return .end(error) }
+    return .end(nil)
+  }
+
+  /// The reader's next event, or nil when `continuation` is kept until there is one.
+  mutating func wait(_ token: Token, _ continuation: CheckedContinuation<Event, Never>) -> Event? {
+    if let event = next(for: token) { return event }
+    guard case .pull(let other)? = readers[token]?.delivery else { return .end(.cancelled) }
+    guard other == nil else { return .end(CacheError(.misuse, reason: "a body was read by two tasks at once")) }
+    readers[token]?.delivery = .pull(continuation)
+    return nil
+  }
+
+  /// The next event for the thread that drains a pushed reader; nil ends its turn.
+  mutating func nextInTurn(for token: Token) -> Event? {
+    if let event = next(for: token) { return event }
+    if case .push(let callback, _)? = readers[token]?.delivery {
+      readers[token]?.delivery = .push(callback, isDraining: false)
+    }
+    return nil
+  }
+
+  /// Cancels a reader: its next event is the end. False when it has ended before.
+  mutating func cancel(_ token: Token) -> Bool {
+    guard let reader = readers[token], !reader.isCancelled else { return false }
+    activeReaders -= 1
+    spool.leave(at: reader.position)
+    if case .pull(nil) = reader.delivery {
+      // Nobody waits, and whoever asks later finds no reader, which is a cancellation too.
+      readers[token] = nil
+    } else {
+      readers[token]?.isCancelled = true
+    }
+    return true
+  }
+
+  /// Takes a callback out without an event. False when there is none, or it has ended before.
+  mutating func removeCallback(_ token: Token) -> Bool {
+    guard case .push? = readers[token]?.delivery, cancel(token) else { return false }
+    readers[token] = nil
+    return true
+  }
+
+  /// Cancels every reader that is left.
+  mutating func cancelAll() -> [Token] { readers.keys.sorted().filter { cancel($0) } }
+
+  // MARK: The transfer
+
+  mutating func receive(head: HTTPResponse) {
+    guard outcome == nil else { return }
+    self.head = head
+  }
+
+  mutating func receive(_ data: Data) {
+    guard outcome == nil, head != nil, !data.isEmpty else { return }
+    spool.append(data, readers: activeReaders)
+  }
+
+  /// The end; false when it had ended before.
+  mutating func end(_ error: CacheError?) -> Bool {
+    guard outcome == nil else { return false }
+    outcome = error.map { .failed($0) } ?? .complete
+    spool.isComplete = true
+    return true
+  }
+
+  /// Whoever has something to get now, and was not served yet.
+  mutating func wakeUps() -> [WakeUp] { readers.keys.sorted().compactMap { wakeUp($0) } }
+
+  /// The reader's turn, when it has something to get and waits for it.
+  mutating func wakeUp(_ token: Token) -> WakeUp? {
+    switch readers[token]?.delivery {
+    case .pull(let continuation?):
+      guard let event = next(for: token) else { return nil }
+      if readers[token] != nil { readers[token]?.delivery = .pull(nil) }
+      return .resume(continuation, event)
+    case .push(let callback, isDraining: false):
+      readers[token]?.delivery = .push(callback, isDraining: true)
+      return .drain(token, callback)
+    case .pull(nil), .push(_, isDraining: true), nil:
+      return nil
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import CacheCore
+import Foundation
+import Testing
+
+@testable import CacheNetworking
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("What URLSession's errors mean") struct ErrorMappingTests {
+  @Test(
+    "each kind of failure has a code of its own",
+    arguments: [
+      (URLError.Code.cancelled, CacheError.Code.cancelled), (.cannotFindHost, .hostNotFound), (.dnsLookupFailed, .hostNotFound),
+      (.cannotConnectToHost, .connectionRefused), (.networkConnectionLost, .connectionLost), (.timedOut, .timedOut),
+      (.notConnectedToInternet, .offline), (.cannotParseResponse, .malformedResponse), (.badURL, .invalidURL),
+      (.secureConnectionFailed, .tlsFailure), (.serverCertificateUntrusted, .tlsFailure),
+      (.serverCertificateHasBadDate, .tlsFailure), (.serverCertificateHasUnknownRoot, .tlsFailure),
+      (.clientCertificateRejected, .tlsFailure), (.dataLengthExceedsMaximum, .bodyTooLarge), (.cannotCreateFile, .other),
+    ])
+  func codes(platform: URLError.Code, expected: CacheError.Code) {
+    let error = CacheError(urlError: URLError(platform))
+
+    #expect(error.code == expected)
+    #expect((error.underlying as? URLError)?.code == platform)
+    #expect(!error.reason.isEmpty)
+  }
+
+  @Test(
+    "on Linux the text tells apart what shares one code",
+    arguments: [
+      ("transfer closed with 495 bytes remaining to read", CacheError.Code.truncatedBody),
+      ("Recv failure: Connection reset by peer", .connectionLost),
+      ("SSL certificate problem: self-signed certificate", .tlsFailure),
+      ("Error while processing content unencoding: incorrect header check", .malformedResponse),
+      ("Failed writing header", .malformedResponse), ("something new", .other),
+    ])
+  func unknown(text: String, expected: CacheError.Code) {
+    let platform = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: text])
+
+    #expect(CacheError(urlError: platform).code == expected)
+  }
+
+  @Test("an unknown error after the head is a body that broke off, told with both numbers")
+  func truncated() {
+    let platform = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "something new"])
+
+    let error = CacheError(completion: platform, hasHead: true, received: 5, expected: 500)
+
+    #expect(error.code == .truncatedBody)
+    #expect(error.reason.contains("5 of 500"))
+  }
+
+  @Test(
+    "the platform gets whole seconds, rounded up, and never zero",
+    arguments: [
+      (Duration.zero, 1), (.milliseconds(500), 1), (.seconds(1), 1), (.milliseconds(1001), 2), (.seconds(60), 60),
+      (.seconds(Int64.max), 31_536_000), (.seconds(-5), 1),
+    ] as [(Duration, Int64)])
+  func seconds(duration: Duration, expected: Int64) {
+    #expect(SessionDownloader.Configuration.wholeSeconds(duration) == expected)
+  }
+}
