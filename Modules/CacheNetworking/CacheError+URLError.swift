@@ -2,7 +2,7 @@ public import CacheCore
 public import Foundation
 
 #if canImport(FoundationNetworking)
-  public import FoundationNetworking
+public import FoundationNetworking
 #endif
 
 extension CacheError {
@@ -70,12 +70,12 @@ extension CacheError {
   }
 
   #if canImport(FoundationNetworking)
-    // Here these two codes are libcurl's "empty reply" and, since no other scheme gets as far as this, "not HTTP".
-    private static var badServerResponse: (Code, String) { (.connectionLost, "the server closed without an answer") }
-    private static var unsupportedURL: (Code, String) { (.malformedResponse, "what came is not HTTP") }
+  // Here these two codes are libcurl's "empty reply" and, since no other scheme gets as far as this, "not HTTP".
+  private static var badServerResponse: (Code, String) { (.connectionLost, "the server closed without an answer") }
+  private static var unsupportedURL: (Code, String) { (.malformedResponse, "what came is not HTTP") }
   #else
-    private static var badServerResponse: (Code, String) { (.malformedResponse, "the answer breaks the rules of HTTP") }
-    private static var unsupportedURL: (Code, String) { (.unsupportedScheme, "the URL's scheme can't be loaded") }
+  private static var badServerResponse: (Code, String) { (.malformedResponse, "the answer breaks the rules of HTTP") }
+  private static var unsupportedURL: (Code, String) { (.unsupportedScheme, "the URL's scheme can't be loaded") }
   #endif
 
   /// On Linux most failures share one code (-1), and only libcurl's text tells them apart.

@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 /// A platform's response as a head that describes the bytes which are going to be delivered.
@@ -11,9 +11,9 @@ struct ReceivedHead {
   /// Codings that the platform takes off before it hands the bytes over. What stands here must be decoded by every version of it: bytes that
   /// stay encoded while the head says otherwise can't be read by anybody.
   #if canImport(FoundationNetworking)
-    private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
+  private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
   #else
-    private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
+  private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
   #endif
 
   /// Status and fields.

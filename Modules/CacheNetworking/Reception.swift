@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 /// Makes one answer of what the platform says about a task: drops interim answers, holds back a 401 that may yet be superseded, counts, and judges

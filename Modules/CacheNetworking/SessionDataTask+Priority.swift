@@ -2,7 +2,7 @@ internal import CacheCore
 internal import Foundation
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {

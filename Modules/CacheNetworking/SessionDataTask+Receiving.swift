@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 /// What the session's delegate calls, one call at a time: on the session's queue.

@@ -3,7 +3,7 @@ public import Foundation
 public import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  public import FoundationNetworking
+public import FoundationNetworking
 #endif
 
 /// One `URLSession` task and everybody who wants its answer.

@@ -3,7 +3,7 @@ public import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  public import FoundationNetworking
+public import FoundationNetworking
 #endif
 
 /// What a `URLSession` tells about its tasks, passed on to the ``SessionDataTask`` that each of them belongs to.
@@ -41,13 +41,13 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   private let clock = SystemClock()
 
   #if !canImport(FoundationNetworking)
-    private let trusted = Lock<Set<String>>([])
+  private let trusted = Lock<Set<String>>([])
 
-    /// Hosts whose certificate is taken as it comes. For tests and devices in the house: it gives up all that TLS proves.
-    public var trustedHosts: Set<String> {
-      get { trusted.withLock { $0 } }
-      set { trusted.withLock { $0 = newValue } }
-    }
+  /// Hosts whose certificate is taken as it comes. For tests and devices in the house: it gives up all that TLS proves.
+  public var trustedHosts: Set<String> {
+    get { trusted.withLock { $0 } }
+    set { trusted.withLock { $0 = newValue } }
+  }
   #endif
 
   // MARK: The table
@@ -130,9 +130,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   ) {
     guard let transfer = transfer(of: task) else { return completionHandler(.cancelAuthenticationChallenge, nil) }
     #if !canImport(FoundationNetworking)
-      if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
-        return judgeServer(challenge.protectionSpace, completionHandler)
-      }
+    if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
+      return judgeServer(challenge.protectionSpace, completionHandler)
+    }
     #endif
     guard mayAsk(challenge, transfer) else { return decline(transfer, completionHandler) }
     let queue = session.delegateQueue
@@ -154,45 +154,45 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   // MARK: Challenges
 
   #if canImport(FoundationNetworking)
-    // The challenge comes after the 401 and its body here, so both are held back while somebody may answer it.
-    private var holdsUnauthorized: Bool { onChallenge.isSet }
+  // The challenge comes after the 401 and its body here, so both are held back while somebody may answer it.
+  private var holdsUnauthorized: Bool { onChallenge.isSet }
 
-    private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
-      challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
-        && challenge.previousFailureCount < Self.attemptsPerChallenge && transfer.isHolding && onChallenge.isSet
-    }
+  private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
+    challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
+      && challenge.previousFailureCount < Self.attemptsPerChallenge && transfer.isHolding && onChallenge.isSet
+  }
 
-    /// The 401 is the answer. All of it is there by now; the default handling would wait for ever instead of ending the task.
-    private func decline(
-      _ transfer: SessionDataTask,
-      _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-      tell(transfer.receiveEnd(nil, response: nil), of: transfer)
-      completionHandler(.cancelAuthenticationChallenge, nil)
-    }
+  /// The 401 is the answer. All of it is there by now; the default handling would wait for ever instead of ending the task.
+  private func decline(
+    _ transfer: SessionDataTask,
+    _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    tell(transfer.receiveEnd(nil, response: nil), of: transfer)
+    completionHandler(.cancelAuthenticationChallenge, nil)
+  }
   #else
-    private var holdsUnauthorized: Bool { false }
+  private var holdsUnauthorized: Bool { false }
 
-    private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
-      challenge.previousFailureCount < Self.attemptsPerChallenge && onChallenge.isSet
-    }
+  private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
+    challenge.previousFailureCount < Self.attemptsPerChallenge && onChallenge.isSet
+  }
 
-    /// The default handling without a stored credential makes the 401 the answer.
-    private func decline(
-      _ transfer: SessionDataTask,
-      _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
+  /// The default handling without a stored credential makes the 401 the answer.
+  private func decline(
+    _ transfer: SessionDataTask,
+    _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    completionHandler(.performDefaultHandling, nil)
+  }
+
+  private func judgeServer(
+    _ space: URLProtectionSpace, _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    if trustedHosts.contains(space.host), let trust = space.serverTrust {
+      completionHandler(.useCredential, URLCredential(trust: trust))
+    } else {
       completionHandler(.performDefaultHandling, nil)
     }
-
-    private func judgeServer(
-      _ space: URLProtectionSpace, _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-      if trustedHosts.contains(space.host), let trust = space.serverTrust {
-        completionHandler(.useCredential, URLCredential(trust: trust))
-      } else {
-        completionHandler(.performDefaultHandling, nil)
-      }
-    }
+  }
   #endif
 }

@@ -3,7 +3,7 @@ internal import Foundation
 public import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {
@@ -43,7 +43,7 @@ extension SessionDownloader {
       if !handlesCookies { session.httpCookieStorage = nil }
       session.timeoutIntervalForRequest = TimeInterval(Self.wholeSeconds(idleTimeout))
       #if !canImport(FoundationNetworking)
-        session.waitsForConnectivity = waitsForConnectivity
+      session.waitsForConnectivity = waitsForConnectivity
       #endif
       return session
     }

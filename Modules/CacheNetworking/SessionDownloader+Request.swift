@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {

@@ -3,7 +3,7 @@ public import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-  internal import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 /// The engine on Foundation's `URLSession`: one hop per request, every status an answer, redirects not followed.

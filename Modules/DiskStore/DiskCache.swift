@@ -1,9 +1,9 @@
 public import CacheCore
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 
 /// A durable store in a folder: one file per entry, put into its place in one step, checked on every read.

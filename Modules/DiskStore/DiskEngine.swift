@@ -1,9 +1,9 @@
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// What a disk cache, its writers and its bodies share. Everything here blocks, and so runs in the executor's lanes.

@@ -1,3 +1,4 @@
+internal import CacheCore
 internal import HTTPTypes
 
 /// A URI reference and how it resolves (RFC 3986 §4.1, §5.2), for `Location` and `Content-Location`. Any text has a reading.

@@ -1,146 +1,146 @@
 #if Origin
-  import CacheCore
-  import CacheNetworking
-  import Foundation
-  import HTTPTypes
-  import LoopbackOrigin
-  import Testing
+import CacheCore
+import CacheNetworking
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
 
-  #if canImport(FoundationNetworking)
-    import FoundationNetworking
-  #endif
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
-  @Suite("Authentication", .timeLimit(.minutes(1))) struct AuthenticationTests {
-    private let credential = OriginCredential(user: "ada", password: "lovelace")
+@Suite("Authentication", .timeLimit(.minutes(1))) struct AuthenticationTests {
+  private let credential = OriginCredential(user: "ada", password: "lovelace")
 
-    private func guarded(_ fixture: Fixture) {
-      fixture.origin.setRoute("/a", Route(pattern(5000), credential: credential))
-    }
+  private func guarded(_ fixture: Fixture) {
+    fixture.origin.setRoute("/a", Route(pattern(5000), credential: credential))
+  }
 
-    @Test("a Basic challenge without a credential ends as a 401 with its body")
-    func withoutCredential() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute(
-          "/a",
-          Route(
-            Data("who are you?".utf8), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
+  @Test("a Basic challenge without a credential ends as a 401 with its body")
+  func withoutCredential() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute(
+        "/a",
+        Route(
+          Data("who are you?".utf8), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
 
-        let response = try await fixture.get("/a")
+      let response = try await fixture.get("/a")
 
-        #expect(response.head.status == .unauthorized)
-        #expect(response.head.headerFields[.wwwAuthenticate] == "Basic realm=\"x\"")
-        #expect(try await response.body.collect() == Data("who are you?".utf8))
-        #expect(fixture.origin.counters(for: "/a").requests == 1)
-      }
-    }
-
-    @Test("a 401 of any kind ends", arguments: ["Digest realm=\"x\", nonce=\"abc\"", "Bearer realm=\"x\"", "Negotiate", "odd"])
-    func otherSchemes(challenge: String) async throws {
-      let asked = Recorder<String>()
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/a", Route(pattern(10), fields: [.wwwAuthenticate: challenge], status: .unauthorized))
-        fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
-          asked.record(challenge.method)
-          return nil
-        }
-
-        let response = try await fixture.get("/a")
-
-        #expect(response.head.status == .unauthorized)
-        #expect(try await response.body.collect() == pattern(10))
-      }
-    }
-
-    @Test("a credential that the caller sets himself is sent")
-    func ownField() async throws {
-      try await Fixture.run { fixture async throws in
-        guarded(fixture)
-        let value = "Basic " + Data("ada:lovelace".utf8).base64EncodedString()
-
-        let response = try await fixture.get("/a", fields: [.authorization: value])
-
-        #expect(response.head.status == .ok)
-        #expect(try await response.body.collect() == pattern(5000))
-        #expect(fixture.origin.counters(for: "/a").requests == 1)
-      }
-    }
-
-    @Test("a credential from the hook is tried, and the first 401 is nobody's answer")
-    func fromHook() async throws {
-      let asked = Recorder<String?>()
-      try await Fixture.run { fixture async throws in
-        guarded(fixture)
-        fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
-          asked.record(challenge.realm)
-          return URLCredential(user: "ada", password: "lovelace", persistence: .none)
-        }
-
-        let response = try await fixture.get("/a")
-
-        #expect(response.head.status == .ok)
-        #expect(try await response.body.collect() == pattern(5000))
-        #expect(asked.values.count == 1)
-        #expect(fixture.origin.counters(for: "/a").requests == 2)
-      }
-    }
-
-    @Test("a credential that is refused again and again ends as a 401")
-    func wrongCredential() async throws {
-      let asked = Recorder<Int>()
-      try await Fixture.run { fixture async throws in
-        guarded(fixture)
-        fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
-          asked.record(challenge.previousFailures)
-          return URLCredential(user: "ada", password: "byron", persistence: .none)
-        }
-
-        let response = try await fixture.get("/a")
-        _ = try await response.body.collect()
-
-        #expect(response.head.status == .unauthorized)
-        #expect(asked.values == [0, 1, 2])
-      }
-    }
-
-    @Test("a hook that knows no credential makes the 401 the answer, with its body")
-    func hookDeclines() async throws {
-      let asked = Recorder<String>()
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute(
-          "/a", Route(pattern(2000), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
-        fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
-          asked.record(challenge.host)
-          return nil
-        }
-
-        let response = try await fixture.get("/a")
-
-        #expect(response.head.status == .unauthorized)
-        #expect(try await response.body.collect() == pattern(2000))
-        #expect(asked.values == ["127.0.0.1"])
-      }
-    }
-
-    @Test("a cancel while somebody thinks about the credential ends the download at once")
-    func cancelledMeanwhile() async throws {
-      let asked = Recorder<CheckedContinuation<Void, Never>>()
-      try await Fixture.run { fixture async throws in
-        guarded(fixture)
-        fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
-          await withCheckedContinuation { asked.record($0) }
-          return URLCredential(user: "ada", password: "lovelace", persistence: .none)
-        }
-        let request = try fixture.request("/a")
-        let task = Task { await fixture.failure(of: request) }
-        let thinking = await asked.wait(for: 1)
-
-        task.cancel()
-        #expect(await task.value?.isCancellation == true)
-        for continuation in thinking { continuation.resume() }
-
-        fixture.downloader.delegate.onChallenge.reset()
-        #expect(try await fixture.get("/a").head.status == .unauthorized)
-      }
+      #expect(response.head.status == .unauthorized)
+      #expect(response.head.headerFields[.wwwAuthenticate] == "Basic realm=\"x\"")
+      #expect(try await response.body.collect() == Data("who are you?".utf8))
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
     }
   }
+
+  @Test("a 401 of any kind ends", arguments: ["Digest realm=\"x\", nonce=\"abc\"", "Bearer realm=\"x\"", "Negotiate", "odd"])
+  func otherSchemes(challenge: String) async throws {
+    let asked = Recorder<String>()
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(10), fields: [.wwwAuthenticate: challenge], status: .unauthorized))
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
+        asked.record(challenge.method)
+        return nil
+      }
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.status == .unauthorized)
+      #expect(try await response.body.collect() == pattern(10))
+    }
+  }
+
+  @Test("a credential that the caller sets himself is sent")
+  func ownField() async throws {
+    try await Fixture.run { fixture async throws in
+      guarded(fixture)
+      let value = "Basic " + Data("ada:lovelace".utf8).base64EncodedString()
+
+      let response = try await fixture.get("/a", fields: [.authorization: value])
+
+      #expect(response.head.status == .ok)
+      #expect(try await response.body.collect() == pattern(5000))
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+    }
+  }
+
+  @Test("a credential from the hook is tried, and the first 401 is nobody's answer")
+  func fromHook() async throws {
+    let asked = Recorder<String?>()
+    try await Fixture.run { fixture async throws in
+      guarded(fixture)
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
+        asked.record(challenge.realm)
+        return URLCredential(user: "ada", password: "lovelace", persistence: .none)
+      }
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.status == .ok)
+      #expect(try await response.body.collect() == pattern(5000))
+      #expect(asked.values.count == 1)
+      #expect(fixture.origin.counters(for: "/a").requests == 2)
+    }
+  }
+
+  @Test("a credential that is refused again and again ends as a 401")
+  func wrongCredential() async throws {
+    let asked = Recorder<Int>()
+    try await Fixture.run { fixture async throws in
+      guarded(fixture)
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
+        asked.record(challenge.previousFailures)
+        return URLCredential(user: "ada", password: "byron", persistence: .none)
+      }
+
+      let response = try await fixture.get("/a")
+      _ = try await response.body.collect()
+
+      #expect(response.head.status == .unauthorized)
+      #expect(asked.values == [0, 1, 2])
+    }
+  }
+
+  @Test("a hook that knows no credential makes the 401 the answer, with its body")
+  func hookDeclines() async throws {
+    let asked = Recorder<String>()
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute(
+        "/a", Route(pattern(2000), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
+        asked.record(challenge.host)
+        return nil
+      }
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.status == .unauthorized)
+      #expect(try await response.body.collect() == pattern(2000))
+      #expect(asked.values == ["127.0.0.1"])
+    }
+  }
+
+  @Test("a cancel while somebody thinks about the credential ends the download at once")
+  func cancelledMeanwhile() async throws {
+    let asked = Recorder<CheckedContinuation<Void, Never>>()
+    try await Fixture.run { fixture async throws in
+      guarded(fixture)
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, challenge) in
+        await withCheckedContinuation { asked.record($0) }
+        return URLCredential(user: "ada", password: "lovelace", persistence: .none)
+      }
+      let request = try fixture.request("/a")
+      let task = Task { await fixture.failure(of: request) }
+      let thinking = await asked.wait(for: 1)
+
+      task.cancel()
+      #expect(await task.value?.isCancellation == true)
+      for continuation in thinking { continuation.resume() }
+
+      fixture.downloader.delegate.onChallenge.reset()
+      #expect(try await fixture.get("/a").head.status == .unauthorized)
+    }
+  }
+}
 #endif

@@ -1,299 +1,299 @@
 #if Origin
-  import CacheCore
-  import CacheNetworking
-  import Foundation
-  import HTTPTypes
-  import LoopbackOrigin
-  import Testing
+import CacheCore
+import CacheNetworking
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
 
-  @Suite("Downloading", .timeLimit(.minutes(1))) struct DownloadTests {
-    @Test("the bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
-    func bytes(count: Int) async throws {
-      try await Fixture.run { fixture async throws in
-        let picture = pattern(count)
-        fixture.origin.setRoute("/a.png", Route(picture, contentType: "image/png", etag: "v1"))
+@Suite("Downloading", .timeLimit(.minutes(1))) struct DownloadTests {
+  @Test("the bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
+  func bytes(count: Int) async throws {
+    try await Fixture.run { fixture async throws in
+      let picture = pattern(count)
+      fixture.origin.setRoute("/a.png", Route(picture, contentType: "image/png", etag: "v1"))
 
-        let response = try await fixture.get("/a.png")
+      let response = try await fixture.get("/a.png")
 
-        #expect(response.head.status == .ok)
-        #expect(response.head.headerFields[.eTag] == "\"v1\"")
-        #expect(response.head.headerFields[.contentType] == "image/png")
-        #expect(response.body.length == Int64(count))
-        #expect(try await response.body.collect() == picture)
-      }
-    }
-
-    @Test("a hundred URLs at once")
-    func parallel() async throws {
-      try await Fixture.run { fixture async throws in
-        for number in 0..<100 { fixture.origin.setRoute("/\(number)", Route(pattern(1000 + number))) }
-
-        try await withThrowingTaskGroup(of: (Int, Data).self) { group in
-          for number in 0..<100 {
-            group.addTask { (number, try await fixture.get("/\(number)").body.collect()) }
-          }
-          for try await (number, data) in group { #expect(data == pattern(1000 + number)) }
-        }
-        #expect(fixture.origin.counters.requests == 100)
-        #expect(fixture.origin.counters.connectionsAccepted <= 6)
-      }
-    }
-
-    @Test("every status is an answer", arguments: [200, 201, 203, 300, 400, 403, 404, 410, 418, 429, 500, 503])
-    func statuses(code: Int) async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/", Route(Data("why".utf8), status: .init(code: code)))
-
-        let response = try await fixture.get("/")
-
-        #expect(response.head.status.code == code)
-        #expect(try await response.body.collect() == Data("why".utf8))
-      }
-    }
-
-    @Test("a 304 to the caller's condition arrives as 304, with its validators and without a body")
-    func notModified() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/a", Route(pattern(500), etag: "v1", fields: [.cacheControl: "max-age=60"]))
-
-        let response = try await fixture.get("/a", fields: [.ifNoneMatch: "\"v1\""])
-
-        #expect(response.head.status == .notModified)
-        #expect(response.head.headerFields[.eTag] == "\"v1\"")
-        #expect(response.head.headerFields[.cacheControl] == "max-age=60")
-        #expect(response.body.length == 0)
-        #expect(try await response.body.collect().isEmpty)
-        #expect(fixture.origin.counters(for: "/a").conditionalRequests == 1)
-      }
-    }
-
-    @Test("nothing is cached here: each request reaches the origin")
-    func neverCached() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/a", Route(pattern(5), fields: [.cacheControl: "max-age=3600"]))
-
-        for _ in 0..<3 { _ = try await fixture.get("/a").body.collect() }
-
-        #expect(fixture.origin.counters(for: "/a").requests == 3)
-      }
-    }
-
-    @Test("HEAD brings the head, with the length that GET would bring")
-    func head() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/a", Route(pattern(500)))
-
-        let response = try await fixture.downloader.download(fixture.request("/a", method: .head))
-
-        #expect(response.head.headerFields[.contentLength] == "500")
-        #expect(response.body.length == 0)
-        #expect(try await response.body.collect().isEmpty)
-      }
-    }
-
-    @Test("a redirect is not followed: it is the answer")
-    func redirect() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/old", .redirect(to: "/new", status: .movedPermanently))
-        fixture.origin.setRoute("/new", Route(pattern(5)))
-        let seen = Recorder<URL?>()
-        fixture.downloader.delegate.onRedirect.delegate(on: seen) { (seen, redirect) in seen.record(redirect.target) }
-
-        let response = try await fixture.get("/old")
-        _ = try await response.body.collect()
-
-        #expect(response.head.status == .movedPermanently)
-        #expect(response.head.headerFields[.location] == "/new")
-        #expect(fixture.origin.counters(for: "/new").requests == 0)
-        #expect(seen.values == [fixture.origin.url("/new")])
-      }
-    }
-
-    @Test("a redirect without a target is an answer too")
-    func redirectWithoutLocation() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/old", Route(Data("nowhere".utf8), status: .found))
-
-        let response = try await fixture.get("/old")
-        let body = try await response.body.collect()
-
-        #expect(response.head.status == .found)
-        // Linux swallows this body; the head must not promise it then.
-        #expect(response.head.headerFields[.contentLength].map { $0 == "\(body.count)" } ?? body.isEmpty)
-      }
-    }
-
-    @Test("an interim answer is not the answer")
-    func earlyHints() async throws {
-      try await Fixture.run { fixture async throws in
-        let delivery = OriginDelivery(interim: [.init(.earlyHints, fields: [.init("Link")!: "</x>; rel=preload"])])
-        fixture.origin.setRoute("/a", Route(pattern(50), delivery: delivery))
-
-        let response = try await fixture.get("/a")
-
-        #expect(response.head.status == .ok)
-        #expect(response.head.headerFields[.init("Link")!] == nil)
-        #expect(try await response.body.collect() == pattern(50))
-      }
-    }
-
-    @Test("repeated fields come as one list")
-    func repeatedFields() async throws {
-      try await Fixture.run { fixture async throws in
-        var fields = HTTPFields()
-        fields.append(HTTPField(name: .init("X-Many")!, value: "a"))
-        fields.append(HTTPField(name: .init("X-Many")!, value: "b"))
-        fixture.origin.setRoute("/a", Route(Data(), fields: fields))
-
-        let response = try await fixture.get("/a")
-
-        #expect(response.head.headerFields[.init("x-many")!] == "a, b")
-      }
-    }
-
-    @Test("a body that the platform decodes has a head that describes the decoded bytes")
-    func decoded() async throws {
-      try await Fixture.run { fixture async throws in
-        let packed = try #require(Data(base64Encoded: "H4sIAAAAAAACA+3BMQEAAADCoNqLbwo/oAAAAACAtwEm8NsAiBMAAA=="))
-        fixture.origin.setRoute("/a", Route(packed, fields: [.contentEncoding: "gzip"]))
-
-        let response = try await fixture.get("/a")
-        let body = try await response.body.collect()
-
-        #expect(body == Data(repeating: UInt8(ascii: "x"), count: 5000))
-        #expect(response.head.headerFields[.contentEncoding] == nil)
-        #expect(response.head.headerFields[.contentLength] == nil)
-        #expect(response.body.length == nil)
-        #expect(response.metrics().bytesOnWire == Int64(packed.count))
-      }
-    }
-
-    @Test("metrics tell the body's bytes and the time to the head")
-    func metrics() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/a", Route(pattern(12_345)))
-
-        let response = try await fixture.get("/a")
-        _ = try await response.body.collect()
-
-        #expect(response.metrics().bytesOnWire == 12_345)
-        #expect(try #require(response.metrics().timeToHead) > .zero)
-      }
-    }
-
-    @Test("progress by chunks, in order, ending at the total", arguments: [true, false])
-    func progress(knowsLength: Bool) async throws {
-      try await Fixture.run { fixture async throws in
-        let whole = pattern(300_000)
-        let gate = OriginGate()
-        let delivery = OriginDelivery(
-          bodyGate: gate, bodyGateOffset: 100_000, framing: knowsLength ? .contentLength : .chunked(of: 5000))
-        fixture.origin.setRoute("/a", Route(whole, delivery: delivery))
-        let seen = Recorder<Int>()
-        fixture.downloader.delegate.onData.delegate(on: seen) { (seen, chunk) in seen.record(chunk.data.count) }
-
-        let response = try await fixture.get("/a")
-        #expect(response.body.length == (knowsLength ? 300_000 : nil))
-        var iterator = response.body.makeAsyncIterator()
-        var data = try await read(100_000, from: &iterator)
-        #expect(data == whole.prefix(100_000), "what is there can be read before the rest comes")
-        gate.open()
-        data += try await read(.max, from: &iterator)
-
-        #expect(data == whole)
-        #expect(seen.values.reduce(0, +) == 300_000)
-        #expect(seen.values.count > 1)
-      }
-    }
-
-    @Test("the request carries method, fields and body")
-    func requestParts() async throws {
-      var configuration = SessionDownloader.Configuration()
-      configuration.userAgent = "Test/1"
-      configuration.additionalHeaders = [.accept: "image/*", .acceptLanguage: "de"]
-      try await Fixture.run(configuration) { fixture async throws in
-        fixture.origin.setRoute("/form?x=1&y=%20", Route(answering: { OriginAnswer($0.body) }))
-        var fields: HTTPFields = [.acceptLanguage: "fr", .contentType: "text/plain"]
-        fields.append(HTTPField(name: .init("X-Many")!, value: "a"))
-        fields.append(HTTPField(name: .init("X-Many")!, value: "b"))
-
-        let response = try await fixture.downloader.download(
-          fixture.request("/form?x=1&y=%20", method: .put, fields: fields, body: Body(pattern(70_000))))
-        #expect(try await response.body.collect() == pattern(70_000))
-
-        let received = try #require(fixture.origin.requests.first)
-        #expect(received.method == .put)
-        #expect(received.target == "/form?x=1&y=%20")
-        #expect(received.fields[.userAgent] == "Test/1")
-        #expect(received.fields[.accept] == "image/*")
-        #expect(received.fields[.acceptLanguage] == "fr")
-        #expect(received.fields[.contentType] == "text/plain")
-        #expect(received.fields[.init("X-Many")!] == "a, b")
-        #expect(received.fields[.contentLength] == "70000")
-      }
-    }
-
-    @Test("a body without a type is called octets, not a form")
-    func untypedBody() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/", Route(Data()))
-
-        _ = try await fixture.downloader.download(fixture.request("/", method: .post, body: Body(pattern(5)))).body.collect()
-
-        #expect(fixture.origin.requests.first?.fields[.contentType] == "application/octet-stream")
-        #expect(fixture.origin.requests.first?.body == pattern(5))
-      }
-    }
-
-    @Test("cookies are neither kept nor sent")
-    func cookies() async throws {
-      try await Fixture.run { fixture async throws in
-        fixture.origin.setRoute("/", Route(Data(), fields: [.setCookie: "a=b; Path=/"]))
-
-        for _ in 0..<2 { _ = try await fixture.get("/").body.collect() }
-
-        #expect(fixture.origin.requests.map { $0.fields[.cookie] } == [nil, nil])
-      }
-    }
-
-    @Test("what can't be downloaded fails before anything is sent")
-    func refusedRequests() async throws {
-      try await Fixture.run { fixture async throws in
-        let file = DownloadRequest(head: HTTPRequest(method: .get, scheme: "file", authority: nil, path: "/etc/hosts"))
-        let hostless = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"))
-        let relative = DownloadRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/a"))
-        let getWithBody = try fixture.request("/", body: Body(pattern(5)))
-        let tooLarge = try fixture.request("/", method: .put, body: Body(Data(count: 64 << 20 + 1)))
-
-        #expect(await fixture.failure(of: file)?.code == .unsupportedScheme)
-        #expect(await fixture.failure(of: hostless)?.code == .invalidURL)
-        #expect(await fixture.failure(of: relative)?.code == .invalidURL)
-        #expect(await fixture.failure(of: getWithBody)?.code == .invalidConfiguration)
-        #expect(await fixture.failure(of: tooLarge)?.code == .bodyTooLarge)
-        #expect(fixture.origin.counters.requests == 0)
-      }
-    }
-
-    @Test("a hook may refuse an answer by its head: the error carries the status, the body is not downloaded")
-    func refusedAnswer() async throws {
-      try await Fixture.run { fixture async throws in
-        let gate = OriginGate()
-        fixture.origin.setRoute(
-          "/a", Route(pattern(1000), contentType: "text/html", delivery: OriginDelivery(bodyGate: gate)))
-        let judge = Recorder<Int>()
-        fixture.downloader.delegate.onResponse.delegate(on: judge) { (judge, response) in
-          judge.record(response.head.status.code)
-          return response.head.headerFields[.contentType] == "image/png" ? .accept : .refuse("not a picture")
-        }
-
-        let error = await fixture.failure(of: try fixture.request("/a"))
-
-        #expect(error?.code == .refused)
-        #expect(error?.reason == "not a picture")
-        #expect(error?.status == 200)
-        #expect(judge.values == [200])
-        await fixture.origin.waitForOpenConnections(atMost: 0)
-      }
+      #expect(response.head.status == .ok)
+      #expect(response.head.headerFields[.eTag] == "\"v1\"")
+      #expect(response.head.headerFields[.contentType] == "image/png")
+      #expect(response.body.length == Int64(count))
+      #expect(try await response.body.collect() == picture)
     }
   }
+
+  @Test("a hundred URLs at once")
+  func parallel() async throws {
+    try await Fixture.run { fixture async throws in
+      for number in 0..<100 { fixture.origin.setRoute("/\(number)", Route(pattern(1000 + number))) }
+
+      try await withThrowingTaskGroup(of: (Int, Data).self) { group in
+        for number in 0..<100 {
+          group.addTask { (number, try await fixture.get("/\(number)").body.collect()) }
+        }
+        for try await (number, data) in group { #expect(data == pattern(1000 + number)) }
+      }
+      #expect(fixture.origin.counters.requests == 100)
+      #expect(fixture.origin.counters.connectionsAccepted <= 6)
+    }
+  }
+
+  @Test("every status is an answer", arguments: [200, 201, 203, 300, 400, 403, 404, 410, 418, 429, 500, 503])
+  func statuses(code: Int) async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/", Route(Data("why".utf8), status: .init(code: code)))
+
+      let response = try await fixture.get("/")
+
+      #expect(response.head.status.code == code)
+      #expect(try await response.body.collect() == Data("why".utf8))
+    }
+  }
+
+  @Test("a 304 to the caller's condition arrives as 304, with its validators and without a body")
+  func notModified() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(500), etag: "v1", fields: [.cacheControl: "max-age=60"]))
+
+      let response = try await fixture.get("/a", fields: [.ifNoneMatch: "\"v1\""])
+
+      #expect(response.head.status == .notModified)
+      #expect(response.head.headerFields[.eTag] == "\"v1\"")
+      #expect(response.head.headerFields[.cacheControl] == "max-age=60")
+      #expect(response.body.length == 0)
+      #expect(try await response.body.collect().isEmpty)
+      #expect(fixture.origin.counters(for: "/a").conditionalRequests == 1)
+    }
+  }
+
+  @Test("nothing is cached here: each request reaches the origin")
+  func neverCached() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5), fields: [.cacheControl: "max-age=3600"]))
+
+      for _ in 0..<3 { _ = try await fixture.get("/a").body.collect() }
+
+      #expect(fixture.origin.counters(for: "/a").requests == 3)
+    }
+  }
+
+  @Test("HEAD brings the head, with the length that GET would bring")
+  func head() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(500)))
+
+      let response = try await fixture.downloader.download(fixture.request("/a", method: .head))
+
+      #expect(response.head.headerFields[.contentLength] == "500")
+      #expect(response.body.length == 0)
+      #expect(try await response.body.collect().isEmpty)
+    }
+  }
+
+  @Test("a redirect is not followed: it is the answer")
+  func redirect() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/old", .redirect(to: "/new", status: .movedPermanently))
+      fixture.origin.setRoute("/new", Route(pattern(5)))
+      let seen = Recorder<URL?>()
+      fixture.downloader.delegate.onRedirect.delegate(on: seen) { (seen, redirect) in seen.record(redirect.target) }
+
+      let response = try await fixture.get("/old")
+      _ = try await response.body.collect()
+
+      #expect(response.head.status == .movedPermanently)
+      #expect(response.head.headerFields[.location] == "/new")
+      #expect(fixture.origin.counters(for: "/new").requests == 0)
+      #expect(seen.values == [fixture.origin.url("/new")])
+    }
+  }
+
+  @Test("a redirect without a target is an answer too")
+  func redirectWithoutLocation() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/old", Route(Data("nowhere".utf8), status: .found))
+
+      let response = try await fixture.get("/old")
+      let body = try await response.body.collect()
+
+      #expect(response.head.status == .found)
+      // Linux swallows this body; the head must not promise it then.
+      #expect(response.head.headerFields[.contentLength].map { $0 == "\(body.count)" } ?? body.isEmpty)
+    }
+  }
+
+  @Test("an interim answer is not the answer")
+  func earlyHints() async throws {
+    try await Fixture.run { fixture async throws in
+      let delivery = OriginDelivery(interim: [.init(.earlyHints, fields: [.init("Link")!: "</x>; rel=preload"])])
+      fixture.origin.setRoute("/a", Route(pattern(50), delivery: delivery))
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.status == .ok)
+      #expect(response.head.headerFields[.init("Link")!] == nil)
+      #expect(try await response.body.collect() == pattern(50))
+    }
+  }
+
+  @Test("repeated fields come as one list")
+  func repeatedFields() async throws {
+    try await Fixture.run { fixture async throws in
+      var fields = HTTPFields()
+      fields.append(HTTPField(name: .init("X-Many")!, value: "a"))
+      fields.append(HTTPField(name: .init("X-Many")!, value: "b"))
+      fixture.origin.setRoute("/a", Route(Data(), fields: fields))
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.headerFields[.init("x-many")!] == "a, b")
+    }
+  }
+
+  @Test("a body that the platform decodes has a head that describes the decoded bytes")
+  func decoded() async throws {
+    try await Fixture.run { fixture async throws in
+      let packed = try #require(Data(base64Encoded: "H4sIAAAAAAACA+3BMQEAAADCoNqLbwo/oAAAAACAtwEm8NsAiBMAAA=="))
+      fixture.origin.setRoute("/a", Route(packed, fields: [.contentEncoding: "gzip"]))
+
+      let response = try await fixture.get("/a")
+      let body = try await response.body.collect()
+
+      #expect(body == Data(repeating: UInt8(ascii: "x"), count: 5000))
+      #expect(response.head.headerFields[.contentEncoding] == nil)
+      #expect(response.head.headerFields[.contentLength] == nil)
+      #expect(response.body.length == nil)
+      #expect(response.metrics().bytesOnWire == Int64(packed.count))
+    }
+  }
+
+  @Test("metrics tell the body's bytes and the time to the head")
+  func metrics() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(12_345)))
+
+      let response = try await fixture.get("/a")
+      _ = try await response.body.collect()
+
+      #expect(response.metrics().bytesOnWire == 12_345)
+      #expect(try #require(response.metrics().timeToHead) > .zero)
+    }
+  }
+
+  @Test("progress by chunks, in order, ending at the total", arguments: [true, false])
+  func progress(knowsLength: Bool) async throws {
+    try await Fixture.run { fixture async throws in
+      let whole = pattern(300_000)
+      let gate = Gate()
+      let delivery = OriginDelivery(
+        bodyGate: gate, bodyGateOffset: 100_000, framing: knowsLength ? .contentLength : .chunked(of: 5000))
+      fixture.origin.setRoute("/a", Route(whole, delivery: delivery))
+      let seen = Recorder<Int>()
+      fixture.downloader.delegate.onData.delegate(on: seen) { (seen, chunk) in seen.record(chunk.data.count) }
+
+      let response = try await fixture.get("/a")
+      #expect(response.body.length == (knowsLength ? 300_000 : nil))
+      var iterator = response.body.makeAsyncIterator()
+      var data = try await read(100_000, from: &iterator)
+      #expect(data == whole.prefix(100_000), "what is there can be read before the rest comes")
+      gate.open()
+      data += try await read(.max, from: &iterator)
+
+      #expect(data == whole)
+      #expect(seen.values.reduce(0, +) == 300_000)
+      #expect(seen.values.count > 1)
+    }
+  }
+
+  @Test("the request carries method, fields and body")
+  func requestParts() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.userAgent = "Test/1"
+    configuration.additionalHeaders = [.accept: "image/*", .acceptLanguage: "de"]
+    try await Fixture.run(configuration) { fixture async throws in
+      fixture.origin.setRoute("/form?x=1&y=%20", Route(answering: { OriginAnswer($0.body) }))
+      var fields: HTTPFields = [.acceptLanguage: "fr", .contentType: "text/plain"]
+      fields.append(HTTPField(name: .init("X-Many")!, value: "a"))
+      fields.append(HTTPField(name: .init("X-Many")!, value: "b"))
+
+      let response = try await fixture.downloader.download(
+        fixture.request("/form?x=1&y=%20", method: .put, fields: fields, body: Body(pattern(70_000))))
+      #expect(try await response.body.collect() == pattern(70_000))
+
+      let received = try #require(fixture.origin.requests.first)
+      #expect(received.method == .put)
+      #expect(received.target == "/form?x=1&y=%20")
+      #expect(received.fields[.userAgent] == "Test/1")
+      #expect(received.fields[.accept] == "image/*")
+      #expect(received.fields[.acceptLanguage] == "fr")
+      #expect(received.fields[.contentType] == "text/plain")
+      #expect(received.fields[.init("X-Many")!] == "a, b")
+      #expect(received.fields[.contentLength] == "70000")
+    }
+  }
+
+  @Test("a body without a type is called octets, not a form")
+  func untypedBody() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/", Route(Data()))
+
+      _ = try await fixture.downloader.download(fixture.request("/", method: .post, body: Body(pattern(5)))).body.collect()
+
+      #expect(fixture.origin.requests.first?.fields[.contentType] == "application/octet-stream")
+      #expect(fixture.origin.requests.first?.body == pattern(5))
+    }
+  }
+
+  @Test("cookies are neither kept nor sent")
+  func cookies() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/", Route(Data(), fields: [.setCookie: "a=b; Path=/"]))
+
+      for _ in 0..<2 { _ = try await fixture.get("/").body.collect() }
+
+      #expect(fixture.origin.requests.map { $0.fields[.cookie] } == [nil, nil])
+    }
+  }
+
+  @Test("what can't be downloaded fails before anything is sent")
+  func refusedRequests() async throws {
+    try await Fixture.run { fixture async throws in
+      let file = DownloadRequest(head: HTTPRequest(method: .get, scheme: "file", authority: nil, path: "/etc/hosts"))
+      let hostless = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"))
+      let relative = DownloadRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/a"))
+      let getWithBody = try fixture.request("/", body: Body(pattern(5)))
+      let tooLarge = try fixture.request("/", method: .put, body: Body(Data(count: 64 << 20 + 1)))
+
+      #expect(await fixture.failure(of: file)?.code == .unsupportedScheme)
+      #expect(await fixture.failure(of: hostless)?.code == .invalidURL)
+      #expect(await fixture.failure(of: relative)?.code == .invalidURL)
+      #expect(await fixture.failure(of: getWithBody)?.code == .invalidConfiguration)
+      #expect(await fixture.failure(of: tooLarge)?.code == .bodyTooLarge)
+      #expect(fixture.origin.counters.requests == 0)
+    }
+  }
+
+  @Test("a hook may refuse an answer by its head: the error carries the status, the body is not downloaded")
+  func refusedAnswer() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      fixture.origin.setRoute(
+        "/a", Route(pattern(1000), contentType: "text/html", delivery: OriginDelivery(bodyGate: gate)))
+      let judge = Recorder<Int>()
+      fixture.downloader.delegate.onResponse.delegate(on: judge) { (judge, response) in
+        judge.record(response.head.status.code)
+        return response.head.headerFields[.contentType] == "image/png" ? .accept : .refuse("not a picture")
+      }
+
+      let error = await fixture.failure(of: try fixture.request("/a"))
+
+      #expect(error?.code == .refused)
+      #expect(error?.reason == "not a picture")
+      #expect(error?.status == 200)
+      #expect(judge.values == [200])
+      await fixture.origin.waitForOpenConnections(atMost: 0)
+    }
+  }
+}
 #endif

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheNetworking
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 @Suite("What URLSession's errors mean") struct ErrorMappingTests {

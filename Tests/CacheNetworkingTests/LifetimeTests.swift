@@ -1,150 +1,150 @@
 #if Origin
-  import CacheCore
-  import CacheNetworking
-  import Foundation
-  import HTTPTypes
-  import LoopbackOrigin
-  import Testing
+import CacheCore
+import CacheNetworking
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
 
-  @Suite("Lifetime", .timeLimit(.minutes(1))) struct LifetimeTests {
-    /// Tells its own end.
-    private final class MortalDelegate: SessionDelegate, @unchecked Sendable {
-      // Proof of `@unchecked Sendable`: a constant of a Sendable type.
-      private let ended: Recorder<Void>
+@Suite("Lifetime", .timeLimit(.minutes(1))) struct LifetimeTests {
+  /// Tells its own end.
+  private final class MortalDelegate: SessionDelegate, @unchecked Sendable {
+    // Proof of `@unchecked Sendable`: a constant of a Sendable type.
+    private let ended: Recorder<Void>
 
-      init(_ ended: Recorder<Void>) { self.ended = ended }
+    init(_ ended: Recorder<Void>) { self.ended = ended }
 
-      deinit { ended.record(()) }
+    deinit { ended.record(()) }
+  }
+
+  @Test("a downloader that is released lets its transfers end, then nothing of it is left")
+  func released() async throws {
+    let origin = try await OriginServer.start()
+    let gate = Gate()
+    origin.setRoute("/a", Route(pattern(50_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 10_000)))
+    let head = try HTTPRequest(resource: origin.url("/a"))
+    let delegateEnded = Recorder<Void>()
+    weak var observed: SessionDownloader?
+    var response: DownloadResponse?
+    do {
+      let downloader = SessionDownloader(delegate: MortalDelegate(delegateEnded))
+      observed = downloader
+      response = try await downloader.download(DownloadRequest(head: head))
     }
 
-    @Test("a downloader that is released lets its transfers end, then nothing of it is left")
-    func released() async throws {
-      let origin = try await LoopbackOrigin.start()
-      let gate = OriginGate()
-      origin.setRoute("/a", Route(pattern(50_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 10_000)))
-      let head = try HTTPRequest(resource: origin.url("/a"))
-      let delegateEnded = Recorder<Void>()
-      weak var observed: SessionDownloader?
-      var response: DownloadResponse?
-      do {
-        let downloader = SessionDownloader(delegate: MortalDelegate(delegateEnded))
-        observed = downloader
-        response = try await downloader.download(DownloadRequest(head: head))
-      }
+    #expect(observed == nil, "a transfer does not keep its downloader")
+    gate.open()
+    #expect(try await response?.body.collect() == pattern(50_000))
+    response = nil
+    await delegateEnded.wait(for: 1)
+    await origin.stop()
+  }
 
-      #expect(observed == nil, "a transfer does not keep its downloader")
+  @Test("a closed downloader cancels what runs and refuses what comes")
+  func closed() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(50), delivery: .gated(by: gate)))
+      let request = try fixture.request("/a")
+      let running = Task { await fixture.failure(of: request) }
+      await gate.arrived()
+
+      fixture.downloader.close()
+      fixture.downloader.close()
+
+      #expect(await running.value?.isCancellation == true)
+      #expect(await fixture.failure(of: request)?.code == .closed)
+    }
+  }
+
+  @Test("a downloader that is closed gently lets its transfers end")
+  func closedGently() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(50), delivery: OriginDelivery(bodyGate: gate)))
+      let response = try await fixture.get("/a")
+
+      fixture.downloader.close(finishingTransfers: true)
+      #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .closed)
+
       gate.open()
-      #expect(try await response?.body.collect() == pattern(50_000))
-      response = nil
-      await delegateEnded.wait(for: 1)
+      #expect(try await response.body.collect() == pattern(50))
+    }
+  }
+
+  @Test("every end is told to the hook, once")
+  func completions() async throws {
+    let ends = Recorder<CacheError.Code?>()
+    try await Fixture.run { fixture async throws in
+      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, completion) in
+        ends.record(completion.error?.code)
+      }
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(50)))
+      fixture.origin.setRoute("/b", .fault(.cut(afterBodyBytes: 1)))
+      fixture.origin.setRoute("/c", Route(pattern(50), delivery: .gated(by: gate)))
+
+      _ = try await fixture.get("/a").body.collect()
+      _ = await fixture.failure(of: try fixture.request("/b"))
+      let request = try fixture.request("/c")
+      let task = Task { await fixture.failure(of: request) }
+      await gate.arrived()
+      task.cancel()
+      _ = await task.value
+
+      #expect(await ends.wait(for: 3) == [nil, .truncatedBody, .cancelled])
+    }
+  }
+
+  #if os(Linux)
+  // In a process of its own: descriptors are counted for a whole process.
+  @Test("500 requests, whole, failed and cancelled, leak no descriptor")
+  func descriptors() async {
+    await #expect(processExitsWith: .success) {
+      try await Fixture.run { fixture async throws in
+        fixture.origin.setRoute("/a", Route(pattern(2000)))
+        fixture.origin.setRoute("/cut", .fault(.cut(afterBodyBytes: 1)))
+        fixture.origin.setRoute("/held", Route(pattern(2000), delivery: OriginDelivery(bodyGate: Gate())))
+        func rounds(_ count: Int) async throws {
+          for round in 0..<count {
+            _ = try await fixture.get("/a").body.collect()
+            if round % 10 == 1 { _ = await fixture.failure(of: try fixture.request("/cut")) }
+            if round % 10 == 2 { _ = try await fixture.get("/held").head }
+          }
+          await fixture.origin.waitForOpenConnections(atMost: 6)
+        }
+        func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+
+        try await rounds(50)
+        let before = try descriptors()
+        try await rounds(500)
+        let after = try descriptors()
+
+        guard after <= before + 16 else { throw CacheError(.other, reason: "\(before) descriptors, then \(after)") }
+      }
+    }
+  }
+
+  // In a process of its own: sessions that go away have crashed Foundation (swift-corelibs-foundation #5469).
+  @Test("downloaders that come and go, busy and idle, do not crash")
+  func comeAndGo() async {
+    await #expect(processExitsWith: .success) {
+      let origin = try await OriginServer.start()
+      origin.setRoute("/a", Route(pattern(2000)))
+      let head = try HTTPRequest(resource: origin.url("/a"))
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for round in 0..<200 {
+          group.addTask {
+            let response = try await SessionDownloader().download(DownloadRequest(head: head))
+            if round % 2 == 0 { _ = try await response.body.collect() }
+            if round % 5 == 0 { SessionDownloader().close() }
+          }
+        }
+        try await group.waitForAll()
+      }
       await origin.stop()
     }
-
-    @Test("a closed downloader cancels what runs and refuses what comes")
-    func closed() async throws {
-      try await Fixture.run { fixture async throws in
-        let gate = OriginGate()
-        fixture.origin.setRoute("/a", Route(pattern(50), delivery: .gated(by: gate)))
-        let request = try fixture.request("/a")
-        let running = Task { await fixture.failure(of: request) }
-        await gate.arrived()
-
-        fixture.downloader.close()
-        fixture.downloader.close()
-
-        #expect(await running.value?.isCancellation == true)
-        #expect(await fixture.failure(of: request)?.code == .closed)
-      }
-    }
-
-    @Test("a downloader that is closed gently lets its transfers end")
-    func closedGently() async throws {
-      try await Fixture.run { fixture async throws in
-        let gate = OriginGate()
-        fixture.origin.setRoute("/a", Route(pattern(50), delivery: OriginDelivery(bodyGate: gate)))
-        let response = try await fixture.get("/a")
-
-        fixture.downloader.close(finishingTransfers: true)
-        #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .closed)
-
-        gate.open()
-        #expect(try await response.body.collect() == pattern(50))
-      }
-    }
-
-    @Test("every end is told to the hook, once")
-    func completions() async throws {
-      let ends = Recorder<CacheError.Code?>()
-      try await Fixture.run { fixture async throws in
-        fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, completion) in
-          ends.record(completion.error?.code)
-        }
-        let gate = OriginGate()
-        fixture.origin.setRoute("/a", Route(pattern(50)))
-        fixture.origin.setRoute("/b", .fault(.cut(afterBodyBytes: 1)))
-        fixture.origin.setRoute("/c", Route(pattern(50), delivery: .gated(by: gate)))
-
-        _ = try await fixture.get("/a").body.collect()
-        _ = await fixture.failure(of: try fixture.request("/b"))
-        let request = try fixture.request("/c")
-        let task = Task { await fixture.failure(of: request) }
-        await gate.arrived()
-        task.cancel()
-        _ = await task.value
-
-        #expect(await ends.wait(for: 3) == [nil, .truncatedBody, .cancelled])
-      }
-    }
-
-    #if os(Linux)
-      // In a process of its own: descriptors are counted for a whole process.
-      @Test("500 requests, whole, failed and cancelled, leak no descriptor")
-      func descriptors() async {
-        await #expect(processExitsWith: .success) {
-          try await Fixture.run { fixture async throws in
-            fixture.origin.setRoute("/a", Route(pattern(2000)))
-            fixture.origin.setRoute("/cut", .fault(.cut(afterBodyBytes: 1)))
-            fixture.origin.setRoute("/held", Route(pattern(2000), delivery: OriginDelivery(bodyGate: OriginGate())))
-            func rounds(_ count: Int) async throws {
-              for round in 0..<count {
-                _ = try await fixture.get("/a").body.collect()
-                if round % 10 == 1 { _ = await fixture.failure(of: try fixture.request("/cut")) }
-                if round % 10 == 2 { _ = try await fixture.get("/held").head }
-              }
-              await fixture.origin.waitForOpenConnections(atMost: 6)
-            }
-            func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
-
-            try await rounds(50)
-            let before = try descriptors()
-            try await rounds(500)
-            let after = try descriptors()
-
-            guard after <= before + 16 else { throw CacheError(.other, reason: "\(before) descriptors, then \(after)") }
-          }
-        }
-      }
-
-      // In a process of its own: sessions that go away have crashed Foundation (swift-corelibs-foundation #5469).
-      @Test("downloaders that come and go, busy and idle, do not crash")
-      func comeAndGo() async {
-        await #expect(processExitsWith: .success) {
-          let origin = try await LoopbackOrigin.start()
-          origin.setRoute("/a", Route(pattern(2000)))
-          let head = try HTTPRequest(resource: origin.url("/a"))
-          try await withThrowingTaskGroup(of: Void.self) { group in
-            for round in 0..<200 {
-              group.addTask {
-                let response = try await SessionDownloader().download(DownloadRequest(head: head))
-                if round % 2 == 0 { _ = try await response.body.collect() }
-                if round % 5 == 0 { SessionDownloader().close() }
-              }
-            }
-            try await group.waitForAll()
-          }
-          await origin.stop()
-        }
-      }
-    #endif
   }
+  #endif
+}
 #endif

@@ -3,9 +3,9 @@ import DiskStore
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+import FoundationEssentials
 #else
-  import Foundation
+import Foundation
 #endif
 
 /// A folder of one test's own, removed when the test lets go of it.

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-  internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-  internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+internal import Musl
 #endif
 
 /// The system calls that can fail for reasons that a test can't bring about without owning a disk: a seam, so that it can bring them about all the same.
@@ -25,8 +25,8 @@ package struct FileCalls: Sendable {
     },
     sync: { descriptor in
       #if canImport(Darwin)
-        // `fsync` leaves the bytes in the drive's own cache there.
-        if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
+      // `fsync` leaves the bytes in the drive's own cache there.
+      if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
       #endif
       return fsync(descriptor) == 0 ? nil : .last
     },

@@ -1,11 +1,11 @@
 internal import CacheCore
 
 #if canImport(Darwin)
-  internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-  internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+internal import Musl
 #endif
 
 /// An open file, closed when nobody holds it any more: so no path, error or cancellation leaks one.

@@ -2,11 +2,11 @@ internal import CChecksum
 internal import CacheCore
 
 #if canImport(Darwin)
-  internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-  internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+internal import Musl
 #endif
 
 /// `generation`: two counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.

@@ -1,9 +1,9 @@
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// One record of an entry's metadata: a head of 40 bytes, then the metadata, padded to whole slots.

@@ -1,9 +1,9 @@
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+internal import FoundationEssentials
 #else
-  internal import Foundation
+internal import Foundation
 #endif
 
 /// An entry's file, open, with everything checked but the body.

@@ -1,3 +1,5 @@
+internal import CacheCore
+
 /// One member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2).
 struct Directive {
   enum Argument: Equatable {

@@ -1,3 +1,5 @@
+internal import CacheCore
+
 /// The members of a comma-separated list in one field line (RFC 9110 §5.6.1): trimmed, empty ones left out, commas in quoted strings no
 /// separators.
 ///
@@ -38,14 +40,6 @@ struct FieldList: Sequence, IteratorProtocol {
 }
 
 extension Substring.UTF8View {
-  /// Without the blanks (space, tab) at both ends.
-  func trimmingBlanks() -> Self {
-    var view = self
-    while let first = view.first, first == 0x20 || first == 0x09 { view = view.dropFirst() }
-    while let last = view.last, last == 0x20 || last == 0x09 { view = view.dropLast() }
-    return view
-  }
-
   /// Where the quoted string that was opened just before `start` ends (RFC 9110 §5.6.4).
   func closingQuote(from start: Index) -> Index? {
     var position = start

@@ -10,6 +10,13 @@ public struct DigestSecret: Hashable, Sendable {
   /// A secret that was kept somewhere safe.
   public init(high: UInt64, low: UInt64) { key = SipHash.Key(first: high, second: low) }
 
+  /// A secret of its 16 bytes, as a store keeps it; nil when there are not 16.
+  public init?(bytes: some Collection<UInt8>) {
+    guard bytes.count == 16 else { return nil }
+    func word(_ bytes: some Collection<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    self.init(high: word(bytes.prefix(8)), low: word(bytes.dropFirst(8)))
+  }
+
   /// A new one.
   public static func random() -> DigestSecret {
     var generator = SystemRandomNumberGenerator()

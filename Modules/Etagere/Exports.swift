@@ -1,0 +1,8 @@
+// The umbrella: one import for the whole house. `CacheTesting` and `LoopbackOrigin` stay outside, they belong into tests.
+@_exported public import CacheCore
+@_exported public import CacheManager
+@_exported public import CacheNetworking
+@_exported public import CacheTransport
+@_exported public import DiskStore
+@_exported public import ETagValidation
+@_exported public import MemoryStore
