@@ -1,0 +1,112 @@
+#if Tool
+import ArgumentParser
+import Etagere
+import Foundation
+
+/// `etagere get URL…`
+struct GetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get",
+    abstract: "Loads resources through the cache.",
+    discussion: """
+      Prints a line for each resource: where it came from, the status, the body bytes that crossed the network, the time, the URL. \
+      http, https, file and data URLs. What fails is said on standard error; the rest of the list is still loaded.
+      """)
+
+  @Argument(help: "What to load.")
+  var urls: [String]
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: "Where to write the bytes: a file for one URL, a folder for several, - for standard output.")
+  var output: String?
+
+  @OptionGroup var requests: LoadRequests
+  @OptionGroup var cache: CacheFolder
+
+  func validate() throws {
+    guard !urls.isEmpty else { throw ValidationError("get takes at least one URL") }
+    if output == "-", urls.count > 1 { throw ValidationError("-o - takes one URL") }
+  }
+
+  func run() async throws {
+    let target = try OutputTarget(output, count: urls.count)
+    let manager = try cache.manager()
+    let bar = ProgressBar(total: urls.count)
+    let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in
+      let report = await load(index, text, manager, target, bar)
+      await bar.finish(index)
+      await bar.clear()
+      tell(report)
+      return report.error.flatMap { ExitStatus(rawValue: $0.exitStatus) }.map { (index, $0) }
+    }
+    await manager.close()
+    if let first = failures.compactMap({ $0 }).min(by: { $0.0 < $1.0 }) { throw ToolFailure(status: first.1) }
+  }
+
+  private func load(
+    _ index: Int, _ text: String, _ manager: ResourceManager, _ target: OutputTarget, _ bar: ProgressBar
+  ) async -> LoadReport {
+    let clock = SystemClock()
+    let start = clock.uptime
+    var result: Result<Resource<Data>, CacheError> = .failure(.cancelled)
+    switch requests.request(text) {
+    case .failure(let error): result = .failure(error)
+    case .success(let request):
+      do throws(CacheError) {
+        for try await event in manager.events(for: request, as: .bytes) {
+          switch event {
+          case .progress(let progress): await bar.update(index, progress)
+          // The event stream goes on to the final answer: a command waits for what is true now.
+          case .stale: break
+          case .final(let resource): result = .success(resource)
+          }
+        }
+      } catch {
+        result = .failure(error)
+      }
+    }
+    var report = LoadReport(text, result, took: clock.uptime - start)
+    guard case .success(let resource) = result else { return report }
+    do throws(CacheError) {
+      report.file = try target.write(resource.data, index: index, url: resource.url)
+    } catch {
+      report.fail(error, .cannotWriteOutput)
+    }
+    return report
+  }
+
+  private func tell(_ report: LoadReport) {
+    if let error = report.error { Console.complain(error.message) }
+    if cache.json, output != "-" {
+      try? Console.json(report)
+    } else if report.error == nil {
+      // Standard output is the resource's own when it was asked for.
+      if output == "-" { FileHandle.standardError.write(Data((report.line + "\n").utf8)) } else { Console.say(report.line) }
+    }
+  }
+}
+
+/// Runs work for each element, a few at a time.
+struct BoundedLoads {
+  var parallel: Int
+
+  func run<Element: Sendable, Output: Sendable>(
+    _ elements: [Element], _ work: @escaping @Sendable (Element) async -> Output
+  ) async -> [Output] {
+    await withTaskGroup(of: Output.self) { group in
+      var waiting = elements.makeIterator()
+      for _ in 0..<parallel {
+        guard let element = waiting.next() else { break }
+        group.addTask { await work(element) }
+      }
+      var outputs: [Output] = []
+      while let output = await group.next() {
+        outputs.append(output)
+        if let element = waiting.next() { group.addTask { await work(element) } }
+      }
+      return outputs
+    }
+  }
+}
+#endif

@@ -1,0 +1,103 @@
+#if Tool
+import Etagere
+import Foundation
+
+/// Where `get -o` writes: a file, a folder, standard output, or nowhere.
+struct OutputTarget {
+  private enum Kind {
+    case nothing, standardOutput
+    case file(URL)
+    case folder(URL)
+  }
+
+  private let kind: Kind
+  private let names = NameRegister()
+
+  init(_ path: String?, count: Int) throws {
+    guard let path else {
+      kind = .nothing
+      return
+    }
+    guard path != "-" else {
+      kind = .standardOutput
+      return
+    }
+    var isFolder: ObjCBool = false
+    let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+    guard path.hasSuffix("/") || count > 1 || exists && isFolder.boolValue else {
+      kind = .file(URL(filePath: path, directoryHint: .notDirectory))
+      return
+    }
+    let folder = URL(filePath: path, directoryHint: .isDirectory)
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    } catch {
+      Console.complain("\(path): the folder can't be made: \(Self.reason(error))")
+      throw ToolFailure(status: .cannotWriteOutput)
+    }
+    kind = .folder(folder)
+  }
+
+  /// Writes the bytes, whole or not at all.
+  ///
+  /// - Returns: the file's path, where there is one.
+  func write(_ data: Data, index: Int, url: URL) throws(CacheError) -> String? {
+    let file: URL
+    switch kind {
+    case .nothing: return nil
+    case .standardOutput:
+      FileHandle.standardOutput.write(data)
+      return nil
+    case .file(let target): file = target
+    case .folder(let folder):
+      file = folder.appending(path: names.name(for: url, index: index), directoryHint: .notDirectory)
+    }
+    do {
+      try data.write(to: file, options: .atomic)
+    } catch {
+      throw CacheError(
+        .fileSystem, reason: "can't be written: \(Self.reason(error))", path: file.path(percentEncoded: false), underlying: error)
+    }
+    return file.path(percentEncoded: false)
+  }
+
+  private static func reason(_ error: any Error) -> String {
+    if let posix = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError { return String(cString: strerror(posix.code.rawValue)) }
+    if let cocoa = error as? CocoaError {
+      switch cocoa.code {
+      case .fileWriteNoPermission: return "permission denied"
+      case .fileWriteOutOfSpace: return "no space left on the disk"
+      case .fileNoSuchFile: return "no such folder"
+      case .fileWriteFileExists: return "something else has that name"
+      case .fileWriteVolumeReadOnly: return "read-only file system"
+      default: break
+      }
+    }
+    return error.localizedDescription
+  }
+}
+
+/// Gives each URL a file name of its own: the last part of its path, numbered when two would be the same.
+private final class NameRegister: Sendable {
+  private let lock = NSLock()
+  // Guarded by `lock`.
+  private let taken = Taken()
+
+  private final class Taken: @unchecked Sendable { var names: Set<String> = [] }
+
+  func name(for url: URL, index: Int) -> String {
+    let last = url.scheme == "data" ? "" : url.lastPathComponent
+    let base = last.isEmpty || last == "/" || last == "." || last == ".." ? "resource-\(index + 1)" : last.replacing("/", with: "_")
+    lock.lock()
+    defer { lock.unlock() }
+    var name = base
+    var number = 2
+    while !taken.names.insert(name).inserted {
+      let dot = base.lastIndex(of: ".") ?? base.endIndex
+      name = "\(base[..<dot])-\(number)\(base[dot...])"
+      number += 1
+    }
+    return name
+  }
+}
+#endif
