@@ -64,9 +64,9 @@ struct VariantTests {
 
   @Test("the variant is empty when nothing selects, else one line for each field, sorted, absent ones by name alone")
   func variantText() {
-    let request = HTTPRequest.page(.get, "Accept: a,b", "X-B: 1%\u{7F}é")
+    let request = HTTPRequest.page(.get, "Accept: a,b", "X-B: 1%\té")
     #expect(validator.variant(of: .ok(), to: request).isEmpty)
-    #expect(validator.variant(of: .ok("Vary: X-B, Accept, X-C"), to: request) == "accept=a, b\nx-b=1%25%7F%C3%A9\nx-c")
+    #expect(validator.variant(of: .ok("Vary: X-B, Accept, X-C"), to: request) == "accept=a, b\nx-b=1%25%09%C3%A9\nx-c")
     let authorised = validator.variant(of: .ok("Vary: Accept"), to: .page(.get, "Authorization: x"))
     #expect(authorised.hasPrefix("accept\nauthorization=siphash128:"))
   }
