@@ -1,5 +1,5 @@
 #if TSAN
-package import Foundation
+internal import Foundation
 #else
 package import Synchronization
 #endif

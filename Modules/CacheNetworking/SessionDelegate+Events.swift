@@ -3,7 +3,7 @@ public import Foundation
 public import HTTPTypes
 
 #if canImport(FoundationNetworking)
-public import FoundationNetworking
+internal import FoundationNetworking
 #endif
 
 extension SessionDelegate {
@@ -45,17 +45,23 @@ extension SessionDelegate {
   public struct Challenge: Sendable {
     /// Whose request it is about.
     public var transfer: SessionDataTask
-    /// What the platform says about it.
-    public var challenge: URLAuthenticationChallenge
-
-    /// The server's name.
-    public var host: String { challenge.protectionSpace.host }
+    /// The server's name, or the proxy's.
+    public var host: String
+    /// Its port.
+    public var port: Int
     /// What the credential is for, in the server's words.
-    public var realm: String? { challenge.protectionSpace.realm }
+    public var realm: String?
     /// One of Foundation's `NSURLAuthenticationMethod…`.
-    public var method: String { challenge.protectionSpace.authenticationMethod }
+    public var method: String
     /// How many credentials the server has refused for this request.
-    public var previousFailures: Int { challenge.previousFailureCount }
+    public var previousFailures: Int
+
+    init(_ challenge: URLAuthenticationChallenge, of transfer: SessionDataTask) {
+      let space = challenge.protectionSpace
+      self.transfer = transfer
+      (host, port, realm, method) = (space.host, space.port, space.realm, space.authenticationMethod)
+      previousFailures = challenge.previousFailureCount
+    }
   }
 
   /// The end of a transfer.

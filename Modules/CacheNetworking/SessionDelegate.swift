@@ -136,8 +136,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     #endif
     guard mayAsk(challenge, transfer) else { return decline(transfer, completionHandler) }
     let queue = session.delegateQueue
+    let question = Challenge(challenge, of: transfer)
     Task {
-      let credential = await onChallenge.callAsync(Challenge(transfer: transfer, challenge: challenge)) ?? nil
+      let credential = await onChallenge.callAsync(question) ?? nil
       // Back on the session's queue, so that what is told of a transfer keeps its order.
       queue.addOperation { [self] in
         if transfer.hasEnded {

@@ -6,6 +6,22 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
+/// How many are there at once, and how many were at most.
+private final class Tally: Sendable {
+  private let counts = Lock((present: 0, most: 0))
+
+  var most: Int { counts.withLock { $0.most } }
+
+  func enter() {
+    counts.withLock { counts in
+      counts.present += 1
+      counts.most = max(counts.most, counts.present)
+    }
+  }
+
+  func leave() { counts.withLock { $0.present -= 1 } }
+}
+
 @Suite("Downloading", .timeLimit(.minutes(1))) struct DownloadTests {
   @Test("the bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
   func bytes(count: Int) async throws {
@@ -35,7 +51,28 @@ import Testing
         for try await (number, data) in group { #expect(data == pattern(1000 + number)) }
       }
       #expect(fixture.origin.counters.requests == 100)
-      #expect(fixture.origin.counters.connectionsAccepted <= 6)
+    }
+  }
+
+  @Test("no more requests than connections per host are at the origin at once")
+  func connectionsPerHost() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.connectionsPerHost = 2
+    try await Fixture.run(configuration) { fixture async throws in
+      let tally = Tally()
+      fixture.origin.setFallback { _ in
+        tally.enter()
+        await Task.yield()
+        tally.leave()
+        return OriginAnswer(pattern(100))
+      }
+
+      try await withThrowingTaskGroup(of: Data.self) { group in
+        for number in 0..<40 { group.addTask { try await fixture.get("/\(number)").body.collect() } }
+        for try await data in group { #expect(data == pattern(100)) }
+      }
+
+      #expect((1...2).contains(tally.most))
     }
   }
 

@@ -70,7 +70,8 @@ struct Exchange: Sendable {
       await shelf.freshen(candidate, data: kept.data)
       return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
     case .store(let variant, var metadata, let dropping):
-      metadata.expiration = load.expiration
+      // A validator that limits what it stores (an error's lifetime, say) has the last word.
+      metadata.expiration = metadata.expiration ?? load.expiration
       let candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
       let outdated = dropping.map { candidates[$0] }.filter { $0.key != candidate.key }
       return try await store(candidate, outdated, answer)

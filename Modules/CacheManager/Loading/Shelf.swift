@@ -35,7 +35,8 @@ struct Shelf: Sendable {
 
   /// The answer in memory that can be used right now, without any suspension.
   func hit(_ request: HTTPRequest) -> Candidate? {
-    guard let elements = memory?.index(of: resource)?.elements, !elements.isEmpty else { return nil }
+    let elements = elementsInMemory
+    guard !elements.isEmpty else { return nil }
     let chosen: MemoryIndex.Element
     if elements.count == 1, request.headerFields.isEmpty, load.policy == .standard, request.method == .get,
       elements[0].metadata.request.headerFields.isEmpty, load.validator != nil
@@ -51,6 +52,14 @@ struct Shelf: Sendable {
     return Candidate(key: CacheKey(resource: resource, variant: chosen.variant), metadata: chosen.metadata)
   }
 
+  /// What memory knows of the resource, but for what its own time to live has ended.
+  private var elementsInMemory: [MemoryIndex.Element] {
+    guard let elements = memory?.index(of: resource)?.elements else { return [] }
+    guard elements.contains(where: { $0.metadata.expiration != nil }) else { return elements }
+    let now = load.clock.now
+    return elements.filter { now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture }
+  }
+
   /// A facet of a candidate in memory.
   func value<Value: Sendable>(of candidate: Candidate, form: String, as type: Value.Type) -> Value? {
     memory?.value(of: candidate.key.with(form: form), for: candidate.metadata, as: type)
@@ -58,7 +67,7 @@ struct Shelf: Sendable {
 
   /// What is stored of the resource. Memory alone is asked when it has a body for its answers: the disk could not know better.
   func candidates(for request: HTTPRequest) async throws(CacheError) -> [Candidate] {
-    let inMemory = (memory?.index(of: resource)?.elements ?? []).map {
+    let inMemory = elementsInMemory.map {
       Candidate(key: CacheKey(resource: resource, variant: $0.variant), metadata: $0.metadata)
     }
     let hasBodies = !inMemory.isEmpty && inMemory.allSatisfy { value(of: $0, form: "", as: Data.self) != nil }
