@@ -89,7 +89,8 @@ struct FolderTests {
     #expect(try await cache.bytes(key) == bytes(6))
   }
 
-  @Test("a folder that was deleted behind the store's back is made again, also in the middle of a write", arguments: [true, false])
+  @Test(
+    "a folder that was deleted behind the store's back is made again, also in the middle of a write", arguments: [true, false])
   func deletedFolder(all: Bool) async throws {
     let path = folder.path + "/store"
     let cache = try DiskCache(path: path)
