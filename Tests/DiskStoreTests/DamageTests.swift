@@ -1,5 +1,6 @@
 import CacheCore
 import DiskStore
+import HTTPTypes
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -1,0 +1,223 @@
+import CacheCore
+import DiskStore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// System calls that fail when a test says so, and count.
+final class FaultyFileSystem: Sendable {
+  enum Write: Sendable { case normal, fails(SystemError), short, interrupted }
+
+  struct State: Sendable {
+    var write = Write.normal
+    /// Bytes that still fit on the disk.
+    var room = Int.max
+    var rename: SystemError?
+    var unlink: SystemError?
+    /// Removing a path that contains this fails.
+    var undeletable: String?
+    var sync: SystemError?
+    var syncs = 0
+    var writes = 0
+  }
+
+  private let state = Lock(State())
+
+  func set(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
+
+  var current: State { state.withLock { $0 } }
+
+  var calls: FileCalls {
+    let system = FileCalls.system
+    var calls = system
+    calls.write = { [self] descriptor, bytes, offset in
+      let (mode, room, number) = state.withLock { state in
+        state.writes += 1
+        return (state.write, state.room, state.writes)
+      }
+      if room < bytes.count {
+        guard room > 0 else { return .failure(.diskFull) }
+        set { $0.room = 0 }
+        return system.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[0..<room]), offset)
+      }
+      if room != .max { set { $0.room -= bytes.count } }
+      switch mode {
+      case .normal: return system.write(descriptor, bytes, offset)
+      case .fails(let error): return .failure(error)
+      case .short:
+        return system.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[0..<min(bytes.count, 1 + number % 4099)]), offset)
+      case .interrupted:
+        return number % 2 == 0 ? .failure(SystemError(number: 4)) : system.write(descriptor, bytes, offset)
+      }
+    }
+    calls.sync = { [self] descriptor in
+      set { $0.syncs += 1 }
+      return current.sync ?? system.sync(descriptor)
+    }
+    calls.rename = { [self] from, to in current.rename ?? system.rename(from, to) }
+    calls.unlink = { [self] path in
+      if let part = current.undeletable, path.contains(part) { return SystemError(number: 1) }
+      return current.unlink ?? system.unlink(path)
+    }
+    return calls
+  }
+}
+
+@Suite("Disk store: faults of the file system")
+struct FaultTests {
+  let folder: TemporaryFolder
+  let faults = FaultyFileSystem()
+  let cache: DiskCache
+  let key = CacheKey(resource: "r")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+  }
+
+  @Test(
+    "a full disk is an error that says so; nothing is left behind, and when there is room again, it works",
+    arguments: [100, 70_000, 900_000])
+  func diskFull(length: Int) async throws {
+    try await cache.store(bytes(50), for: key, metadata())
+    for room in [0, 1, length / 2, length] {
+      faults.set { $0.room = room }
+      let error = await failure { try await cache.store(bytes(length), for: key, metadata()) }
+      #expect(error?.code == .diskFull)
+      #expect(error?.path?.hasPrefix(folder.root) == true)
+      #expect(error?.errno == SystemError.diskFull.number)
+      #expect(error?.reason.contains("No space left") == true)
+      #expect(try await cache.bytes(key) == bytes(50))
+    }
+    #expect(cache.counters.failedWrites == 4)
+    faults.set { $0.room = .max }
+    try await cache.store(bytes(length), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(length))
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("a disk that fills up in mid-body fails the writer and its readers, once and for all")
+  func fullInMidBody() async throws {
+    let writer = try await cache.begin(key, metadata())
+    let reader = try writer.reader()
+    async let followed = failure { _ = try await reader.collect() }
+    try await writer.write(bytes(100_000))
+    faults.set { $0.room = 10 }
+    #expect(await failure { try await writer.write(bytes(100_000)) }?.code == .diskFull)
+    faults.set { $0.room = .max }
+    #expect(await failure { try await writer.write(bytes(1)) }?.code == .diskFull)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .diskFull)
+    #expect(await followed?.code == .diskFull)
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+    #expect(folder.entryFiles.isEmpty)
+  }
+
+  @Test("a freshening that the disk has no room for leaves the entry as it was")
+  func fullOnRefresh() async throws {
+    let stored = try await cache.store(bytes(50), for: key, metadata())
+    for room in [0, 5, 45, 300] {
+      faults.set { $0.room = room }
+      let fresh = metadata(revision: stored.revision, etag: "\"new\"")
+      #expect(await failure { _ = try await cache.refresh(key, fresh, ifRevision: stored.revision) }?.code == .diskFull)
+      faults.set { $0.room = .max }
+      let found = try await cache.open(key)?.metadata
+      // All of a record but its padding may have fitted.
+      #expect(found == stored || room == 300 && found?.response.headerFields[.eTag] == "\"new\"")
+    }
+  }
+
+  @Test("writes that are cut short or interrupted go on where they stopped", arguments: [true, false])
+  func shortWrites(short: Bool) async throws {
+    faults.set { $0.write = short ? .short : .interrupted }
+    let body = bytes(400_000)
+    let stored = try await cache.store(body, for: key, metadata())
+    try await cache.store(bytes(3000), for: CacheKey(resource: "small"), metadata())
+    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"n\""), ifRevision: stored.revision))
+    #expect(try await cache.bytes(key) == body)
+    #expect(try await cache.bytes(CacheKey(resource: "small")) == bytes(3000))
+    #expect(try await cache.verify().good == 2)
+    #expect(faults.current.writes > 4)
+  }
+
+  @Test("an entry that can't be moved into its place is an error that names it", arguments: [1, 5, 28, 30])
+  func failingRename(number: Int32) async throws {
+    try await cache.store(bytes(50), for: key, metadata())
+    faults.set { $0.rename = SystemError(number: number) }
+    let error = await failure { try await cache.store(bytes(9), for: key, metadata()) }
+    #expect(error?.errno == number)
+    #expect(error?.code == (number == 28 ? .diskFull : .fileSystem))
+    #expect(error?.path == folder.entryFiles[0])
+    #expect(try await cache.bytes(key) == bytes(50))
+    faults.set { $0.rename = nil }
+    try await cache.store(bytes(9), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(9))
+    await cache.close()
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("a sweep survives a file that can't be deleted")
+  func undeletable() async throws {
+    for number in 0..<5 { try await cache.store(bytes(1000), for: CacheKey(resource: "\(number)"), metadata()) }
+    let stubborn = folder.entryFiles[2]
+    faults.set { $0.undeletable = stubborn }
+    #expect(try await cache.trim(to: 0) == 4)
+    #expect(folder.entryFiles == [stubborn])
+    #expect(cache.counters.failedRemovals == 1)
+    #expect(cache.counters.evictions[.trimmed] == 4)
+    faults.set { $0.undeletable = nil }
+    #expect(try await cache.trim(to: 0) == 1)
+    #expect(try await cache.totalSize == 0)
+  }
+
+  @Test("a removal that fails is an error that says where; a damaged file that can't be removed is a miss all the same")
+  func failingRemoval() async throws {
+    try await cache.store(bytes(1000), for: key, metadata())
+    faults.set { $0.unlink = SystemError(number: 1) }
+    let error = await failure { try await cache.remove(key, ifRevision: nil) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == folder.entryFiles[0])
+    try put(Data("x".utf8), folder.entryFiles[0])
+    #expect(try await cache.bytes(key) == nil)
+    #expect(cache.counters.failedRemovals == 2)
+  }
+
+  @Test(
+    "durability flushes nothing, the file, or the file and its folders",
+    arguments: [(DiskCache.Durability.none, 0, 0), (.file, 1, 1), (.fileAndFolder, 3, 2)])
+  func durability(level: DiskCache.Durability, first: Int, second: Int) async throws {
+    let cache = try DiskCache(path: folder.path, configuration: .init(durability: level), calls: faults.calls)
+    // The folder's key is flushed when it is made.
+    let before = faults.current.syncs
+    try await cache.store(bytes(200_000), for: key, metadata())
+    #expect(faults.current.syncs - before == first)
+    try await cache.store(bytes(2000), for: key, metadata())
+    #expect(faults.current.syncs - before == first + second)
+  }
+
+  @Test("freshening flushes only before the log is written over, and only where a flush was asked for", arguments: [true, false])
+  func barriers(durable: Bool) async throws {
+    let cache = try DiskCache(
+      path: folder.path, configuration: .init(durability: durable ? .file : .none), calls: faults.calls)
+    let stored = try await cache.store(bytes(10), for: key, metadata())
+    let before = faults.current.syncs
+    for _ in 0..<256 { #expect(try await cache.refresh(key, stored, ifRevision: stored.revision)) }
+    let flushes = faults.current.syncs - before
+    #expect(durable ? (4...16).contains(flushes) : flushes == 0, "\(flushes)")
+  }
+
+  @Test("a flush that fails fails the commit, and the entry before it stays")
+  func failingFlush() async throws {
+    let cache = try DiskCache(path: folder.path, configuration: .init(durability: .file), calls: faults.calls)
+    try await cache.store(bytes(10), for: key, metadata())
+    faults.set { $0.sync = SystemError(number: 5) }
+    #expect(await failure { try await cache.store(bytes(20), for: key, metadata()) }?.errno == 5)
+    #expect(try await cache.bytes(key) == bytes(10))
+  }
+}

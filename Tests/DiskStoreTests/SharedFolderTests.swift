@@ -1,0 +1,131 @@
+import CacheCore
+import DiskStore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: several caches on one folder")
+struct SharedFolderTests {
+  let folder: TemporaryFolder
+  let one: DiskCache
+  let two: DiskCache
+
+  init() throws {
+    folder = try TemporaryFolder()
+    one = try DiskCache(path: folder.path)
+    two = try DiskCache(path: folder.path)
+  }
+
+  private func counters() throws -> (started: UInt64, finished: UInt64) {
+    let data = try file(folder.root + "/generation")
+    func number(_ offset: Int) -> UInt64 { (0..<8).reduce(0) { $0 | UInt64(data[offset + $1]) << UInt64(8 * $1) } }
+    return (number(64), number(128))
+  }
+
+  @Test("what one stores, freshens and removes, the other sees at once")
+  func visibility() async throws {
+    for round in 0..<20 {
+      let key = CacheKey(resource: "\(round)")
+      #expect(try await two.bytes(key) == nil)
+      let stored = try await one.store(bytes(round * 9000), for: key, metadata())
+      #expect(try await two.bytes(key) == bytes(round * 9000))
+      #expect(try await two.refresh(key, metadata(revision: stored.revision, etag: "\"2\""), ifRevision: stored.revision))
+      #expect(try await one.open(key)?.metadata.response.headerFields[.eTag] == "\"2\"")
+      #expect(try await two.entryCount == 1)
+      try await two.remove(key, ifRevision: stored.revision)
+      #expect(try await one.bytes(key) == nil)
+      #expect(try await one.entryCount == 0)
+    }
+  }
+
+  @Test("the folder's counters go up by one around every change, in every cache")
+  func generation() async throws {
+    var last = try counters()
+    #expect(last.started == last.finished)
+    let key = CacheKey(resource: "r")
+    let changes: [(String, () async throws -> Void)] = [
+      ("store", { try await one.store(bytes(10), for: key, metadata()) }),
+      ("store", { try await two.store(bytes(300_000), for: key, metadata()) }),
+      ("remove", { try await one.remove(key, ifRevision: nil) }), ("remove all", { try await two.removeAll() }),
+    ]
+    for (name, change) in changes {
+      try await change()
+      let now = try counters()
+      #expect(now.started == last.started + 1, "\(name)")
+      #expect(now.finished == now.started, "\(name)")
+      last = now
+    }
+    _ = try await one.bytes(key)
+    _ = try await one.totalSize
+    #expect(try counters() == last)
+  }
+
+  @Test("a damaged counter file is mended in place and never counts back")
+  func damagedGeneration() async throws {
+    try await one.store(bytes(10), for: CacheKey(resource: "r"), metadata())
+    let before = try counters()
+    let path = folder.root + "/generation"
+    var damaged = try file(path)
+    damaged.replaceSubrange(0..<3, with: [0, 0, 0])
+    // Not atomically: in place, as damage comes.
+    try damaged.write(to: URL(filePath: path), options: [])
+    let three = try DiskCache(path: folder.path)
+    #expect(try counters() == before)
+    try await three.store(bytes(10), for: CacheKey(resource: "s"), metadata())
+    try await one.store(bytes(10), for: CacheKey(resource: "t"), metadata())
+    #expect(try counters().started == before.started + 2)
+    #expect(try await one.entryCount == 3)
+  }
+
+  @Test("caches that hammer the same keys read only what one of them wrote, whole")
+  func hammering() async throws {
+    let caches = [one, two, try DiskCache(path: folder.path)]
+    let lengths = [10, 3000, 70_000, 200_000]
+    // The body tells who wrote it: its length, and a pattern that follows from the revision in its metadata.
+    let bodies = lengths.map { bytes($0, seed: UInt64($0)) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, cache) in caches.enumerated() {
+        group.addTask { try await hammer(cache, index, bodies) }
+        group.addTask { try await hammer(cache, index + 10, bodies) }
+      }
+      try await group.waitForAll()
+    }
+    for cache in caches {
+      #expect(cache.counters.damaged == 0)
+      #expect(try await cache.verify().isClean)
+    }
+    let counts = try counters()
+    #expect(counts.started == counts.finished)
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    for cache in caches { #expect(try await cache.totalSize == Int64(sum)) }
+  }
+
+  private func hammer(_ cache: DiskCache, _ seed: Int, _ bodies: [Data]) async throws {
+    var generator = SeededGenerator(state: UInt64(seed))
+    for _ in 0..<150 {
+      let key = CacheKey(
+        resource: "\(Int.random(in: 0..<4, using: &generator))", variant: Bool.random(using: &generator) ? "v" : "")
+      switch Int.random(in: 0..<10, using: &generator) {
+      case 0..<4:
+        let body = bodies[Int.random(in: 0..<bodies.count, using: &generator)]
+        try await cache.store(body, for: key, metadata(etag: "\"\(body.count)\""))
+      case 4: try await cache.remove(key, ifRevision: nil)
+      case 5:
+        for (_, metadata) in try await cache.variants(of: key.resource) {
+          _ = try await cache.refresh(key, metadata, ifRevision: metadata.revision)
+        }
+      case 6 where seed == 0: try await cache.removeAll()
+      default:
+        guard let entry = try await cache.open(key) else { continue }
+        let body = try await entry.body.collect()
+        #expect(entry.metadata.response.headerFields[.eTag] == "\"\(body.count)\"")
+        #expect(bodies.contains(body))
+      }
+    }
+  }
+}

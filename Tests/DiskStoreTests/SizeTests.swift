@@ -1,0 +1,172 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Disk store: size limit and recency")
+struct SizeTests {
+  let folder: TemporaryFolder
+  let clock = ManualClock()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func cache(limit: Int64?) throws -> DiskCache {
+    try DiskCache(path: folder.path, configuration: .init(sizeLimit: limit, clock: clock))
+  }
+
+  private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }
+
+  private func fill(_ cache: DiskCache, _ numbers: Range<Int>, length: Int = 10_000) async throws {
+    for number in numbers {
+      clock.advance(by: .seconds(1))
+      try await cache.store(bytes(length), for: key(number), metadata(at: clock.now))
+    }
+  }
+
+  private func present(_ cache: DiskCache, _ numbers: Range<Int>) async throws -> [Int] {
+    var found: [Int] = []
+    for number in numbers where try await cache.variants(of: "\(number)").isEmpty == false { found.append(number) }
+    return found
+  }
+
+  @Test("total size and count are those of the files, after stores, freshenings, replacements and removals")
+  func accounting() async throws {
+    let cache = try cache(limit: nil)
+    #expect(try await cache.totalSize == 0)
+    try await fill(cache, 0..<10)
+    try await fill(cache, 0..<3, length: 200_000)
+    let stored = try #require(try await cache.open(key(5))).metadata
+    for _ in 0..<5 { #expect(try await cache.refresh(key(5), stored, ifRevision: stored.revision)) }
+    try await cache.remove(key(7), ifRevision: nil)
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(try await cache.totalSize == Int64(sum))
+    #expect(try await cache.entryCount == 9)
+    let other = try self.cache(limit: nil)
+    #expect(try await other.totalSize == Int64(sum))
+    try await cache.removeAll()
+    #expect(try await cache.totalSize == 0)
+    #expect(try await other.entryCount == 0)
+  }
+
+  @Test("the limit is enforced as entries are stored, down to nine tenths, the least recently used first")
+  func limit() async throws {
+    let cache = try cache(limit: 110_000)
+    try await fill(cache, 0..<9)
+    #expect(try await cache.entryCount == 9)
+    clock.advance(by: .seconds(1))
+    _ = try await cache.bytes(key(0))
+    _ = try await cache.bytes(key(2))
+    try await fill(cache, 9..<11)
+    #expect(try await cache.totalSize <= 99_000)
+    let left = try await present(cache, 0..<11)
+    #expect(left.contains(0) && left.contains(2) && left.contains(10))
+    #expect(!left.contains(1) && !left.contains(3))
+    #expect(cache.counters.evictions[.size] == 11 - left.count)
+  }
+
+  @Test("a limit of every size is kept", arguments: [0, 1, 30_000, 64_000, 250_000] as [Int64])
+  func everyLimit(limit: Int64) async throws {
+    let cache = try DiskCache(
+      path: folder.path, configuration: .init(sizeLimit: limit, clock: clock))
+    for number in 0..<40 {
+      clock.advance(by: .seconds(1))
+      _ = await failure { try await cache.store(bytes(number * 300), for: key(number), metadata(at: clock.now)) }
+      #expect(try await cache.totalSize <= limit)
+    }
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(Int64(sum) <= limit)
+  }
+
+  @Test("trimming removes the least recently used, and no more than needed")
+  func trim() async throws {
+    let cache = try cache(limit: nil)
+    try await fill(cache, 0..<10)
+    clock.advance(by: .seconds(1))
+    _ = try await cache.bytes(key(1))
+    let each = try await cache.totalSize / 10
+    #expect(try await cache.trim(to: each * 4) == 6)
+    #expect(try await present(cache, 0..<10) == [1, 7, 8, 9])
+    #expect(try await cache.trim(to: each * 4) == 0)
+    #expect(try await cache.trim(to: -1) == 4)
+    #expect(cache.counters.evictions[.trimmed] == 10)
+  }
+
+  @Test("recency survives a restart, exact to a minute")
+  func recencyOnDisk() async throws {
+    let first = try cache(limit: nil)
+    try await fill(first, 0..<6)
+    clock.advance(by: .seconds(61))
+    _ = try await first.bytes(key(0))
+    await first.close()
+    let second = try cache(limit: nil)
+    let entries = try await second.entries()
+    #expect(entries.map(\.key) == [key(1), key(2), key(3), key(4), key(5), key(0)])
+    #expect(entries.last?.lastUsed == clock.now)
+    let each = try await second.totalSize / 6
+    try await second.trim(to: each * 2)
+    #expect(try await present(second, 0..<6) == [0, 5])
+  }
+
+  @Test("reading writes nothing to a file that was used within the last minute")
+  func lazyRecency() async throws {
+    let first = try cache(limit: nil)
+    try await fill(first, 0..<1)
+    let stored = clock.now
+    clock.advance(by: .seconds(59))
+    _ = try await first.bytes(key(0))
+    #expect(try await first.entries().first?.lastUsed == clock.now)
+    #expect(try await cache(limit: nil).entries().first?.lastUsed == stored)
+  }
+
+  @Test("a limit that was lowered is enforced when the folder is opened")
+  func loweredLimit() async throws {
+    let first = try cache(limit: nil)
+    try await fill(first, 0..<20)
+    await first.close()
+    let second = try cache(limit: 100_000)
+    #expect(try await second.totalSize <= 90_000)
+    #expect(try await present(second, 15..<20) == [15, 16, 17, 18, 19])
+  }
+
+  @Test("what another cache stores in the folder is counted, once, before anything is evicted")
+  func sharedLimit() async throws {
+    let one = try cache(limit: 200_000)
+    let two = try cache(limit: 200_000)
+    try await fill(one, 0..<8)
+    try await fill(two, 8..<16)
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(try await one.totalSize == Int64(sum))
+    #expect(try await two.totalSize == Int64(sum))
+    #expect(try await one.entryCount == 16)
+    #expect(one.counters.evictions[.size, default: 0] + two.counters.evictions[.size, default: 0] == 0)
+    try await fill(one, 16..<40)
+    #expect(try await one.totalSize <= 200_000)
+    let left = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(Int64(left) == (try await two.totalSize))
+  }
+
+  @Test("entries are listed with key, size, dates and validators, the least recently used first")
+  func listing() async throws {
+    let cache = try cache(limit: nil)
+    let start = clock.now
+    let odd = CacheKey(resource: "\0/../", variant: "v", form: "f")
+    try await cache.store(bytes(100), for: odd, metadata(etag: "\"odd\"", at: clock.now))
+    clock.advance(by: .seconds(5))
+    let stored = try await cache.store(bytes(300_000), for: key(1), metadata(at: clock.now))
+    let entries = try await cache.entries()
+    #expect(entries.map(\.key) == [odd, key(1)])
+    #expect(entries[0].stored == start)
+    #expect(entries[0].lastUsed == start)
+    #expect(entries[0].metadata.response.headerFields[.eTag] == "\"odd\"")
+    #expect(entries[1].metadata == stored)
+    #expect(entries[1].size > 300_000)
+    #expect(entries.reduce(0) { $0 + $1.size } == (try await cache.totalSize))
+  }
+}
