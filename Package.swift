@@ -82,6 +82,7 @@ let package = Package(
       "Etagere",
       [
         "CacheCore", "MemoryStore", "DiskStore", "CacheNetworking", "CacheTransport", "ETagValidation", "CacheManager",
+        httpTypes,
       ]),
     module(
       "LoopbackOrigin",

@@ -5,4 +5,5 @@
 @_exported public import CacheTransport
 @_exported public import DiskStore
 @_exported public import ETagValidation
+@_exported public import HTTPTypes
 @_exported public import MemoryStore

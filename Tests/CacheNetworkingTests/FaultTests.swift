@@ -3,6 +3,7 @@ import CacheCore
 import CacheNetworking
 import Foundation
 import HTTPTypes
+import CacheTesting
 import LoopbackOrigin
 import Testing
 

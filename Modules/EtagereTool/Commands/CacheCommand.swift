@@ -80,7 +80,8 @@ extension CacheCommand {
         }
         Console.say(
           [
-            Text.right(Text.bytes(metadata.bodyLength ?? 0), 9), Text.right(Text.seconds(age), 7), Text.left(isFresh ? "fresh" : "stale", 5),
+            Text.right(Text.bytes(metadata.bodyLength ?? 0), 9), Text.right(Text.seconds(age), 7),
+            Text.left(isFresh ? "fresh" : "stale", 5),
             Text.left(fields[.eTag] ?? "-", 20), entry.key.description,
           ].joined(separator: "  "))
       }

@@ -62,7 +62,9 @@ struct OutputTarget {
   }
 
   private static func reason(_ error: any Error) -> String {
-    if let posix = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError { return String(cString: strerror(posix.code.rawValue)) }
+    if let posix = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError {
+      return String(cString: strerror(posix.code.rawValue))
+    }
     if let cocoa = error as? CocoaError {
       switch cocoa.code {
       case .fileWriteNoPermission: return "permission denied"
@@ -79,25 +81,21 @@ struct OutputTarget {
 
 /// Gives each URL a file name of its own: the last part of its path, numbered when two would be the same.
 private final class NameRegister: Sendable {
-  private let lock = NSLock()
-  // Guarded by `lock`.
-  private let taken = Taken()
-
-  private final class Taken: @unchecked Sendable { var names: Set<String> = [] }
+  private let taken = Lock(Set<String>())
 
   func name(for url: URL, index: Int) -> String {
     let last = url.scheme == "data" ? "" : url.lastPathComponent
-    let base = last.isEmpty || last == "/" || last == "." || last == ".." ? "resource-\(index + 1)" : last.replacing("/", with: "_")
-    lock.lock()
-    defer { lock.unlock() }
-    var name = base
-    var number = 2
-    while !taken.names.insert(name).inserted {
-      let dot = base.lastIndex(of: ".") ?? base.endIndex
-      name = "\(base[..<dot])-\(number)\(base[dot...])"
-      number += 1
+    let base = ["", "/", ".", ".."].contains(last) ? "resource-\(index + 1)" : last.replacing("/", with: "_")
+    return taken.withLock { taken in
+      var name = base
+      var number = 2
+      while !taken.insert(name).inserted {
+        let dot = base.lastIndex(of: ".") ?? base.endIndex
+        name = "\(base[..<dot])-\(number)\(base[dot...])"
+        number += 1
+      }
+      return name
     }
-    return name
   }
 }
 #endif

@@ -66,7 +66,8 @@ struct PrefetchCommand: AsyncParsableCommand {
         throw ToolFailure(status: .cannotReadFile)
       }
     }
-    return String(decoding: data, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(String.init)
+    return String(decoding: data, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(
+      String.init)
   }
 }
 #endif

@@ -1,0 +1,77 @@
+#if Tool
+import Etagere
+import Foundation
+import LoopbackOrigin
+
+/// One pass over a list of resources, measured from both ends: by its loads, and by what the origin has counted.
+struct DemoPass: Sendable {
+  var name: String
+  var times: [Duration]
+  var wall: Duration
+  var requests: Int
+  var notModified: Int
+  var bodyBytes: Int
+  var bytesSent: Int
+  var sources: [ResourceSource: Int]
+  var validations: [ETagValidationResult: Int]
+  /// What is not as it should be, in words.
+  var wrong: [String]
+
+  var sum: Duration { times.reduce(.zero, +) }
+  var mean: Duration { times.isEmpty ? .zero : sum / times.count }
+
+  /// The time that so large a part of the loads did not exceed.
+  func percentile(_ share: Double) -> Duration {
+    let sorted = times.sorted()
+    guard !sorted.isEmpty else { return .zero }
+    return sorted[min(sorted.count - 1, Int((Double(sorted.count) * share).rounded(.up)) - 1)]
+  }
+
+  /// Loads every item, `parallel` at a time, and compares what came with what was published.
+  static func run(
+    _ name: String, _ items: [DemoContent.Item], with manager: ResourceManager, from origin: OriginServer, parallel: Int
+  ) async -> DemoPass {
+    origin.resetCounters()
+    let clock = SystemClock()
+    let start = clock.uptime
+    let outcomes = await BoundedLoads(parallel: parallel).run(items) { item in
+      let start = clock.uptime
+      do throws(CacheError) {
+        let resource = try await manager.load(origin.url(item.path))
+        return (clock.uptime - start, Result<Resource<Data>, CacheError>.success(resource), item)
+      } catch {
+        return (clock.uptime - start, .failure(error), item)
+      }
+    }
+    let wall = clock.uptime - start
+    let counters = origin.counters
+    var pass = DemoPass(
+      name: name, times: outcomes.map(\.0), wall: wall, requests: counters.requests, notModified: counters.notModified,
+      bodyBytes: counters.bodyBytesSent, bytesSent: counters.bytesSent, sources: [:], validations: [:], wrong: [])
+    for (_, result, item) in outcomes {
+      switch result {
+      case .success(let resource):
+        pass.sources[resource.source, default: 0] += 1
+        pass.validations[resource.validation, default: 0] += 1
+        if resource.data != item.body { pass.wrong.append("\(name): \(item.path) has other bytes than the origin's") }
+      case .failure(let error): pass.wrong.append("\(name): \(error)")
+      }
+    }
+    return pass
+  }
+
+  /// Compares what was counted with what must be counted.
+  mutating func expect(
+    requests: Int, notModified: Int, bodyBytes: Int, source: ResourceSource, validation: ETagValidationResult
+  ) {
+    func check(_ what: String, _ seen: Int, _ expected: Int) {
+      if seen != expected { wrong.append("\(name): \(seen) \(what), not \(expected)") }
+    }
+    check("requests", self.requests, requests)
+    check("304s", self.notModified, notModified)
+    check("body bytes", self.bodyBytes, bodyBytes)
+    check("loads from \(source)", sources[source] ?? 0, times.count)
+    check("loads validated as \(validation)", validations[validation] ?? 0, times.count)
+  }
+}
+#endif
