@@ -104,14 +104,16 @@ struct RefreshTests {
     #expect(cache.counters.damaged == 0)
   }
 
-  @Test("every record is damaged in turn while the log wraps: a whole one is always there")
-  func alwaysOneWhole() async throws {
-    let stored = try await cache.store(bytes(100), for: key, metadata(padding: 3000))
+  @Test(
+    "every record is damaged in turn while the log wraps: a whole one is always there",
+    arguments: [[3000], [31_000, 2500], [2500, 31_000, 9000, 100]])
+  func alwaysOneWhole(paddings: [Int]) async throws {
+    let stored = try await cache.store(bytes(100), for: key, metadata(padding: paddings[0]))
     for round in 0..<60 {
       let before = try file(place)
-      #expect(
-        try await cache.refresh(
-          key, metadata(revision: stored.revision, etag: "\"\(round)\"", padding: 3000), ifRevision: stored.revision))
+      let padding = paddings[(round + 1) % paddings.count]
+      let fresh = metadata(revision: stored.revision, etag: "\"\(round)\"", padding: padding)
+      #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
       let after = try file(place)
       // What the last write changed is set to zero, as if it had never reached the disk.
       var torn = after

@@ -22,7 +22,6 @@ package struct SystemError: Error, Hashable, Sendable {
   static let exists = SystemError(number: EEXIST)
   static let isLink = SystemError(number: ELOOP)
   static let notAFolder = SystemError(number: ENOTDIR)
-  static let wouldBlock = SystemError(number: EWOULDBLOCK)
   static let ioFailure = SystemError(number: EIO)
   package static let diskFull = SystemError(number: ENOSPC)
   package static let readOnly = SystemError(number: EROFS)

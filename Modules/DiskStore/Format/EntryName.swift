@@ -46,8 +46,6 @@ struct EntryName: Hashable, Sendable {
     self.member = member
   }
 
-  private init(resource: String, member: String?) { (self.resource, self.member) = (resource, member) }
-
   static let originalSuffix = ".e"
   static let formSuffix = ".f"
   static let folderSuffix = ".d"
@@ -61,12 +59,6 @@ struct EntryName: Hashable, Sendable {
   private static func areDigits(_ text: Substring) -> Bool {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
-
-  /// The same resource without variant, in its original form.
-  var plain: EntryName { EntryName(resource: resource, member: nil) }
-
-  /// Another file in the same resource's folder.
-  func sibling(_ member: String) -> EntryName { EntryName(resource: resource, member: member) }
 
   var shard: String { String(resource.prefix(2)) }
 

@@ -100,8 +100,6 @@ final class Accounting: Sendable {
   /// What is known now.
   var known: (size: Int64, count: Int) { state.withLock { ($0.total, $0.uses.count) } }
 
-  var isComplete: Bool { state.withLock { $0.isComplete } }
-
   func use(_ name: EntryName) -> Use? { state.withLock { $0.uses[name] } }
 
   /// All entries, the one that was not used for longest first.

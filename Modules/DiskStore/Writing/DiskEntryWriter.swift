@@ -25,7 +25,6 @@ final class DiskEntryWriter: EntryWriter {
     var path: String?
   }
 
-  private let key: CacheKey
   private let keySection: [UInt8]
   private let metadata: StoredMetadata
   private let engine: DiskEngine
@@ -41,7 +40,6 @@ final class DiskEntryWriter: EntryWriter {
     guard keyBytes <= Self.keyLimit else {
       throw CacheError(.entryTooLarge, reason: "the key is larger than \(Self.keyLimit) bytes", path: engine.folder.root)
     }
-    self.key = key
     self.metadata = metadata
     self.engine = engine
     name = EntryName(key, hashKey: engine.folder.key)
