@@ -82,6 +82,7 @@ extension CacheError {
   private static func meaning(ofUnknown detail: String) -> (Code, String) {
     let text = detail.lowercased()
     func says(_ words: String...) -> Bool { words.contains(where: text.contains) }
+    if says("failed to connect", "couldn't connect") { return (.connectionRefused, "no connection could be made") }
     if says("reset by peer", "recv failure", "send failure", "broken pipe") { return (.connectionLost, "the connection broke") }
     if says("transfer closed", "end of response") { return (.truncatedBody, "the body broke off") }
     if says("encoding") { return (.malformedResponse, "the body's content coding is damaged or unknown") }

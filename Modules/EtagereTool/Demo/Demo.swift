@@ -157,6 +157,7 @@ struct Demo {
 
   private func sharedLoad(_ origin: OriginServer, _ report: inout DemoReport) async throws {
     let content = DemoContent()
+    content.publish(on: origin)
     let manager = try manager(downloader: SessionDownloader(), caching: true)
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)

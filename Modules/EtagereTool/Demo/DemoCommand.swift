@@ -43,7 +43,8 @@ struct DemoCommand: AsyncParsableCommand {
       throw ToolFailure(status: .demoFailed)
     }
     if json { try Console.json(report) }
-    for line in report.wrong { Console.complain(line) }
+    for line in report.wrong.prefix(20) { Console.complain(line) }
+    if report.wrong.count > 20 { Console.complain("and \(report.wrong.count - 20) more") }
     guard report.wrong.isEmpty else { throw ToolFailure(status: .demoFailed) }
     if !json { Console.say("\nEvery count, every byte and every content is as it must be.") }
   }
