@@ -1,11 +1,9 @@
 public import CacheCore
 
 extension DiskCache {
-  public func variants(of resource: String) async throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)] {
-    let found = try await inLane(CacheKey(resource: resource)) { engine, name throws(CacheError) in
-      try engine.variants(of: resource, name).map { Variant(key: $0.key, metadata: $0.metadata) }
-    }
-    return found.map { ($0.key, $0.metadata) }
+  /// Bodies of entries up to 128 KiB are at hand, and checked.
+  public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await inLane(CacheKey(resource: resource)) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
@@ -39,12 +37,6 @@ extension DiskCache {
   /// Removes everything that was committed before the call. A writer that began before it and commits after it keeps its entry.
   public func removeAll() async throws(CacheError) {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
-  }
-
-  // A tuple in a generic result can't state that it may be sent.
-  private struct Variant: Sendable {
-    let key: CacheKey
-    let metadata: StoredMetadata
   }
 
   private func inLane<Value: Sendable>(

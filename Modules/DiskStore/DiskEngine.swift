@@ -48,18 +48,25 @@ final class DiskEngine: Sendable {
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
-    guard let file = try find(name, expecting: KeySection.encoded(key)) else { return miss() }
-    guard file.isBodyInMemoryWhole else {
-      discardDamaged(name, file.status.identity)
+    guard let file = try find(name, expecting: KeySection.encoded(key)), let entry = entry(file, name, range) else {
       return miss()
     }
-    use(name, file)
     count { $0.hits += 1 }
+    return entry
+  }
+
+  /// The entry in a file that was found; nil when its body is in memory and turns out damaged.
+  private func entry(_ file: EntryFile, _ name: EntryName, _ range: Range<Int64>?) -> StoredEntry? {
+    guard file.isBodyInMemoryWhole else {
+      discardDamaged(name, file.status.identity)
+      return nil
+    }
+    use(name, file)
     let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
     let body =
       file.bodyInMemory(wanted).map { Body($0) }
       ?? Body(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
-    return StoredEntry(key: key, metadata: file.metadata, body: body)
+    return StoredEntry(key: file.key, metadata: file.metadata, body: body)
   }
 
   private func miss() -> StoredEntry? {
@@ -69,10 +76,13 @@ final class DiskEngine: Sendable {
 
   func variants(
     of resource: String, _ plain: EntryName
-  ) throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)] {
-    let plainKey = CacheKey(resource: resource)
-    var found: [(key: CacheKey, metadata: StoredMetadata)] = []
-    if let file = try find(plain, expecting: KeySection.encoded(plainKey)) { found.append((plainKey, file.metadata)) }
+  ) throws(CacheError) -> [StoredEntry] {
+    var found: [StoredEntry] = []
+    if let file = try find(plain, expecting: KeySection.encoded(CacheKey(resource: resource))),
+      let entry = entry(file, plain, nil)
+    {
+      found.append(entry)
+    }
     let others: [EntryName]
     do throws(SystemError) {
       others = try folder.variantNames(of: plain)
@@ -81,8 +91,9 @@ final class DiskEngine: Sendable {
     }
     for name in others {
       guard let file = try find(name, expecting: nil), file.key.resource == resource, file.key.form.isEmpty else { continue }
-      found.append((file.key, file.metadata))
+      if let entry = entry(file, name, nil) { found.append(entry) }
     }
+    count { if found.isEmpty { $0.misses += 1 } else { $0.hits += 1 } }
     return found
   }
 

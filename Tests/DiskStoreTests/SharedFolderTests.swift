@@ -116,7 +116,7 @@ struct SharedFolderTests {
         try await cache.store(body, for: key, metadata(etag: "\"\(body.count)\""))
       case 4: try await cache.remove(key, ifRevision: nil)
       case 5:
-        for (_, metadata) in try await cache.variants(of: key.resource) {
+        for metadata in try await cache.variants(of: key.resource).map(\.metadata) {
           _ = try await cache.refresh(key, metadata, ifRevision: metadata.revision)
         }
       case 6 where seed == 0: try await cache.removeAll()

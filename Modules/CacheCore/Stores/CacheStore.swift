@@ -41,8 +41,11 @@ public protocol EntryWriter: AnyObject, Sendable {
 ///
 /// A damaged entry is a miss, and removed. Every error says what failed and where, and leaves the other entries alone.
 public protocol CacheStore: Component {
-  /// Every stored variant of a resource in its original form, without opening a body. Empty: a miss.
-  func variants(of resource: String) async throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)]
+  /// Every stored variant of a resource in its original form that is whole and alive. Empty: a miss.
+  ///
+  /// This is how a load looks into the store, so it counts as a use. A small body may be at hand already (``Body/data``); any other is read only when it
+  /// is pulled.
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
   /// An entry, or nil when there is none that is whole and alive.
   ///
   /// - Parameter range: bytes of the body, clamped to its length; nil: all of it.

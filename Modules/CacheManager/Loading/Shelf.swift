@@ -11,6 +11,8 @@ internal import Foundation
 struct Candidate: Sendable {
   var key: CacheKey
   var metadata: StoredMetadata
+  /// The bytes, where the disk had them at hand.
+  var data: Data? = nil
 }
 
 /// The stores as one load sees one resource: memory in front, the durable store behind it.
@@ -74,7 +76,7 @@ struct Shelf: Sendable {
     guard let disk, !hasBodies else { return inMemory.filter { value(of: $0, form: "", as: Data.self) != nil } }
     var merged: [Candidate]
     do throws(CacheError) {
-      merged = try await disk.variants(of: resource).map { Candidate(key: $0.key, metadata: $0.metadata) }
+      merged = try await disk.variants(of: resource).map { Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data) }
     } catch {
       if error.isCancellation { throw error }
       load.observe(.readFailed(resource: resource, error: error))
@@ -98,6 +100,10 @@ struct Shelf: Sendable {
   /// The bytes of a candidate, from memory or else from the disk, which puts them into memory. Nil: they are gone, or damaged.
   func read(_ candidate: Candidate) async -> Kept? {
     if let data = value(of: candidate, form: "", as: Data.self) { return Kept(data: data, source: .memory) }
+    if let data = candidate.data {
+      remember(data, candidate)
+      return Kept(data: data, source: .disk)
+    }
     guard let disk else { return nil }
     do throws(CacheError) {
       guard let entry = try await disk.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {

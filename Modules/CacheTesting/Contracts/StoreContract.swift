@@ -109,8 +109,10 @@ extension StoreContract {
       let variants = try await store.variants(of: resource)
       try ContractViolation.expectEqual(
         variants.map(\.key.variant).sorted(), ["", "accept=png", "accept=webp"], "the listed variants")
-      for (key, metadata) in variants {
-        try ContractViolation.expectEqual(metadata.response.headerFields[.eTag], "\"\(key.variant)\"", "a variant's metadata")
+      for entry in variants {
+        let variant = entry.key.variant
+        try ContractViolation.expectEqual(entry.metadata.response.headerFields[.eTag], "\"\(variant)\"", "a variant's metadata")
+        try ContractViolation.expect(try await entry.body.collect() == Data(variant.utf8), "a variant has other bytes")
       }
     },
   ]

@@ -43,9 +43,12 @@ public final class VolatileStore: CacheStore {
   /// Changes a stored body behind everybody's back, as a rotten disk does; its reader gets a damaged entry.
   public func damage(_ key: CacheKey) { state.withLock { $0.entries[key]?.metadata.bodyLength = -1 } }
 
-  public func variants(of resource: String) async throws(CacheError) -> [(key: CacheKey, metadata: StoredMetadata)] {
+  /// Bodies are never at hand here: a reader has to open them, and may find them damaged.
+  public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
-      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty }.map { ($0.key, $0.value.metadata) }
+      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty }.map { key, stored in
+        StoredEntry(key: key, metadata: stored.metadata, body: Body(length: nil, source: VolatileSource(stored.body)))
+      }
     }
   }
 
@@ -93,6 +96,19 @@ public final class VolatileStore: CacheStore {
       return work(&state)
     }
   }
+}
+
+/// A stored body, pulled in one piece.
+private final class VolatileSource: Body.Source {
+  private let whole: Body
+
+  init(_ data: Data) { whole = Body(data) }
+
+  func next() async throws(CacheError) -> Data? { try await whole.source.next() }
+
+  func cancel() { whole.source.cancel() }
+
+  var trailers: HTTPFields? { nil }
 }
 
 private final class VolatileWriter: EntryWriter {
@@ -162,7 +178,7 @@ private final class VolatileWriter: EntryWriter {
       switch step(behind: position) {
       case .bytes(let data): return data
       case .end: return nil
-      case .aborted: throw CacheError(.cancelled, reason: "the writer was aborted")
+      case .aborted: throw CacheError(.truncatedBody, reason: "the writer was aborted")
       case .waiting:
         await withCheckedContinuation { continuation in
           let isReady = spool.withLock { spool in

@@ -31,7 +31,7 @@ enum FolderKey {
 
   /// 16 bytes that follow from the key and do not tell it.
   static func digestSecret(_ key: SipHash.Key) -> [UInt8] {
-    let (first, second) = SipHash.digest("etagere digest secret 1".utf8, key: key)
+    let (first, second) = SipHash.digest("etagere digest secret 1", key: key)
     var writer = ByteWriter()
     writer.integer(first)
     writer.integer(second)
