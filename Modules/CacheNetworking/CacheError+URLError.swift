@@ -2,7 +2,7 @@ public import CacheCore
 public import Foundation
 
 #if canImport(FoundationNetworking)
-  public import FoundationNetworking
+  internal import FoundationNetworking
 #endif
 
 extension CacheError {
