@@ -34,6 +34,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Told the end of each transfer: an error, a cancellation too, or nil.
   public let onCompletion = Delegate<Completion, Void>()
 
+  /// Told when a downloader's session is gone, after its last transfer: nothing more comes from it. The input is nil when it ended in order.
+  public let onSessionEnd = Delegate<(any Error)?, Void>()
+
   /// How often ``onChallenge`` is asked for one transfer.
   public static let attemptsPerChallenge = 3
 
@@ -85,6 +88,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   }
 
   // MARK: URLSessionDataDelegate
+
+  open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { onSessionEnd.call(error) }
 
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,

@@ -24,19 +24,22 @@ import Testing
     let gate = Gate()
     origin.setRoute("/a", Route(pattern(50_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 10_000)))
     let head = try HTTPRequest(resource: origin.url("/a"))
-    let delegateEnded = Recorder<Void>()
+    let (sessionEnded, delegateEnded) = (Recorder<Bool>(), Recorder<Void>())
     weak var observed: SessionDownloader?
     var response: DownloadResponse?
     do {
       let downloader = SessionDownloader(delegate: MortalDelegate(delegateEnded))
+      downloader.delegate.onSessionEnd.delegate(on: sessionEnded) { (ended, error) in ended.record(error == nil) }
       observed = downloader
       response = try await downloader.download(DownloadRequest(head: head))
     }
 
     #expect(observed == nil, "a transfer does not keep its downloader")
+    #expect(sessionEnded.values.isEmpty, "the transfer still runs")
     gate.open()
     #expect(try await response?.body.collect() == pattern(50_000))
     response = nil
+    #expect(await sessionEnded.wait(for: 1) == [true])
     await delegateEnded.wait(for: 1)
     await origin.stop()
   }

@@ -2,9 +2,16 @@ import CacheCore
 
 /// What a test's callbacks have seen, in order, and a way to wait for it.
 final class Recorder<Value: Sendable>: Sendable {
+  private struct Waiter {
+    let id: Int
+    let count: Int
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
   private struct State {
     var values: [Value] = []
-    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var nextID = 0
+    var waiters: [Waiter] = []
   }
 
   private let state = Lock(State())
@@ -12,25 +19,36 @@ final class Recorder<Value: Sendable>: Sendable {
   var values: [Value] { state.withLock { $0.values } }
 
   func record(_ value: Value) {
-    let ready: [CheckedContinuation<Void, Never>] = state.withLock { state in
+    let ready: [Waiter] = state.withLock { state in
       state.values.append(value)
       let count = state.values.count
       defer { state.waiters.removeAll { $0.count <= count } }
-      return state.waiters.filter { $0.count <= count }.map(\.continuation)
+      return state.waiters.filter { $0.count <= count }
     }
-    for continuation in ready { continuation.resume() }
+    for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// Returns the values once there are so many.
+  /// Returns the values once there are so many, or when the test's time limit cancels it.
   @discardableResult
   func wait(for count: Int) async -> [Value] {
-    await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        if state.values.count >= count { return true }
-        state.waiters.append((count, continuation))
-        return false
+    let id = state.withLock { state in
+      state.nextID += 1
+      return state.nextID
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state in
+          if state.values.count >= count || Task.isCancelled { return true }
+          state.waiters.append(Waiter(id: id, count: count, continuation: continuation))
+          return false
+        }
+        if isReady { continuation.resume() }
       }
-      if isReady { continuation.resume() }
+    } onCancel: {
+      let waiter: Waiter? = state.withLock { state in
+        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
+      }
+      waiter?.continuation.resume()
     }
     return values
   }

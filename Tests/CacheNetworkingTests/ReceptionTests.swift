@@ -1,0 +1,128 @@
+import CacheCore
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheNetworking
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("What a task says, made into one answer") struct ReceptionTests {
+  private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: "http://origin/a"))
+    return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+  }
+
+  /// The events in short.
+  private func told(_ events: [SessionDataTask.Event]) -> [String] {
+    events.map { event in
+      switch event {
+      case .head(let head): "head \(head.status.code)"
+      case .data(let data): "data \(data.count)"
+      case .end(let error): "end \(error?.code.rawValue ?? "")"
+      }
+    }
+  }
+
+  private func reception(_ method: HTTPRequest.Method = .get) -> Reception { Reception(method: method, startedAt: .seconds(1)) }
+
+  @Test("a platform that takes a short body for a whole one is not believed")
+  func short() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "10"]), at: .seconds(3), holdsUnauthorized: false)
+    #expect(told(reception.receive(Data(count: 4))) == ["data 4"])
+
+    let events = reception.end(nil, response: nil)
+
+    #expect(told(events) == ["end truncatedBody"])
+    #expect(reception.metrics == TransferMetrics(bytesOnWire: 4, timeToHead: .seconds(2)))
+  }
+
+  @Test(
+    "lengths that don't measure what is delivered are not compared",
+    arguments: [
+      (200, ["Content-Length": "10", "Content-Encoding": "gzip"], HTTPRequest.Method.get),
+      (200, ["Content-Length": "10", "Content-Encoding": "gzip, br"], .get), (200, ["Content-Length": "10"], .head),
+      (304, ["Content-Length": "10"], .get), (204, ["Content-Length": "10"], .get), (200, ["Content-Length": "5, 10"], .get),
+      (200, ["Content-Length": "-10"], .get), (200, [:], .get),
+    ] as [(Int, [String: String], HTTPRequest.Method)])
+  func notCompared(status: Int, fields: [String: String], method: HTTPRequest.Method) throws {
+    var reception = reception(method)
+    _ = try reception.receive(response(status, fields), at: .seconds(2), holdsUnauthorized: false)
+
+    #expect(told(reception.end(nil, response: nil)) == ["end "])
+  }
+
+  @Test("repeated equal lengths are one length")
+  func repeatedLength() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "10, 10"]), at: .seconds(2), holdsUnauthorized: false)
+
+    #expect(reception.bodyLength == 10)
+    #expect(told(reception.end(nil, response: nil)) == ["end truncatedBody"])
+  }
+
+  @Test("a coding that the platform leaves on stays in the head")
+  func unknownCoding() throws {
+    let head = try #require(ReceivedHead(response(200, ["Content-Encoding": "aes128gcm", "Content-Length": "3"]), method: .get))
+
+    #expect(head.response.headerFields[.contentEncoding] == "aes128gcm")
+    #expect(head.response.headerFields[.contentLength] == "3")
+    #expect(head.bodyLength == 3)
+  }
+
+  @Test("names that are no tokens are dropped")
+  func names() throws {
+    let head = try #require(ReceivedHead(response(200, ["X Y": "1", "X-Z": "2", "Etag": "\"v\""]), method: .get))
+
+    #expect(Set(head.response.headerFields.map(\.name.rawName)) == ["X-Z", "Etag"])
+    #expect(head.response.headerFields[.eTag] == "\"v\"")
+  }
+
+  @Test("a held 401 is superseded by the answer to the credential, body and all")
+  func superseded() throws {
+    var reception = reception()
+    #expect(try told(reception.receive(response(401), at: .seconds(2), holdsUnauthorized: true)).isEmpty)
+    #expect(told(reception.receive(Data(count: 6))).isEmpty)
+    #expect(reception.isHolding)
+
+    #expect(try told(reception.receive(response(200), at: .seconds(3), holdsUnauthorized: true)) == ["head 200"])
+    #expect(told(reception.receive(Data(count: 5))) == ["data 5"])
+    #expect(told(reception.end(nil, response: nil)) == ["end "])
+    #expect(reception.metrics.bytesOnWire == 5)
+  }
+
+  @Test("a held 401 that nothing supersedes is the answer, and a very long one is let through")
+  func released() throws {
+    var short = reception()
+    _ = try short.receive(response(401), at: .seconds(2), holdsUnauthorized: true)
+    _ = short.receive(Data(count: 6))
+    #expect(told(short.release()) == ["head 401", "data 6"])
+    #expect(told(short.release()).isEmpty)
+
+    var long = reception()
+    _ = try long.receive(response(401), at: .seconds(2), holdsUnauthorized: true)
+    _ = long.receive(Data(count: Reception.heldLimit))
+    #expect(told(long.receive(Data(count: 1))) == ["head 401", "data \(Reception.heldLimit)", "data 1"])
+    #expect(!long.isHolding)
+  }
+
+  @Test("an end without a head is no answer, but a head without a callback is one")
+  func late() throws {
+    var nothing = reception()
+    #expect(told(nothing.end(nil, response: nil)) == ["end malformedResponse"])
+
+    var late = reception()
+    #expect(try told(late.end(nil, response: response(302, ["Content-Length": "7"]))) == ["head 302", "end "])
+  }
+
+  @Test("interim answers are not told, nor bytes before the head")
+  func interim() throws {
+    var reception = reception()
+    #expect(try told(reception.receive(response(103), at: .seconds(2), holdsUnauthorized: false)).isEmpty)
+    #expect(told(reception.receive(Data(count: 5))).isEmpty)
+    #expect(try told(reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)) == ["head 200"])
+  }
+}
