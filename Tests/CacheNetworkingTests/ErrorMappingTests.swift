@@ -31,6 +31,7 @@ import FoundationNetworking
     "on Linux the text tells apart what shares one code",
     arguments: [
       ("transfer closed with 495 bytes remaining to read", CacheError.Code.truncatedBody),
+      ("Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server", .connectionRefused),
       ("Recv failure: Connection reset by peer", .connectionLost),
       ("SSL certificate problem: self-signed certificate", .tlsFailure),
       ("Error while processing content unencoding: incorrect header check", .malformedResponse),

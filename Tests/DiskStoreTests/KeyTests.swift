@@ -89,7 +89,7 @@ struct KeyTests {
     try await cache.store(bytes(9), for: CacheKey(resource: "s"), metadata())
     let found = try await cache.variants(of: "r")
     #expect(Set(found.map(\.key)) == Set(keys))
-    for (key, metadata) in found { #expect(metadata.revision == revisions[key]) }
+    for entry in found { #expect(entry.metadata.revision == revisions[entry.key]) }
   }
 
   @Test("a removed variant is gone alone, and the last one takes its folder along")
