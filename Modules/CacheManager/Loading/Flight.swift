@@ -30,6 +30,8 @@ final class Flight<Output: Shareable>: Sendable {
     var task: Task<Void, Never>?
     var isClosed = false
     var isCancelled = false
+    var isOver = false
+    var closers: [CheckedContinuation<Void, Never>] = []
     var survivesItsWaiters = false
     var lastProgress: LoadProgress?
     var stale: Output?
@@ -46,13 +48,27 @@ final class Flight<Output: Shareable>: Sendable {
   }
 
   /// Starts the work; `body` gets the flight to report to.
-  func start(_ body: @escaping @Sendable @concurrent (Flight<Output>) async -> Result<Output, CacheError>) {
-    let task = Task.detached { self.finish(await body(self)) }
+  ///
+  /// It begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of threads tens of them.
+  ///
+  /// - Returns: false when everybody had left before: nothing is begun then.
+  func start(_ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>) -> Bool {
+    guard !state.withLock({ $0.isCancelled }) else {
+      finish(.failure(.cancelled))
+      return false
+    }
+    let task: Task<Void, Never>
+    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+      task = Task.immediateDetached { self.finish(await body(self)) }
+    } else {
+      task = Task.detached { self.finish(await body(self)) }
+    }
     let isCancelled = state.withLock { state in
       state.task = task
       return state.isCancelled
     }
     if isCancelled { task.cancel() }
+    return true
   }
 
   /// Joins, unless the flight is over. What has happened so far is told at once.
@@ -102,8 +118,17 @@ final class Flight<Output: Shareable>: Sendable {
   /// Whether nobody waits any more: the work goes on in the background.
   var isUnattended: Bool { state.withLock { $0.waiters.isEmpty } }
 
-  /// Returns when the work has come to its end.
-  func ended() async { await state.withLock { $0.task }?.value }
+  /// Returns when the work has come to its end and everybody has been told.
+  func ended() async {
+    await withCheckedContinuation { continuation in
+      let isOver = state.withLock { state in
+        if state.isOver { return true }
+        state.closers.append(continuation)
+        return false
+      }
+      if isOver { continuation.resume() }
+    }
+  }
 
   func report(_ event: FlightEvent<Output>) {
     let waiters = state.withLock { state in
@@ -131,5 +156,11 @@ final class Flight<Output: Shareable>: Sendable {
     for (index, waiter) in waiters.enumerated() {
       if index == 0 || isShareable { waiter.end(result) } else { waiter.askAlone() }
     }
+    let closers = state.withLock { state in
+      state.isOver = true
+      defer { state.closers = [] }
+      return state.closers
+    }
+    for closer in closers { closer.resume() }
   }
 }

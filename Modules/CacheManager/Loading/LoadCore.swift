@@ -235,17 +235,18 @@ final class LoadCore: Sendable {
   // MARK: Ending
 
   private func run<Output: Shareable>(
-    _ flight: Flight<Output>, _ body: @escaping @Sendable @concurrent (Flight<Output>) async -> Result<Output, CacheError>
+    _ flight: Flight<Output>, _ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>
   ) {
     let id = ObjectIdentifier(flight)
     let running = Running(cancelIfUnattended: { flight.cancelIfUnattended() }, ended: { await flight.ended() })
     state.withLock { $0.running[id] = running }
-    flight.start { flight in
+    let hasBegun = flight.start { flight in
       let result = await body(flight)
       // The flight lives at least until its task has ended, so the identifier can't be another's.
       _ = self.state.withLock { $0.running.removeValue(forKey: id) }
       return result
     }
+    if !hasBegun { _ = state.withLock { $0.running.removeValue(forKey: id) } }
   }
 
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended.
