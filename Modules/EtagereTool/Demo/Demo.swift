@@ -24,7 +24,8 @@ struct Demo {
     do {
       try await warmUp(origin)
       await origin.setLink(DemoLink.link)
-      try await passes(origin, &report)
+      say("56 resources of 0.5 to 1.2 KB on a link of 2 Mbit/s and 5 ms each way")
+      for parallel in Set([1, parallel]).sorted() { try await passes(origin, parallel, &report) }
       try await photographs(origin, &report)
       try await sharedLoad(origin, &report)
     } catch {
@@ -65,20 +66,25 @@ struct Demo {
 
   // MARK: 56 small resources
 
-  private func passes(_ origin: OriginServer, _ report: inout DemoReport) async throws {
+  private func passes(_ origin: OriginServer, _ parallel: Int, _ report: inout DemoReport) async throws {
     var content = DemoContent()
     content.publish(on: origin)
+    try await manager(downloader: SessionDownloader(), caching: true).clear()
+    var table = DemoReport.Table(parallel: parallel)
     let bytes = content.sprites.reduce(0) { $0 + $1.body.count }
     let count = content.sprites.count
-    say("\(count) resources of 0.5 to 1.2 KB, \(parallel) at a time, on a link of 2 Mbit/s and 5 ms each way\n")
+    say(
+      parallel == 1
+        ? "\nOne at a time: what a single load takes"
+        : "\n\(parallel) at a time: what a screenful takes; the single loads overlap, so their sum is more than the wall time")
     say(DemoReport.header)
     var passes: [DemoPass] = []
     func pass(_ name: String, _ manager: ResourceManager, _ expect: (inout DemoPass) -> Void) async {
       var pass = await DemoPass.run(name, content.sprites, with: manager, from: origin, parallel: parallel)
       expect(&pass)
       passes.append(pass)
-      report.add(pass, against: passes[0])
-      if let row = report.rows.last { say(DemoReport.line(row)) }
+      report.wrong += pass.wrong
+      say(DemoReport.line(table.add(pass, against: passes[0])))
     }
     let beyondLifetime = DemoContent.lifetime + .seconds(1)
 
@@ -118,17 +124,18 @@ struct Demo {
     await restarted.close()
 
     let together = (passes[1].sum + revalidated.sum) / (passes[1].times.count + revalidated.times.count)
-    report.coldAndRevalidatedMilliseconds = Text.milliseconds(together)
-    report.coldAndRevalidatedFactor = passes[0].mean / together
+    table.coldAndRevalidatedMilliseconds = Text.milliseconds(together)
+    table.coldAndRevalidatedFactor = passes[0].mean / together
     say(
-      "\nA cold and a revalidated pass together: \(Text.time(report.coldAndRevalidatedMilliseconds)) ms a load, "
-        + "\(Text.decimal(report.coldAndRevalidatedFactor, 2)) × as fast as without a cache.")
+      "A cold and a revalidated pass together: \(Text.time(table.coldAndRevalidatedMilliseconds)) ms a load, "
+        + "\(Text.decimal(table.coldAndRevalidatedFactor, 2)) × as fast as without a cache.")
     let head = revalidated.bytesSent / max(1, revalidated.requests)
     let limit = DemoReport.Limit(
       "A revalidated load (a round trip, \(head) bytes)", revalidated.mean,
       allowed: DemoLink.roundTrip + DemoLink.transmission(head))
-    report.limits.append(limit)
+    table.revalidated = limit
     say(limit.line)
+    report.tables.append(table)
   }
 
   // MARK: 3 photographs

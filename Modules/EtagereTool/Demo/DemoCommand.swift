@@ -14,7 +14,7 @@ struct DemoCommand: AsyncParsableCommand {
       unchanged, stale and changed, offline. Ends with status 83 when a count, a byte or a content is not what it must be.
       """)
 
-  @Option(help: "How many loads run at the same time.")
+  @Option(help: "How many loads run at the same time in the second round; in the first it is one.")
   var parallel = 6
 
   @Flag(help: "Print one JSON document.")

@@ -18,6 +18,21 @@ struct DemoReport: Encodable {
     var wallMilliseconds: Double
     /// How many times faster the mean load is than with no cache.
     var factor: Double
+
+    init(_ pass: DemoPass, against baseline: DemoPass) {
+      self.pass = pass.name
+      loads = pass.times.count
+      requests = pass.requests
+      notModified = pass.notModified
+      bodyBytes = pass.bodyBytes
+      meanMilliseconds = Text.milliseconds(pass.mean)
+      p50Milliseconds = Text.milliseconds(pass.percentile(0.5))
+      p95Milliseconds = Text.milliseconds(pass.percentile(0.95))
+      maxMilliseconds = Text.milliseconds(pass.percentile(1))
+      sumMilliseconds = Text.milliseconds(pass.sum)
+      wallMilliseconds = Text.milliseconds(pass.wall)
+      factor = baseline.mean / pass.mean
+    }
   }
 
   /// A time beside what the link allows.
@@ -39,28 +54,29 @@ struct DemoReport: Encodable {
     }
   }
 
-  var rows: [Row] = []
-  /// Mean over a cold and a revalidated pass together, and its factor against no cache.
-  var coldAndRevalidatedMilliseconds = 0.0
-  var coldAndRevalidatedFactor = 0.0
+  /// All passes with so many loads at a time.
+  struct Table: Encodable {
+    var parallel: Int
+    var rows: [Row] = []
+    /// Mean over a cold and a revalidated pass together, and its factor against no cache.
+    var coldAndRevalidatedMilliseconds = 0.0
+    var coldAndRevalidatedFactor = 0.0
+    var revalidated: Limit?
+
+    mutating func add(_ pass: DemoPass, against baseline: DemoPass) -> Row {
+      let row = Row(pass, against: baseline)
+      rows.append(row)
+      return row
+    }
+  }
+
+  var tables: [Table] = []
   var limits: [Limit] = []
   /// The single loads of the photographs, loaded together, summed although they overlap.
   var overlappingSumMilliseconds = 0.0
   var sharedLoads = 0
   var sharedRequests = 0
   var wrong: [String] = []
-
-  mutating func add(_ pass: DemoPass, against baseline: DemoPass) {
-    rows.append(
-      Row(
-        pass: pass.name, loads: pass.times.count, requests: pass.requests, notModified: pass.notModified,
-        bodyBytes: pass.bodyBytes,
-        meanMilliseconds: Text.milliseconds(pass.mean), p50Milliseconds: Text.milliseconds(pass.percentile(0.5)),
-        p95Milliseconds: Text.milliseconds(pass.percentile(0.95)), maxMilliseconds: Text.milliseconds(pass.percentile(1)),
-        sumMilliseconds: Text.milliseconds(pass.sum), wallMilliseconds: Text.milliseconds(pass.wall),
-        factor: baseline.mean / pass.mean))
-    wrong += pass.wrong
-  }
 
   static var header: String {
     let columns = [
