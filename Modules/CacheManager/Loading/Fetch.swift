@@ -50,7 +50,8 @@ struct Fetch: Sendable {
   }
 
   static func unacceptable(_ status: HTTPResponse.Status) -> CacheError {
-    let words = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase)"
+    let phrase = status.reasonPhrase.isEmpty ? HTTPResponse.Status(code: status.code).reasonPhrase : status.reasonPhrase
+    let words = phrase.isEmpty ? "" : " \(phrase)"
     return CacheError(.unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code)
   }
 }
