@@ -102,6 +102,29 @@ struct ReplacementTests {
     #expect(try await house.manager.lookup(first) == .none)
   }
 
+  @Test("an answer that must not be kept removes what it replaces, also under the caller's own key")
+  func invalidatedKey() async throws {
+    let options = RequestOptions { $0.key = "avatar/7" }
+    let url = try house.url("/private")
+    house.network.answer(url, .ok("old", etag: "\"1\""), .ok("secret", etag: "\"2\"", cacheControl: "no-store"))
+    _ = try await house.manager.load(url, options: options)
+
+    #expect(try await house.manager.load(url, options: options).text == "secret")
+    #expect(house.disk.keys.isEmpty)
+    #expect(try await house.manager.lookup(url, options: options) == .none)
+  }
+
+  @Test("an unsafe request that succeeds removes what is stored of its resource")
+  func unsafeMethod() async throws {
+    _ = try await load { _ in }
+    house.network.serve(house.url) { _ in .response(.noContent) }
+
+    _ = try await house.manager.load(ResourceRequest(house.url, method: .put))
+
+    #expect(house.disk.keys.isEmpty)
+    #expect(try await house.manager.lookup(house.url) == .none)
+  }
+
   @Test("the partition: tenants do not see each other's answers")
   func partition() async throws {
     _ = try await load { $0.partition = "a" }

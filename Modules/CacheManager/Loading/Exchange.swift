@@ -105,16 +105,7 @@ struct Exchange: Sendable {
   private func pass(
     _ invalidated: [String], _ isShareable: Bool, _ answer: Answer
   ) async throws(CacheError) -> Fetched {
-    for uri in invalidated {
-      var other = load
-      other.key = nil
-      let resource = ResourceID.make(uri: uri, partition: load.partition)
-      do throws(CacheError) {
-        try await Shelf(load: other, resource: resource).removeAll(from: load.writes)
-      } catch {
-        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
-      }
-    }
+    for uri in invalidated { await invalidate(uri) }
     let head = answer.response.head
     let data: Data
     if load.acceptedStatuses.contains(head.status.code) {
@@ -136,6 +127,17 @@ struct Exchange: Sendable {
       validation: candidates.isEmpty ? .none : .fresh)
     fetched.isShareable = isShareable
     return fetched
+  }
+
+  /// Removes what is stored under a URI, in the caller's partition; the request's own URI stands for the caller's own key where there is one.
+  private func invalidate(_ uri: String) async {
+    let isOwn = ResourceID.uri(of: hop.request) == uri
+    let resource = isOwn ? hop.resource : ResourceID.make(uri: uri, partition: load.partition)
+    do throws(CacheError) {
+      try await Shelf(load: load, resource: resource).removeAll(from: load.writes)
+    } catch {
+      load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+    }
   }
 
   /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
