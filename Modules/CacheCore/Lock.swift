@@ -58,6 +58,7 @@ package struct Lock<State>: ~Copyable, Sendable {
     try mutex.withLock { guarded throws(Failure) in Passed(value: try body(&guarded.state)) }.value
   }
 
+  // Proof of `@unchecked Sendable`: one value, handed once from the critical section to the caller who made it there.
   @usableFromInline
   struct Passed<Value>: @unchecked Sendable {
     @usableFromInline let value: Value

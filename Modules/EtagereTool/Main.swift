@@ -25,7 +25,8 @@ struct EtagereCommand: AsyncParsableCommand {
     } catch {
       guard exitCode(for: error) != .success else { exit(withError: error) }
       // ArgumentParser adds its usage, several lines of it: one line says what is wrong, and where help is.
-      let reason = message(for: error).split(whereSeparator: \.isNewline).first.map(String.init) ?? "\(error)"
+      let lines = message(for: error).split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+      let reason = lines.prefix { !$0.hasPrefix("Usage:") && !$0.hasPrefix("USAGE:") }.joined(separator: " ")
       Console.complain("\(reason) (see etagere --help)")
       Foundation.exit(ExitStatus.usage.rawValue)
     }

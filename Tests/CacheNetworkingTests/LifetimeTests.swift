@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Lifetime", .timeLimit(.minutes(1))) struct LifetimeTests {
   /// Tells its own end.
+  // Proof of `@unchecked Sendable`: a constant of a Sendable type.
   private final class MortalDelegate: SessionDelegate, @unchecked Sendable {
-    // Proof of `@unchecked Sendable`: a constant of a Sendable type.
     private let ended: Recorder<Void>
 
     init(_ ended: Recorder<Void>) { self.ended = ended }

@@ -82,7 +82,7 @@ struct GetCommand: AsyncParsableCommand {
       try? Console.json(report)
     } else if report.error == nil {
       // Standard output is the resource's own when it was asked for.
-      if output == "-" { FileHandle.standardError.write(Data((report.line + "\n").utf8)) } else { Console.say(report.line) }
+      if output == "-" { Console.draw(report.line + "\n") } else { Console.say(report.line) }
     }
   }
 }

@@ -34,7 +34,8 @@ struct LoadReport: Encodable {
       bytesOnWire = resource.bytesOnWire
       ageSeconds = resource.age / .seconds(1)
       isStale = resource.isStale
-    case .failure(let error):
+    case .failure(let failure):
+      let error = failure.asTold
       status = error.status
       fail(error, ExitStatus(error))
     }

@@ -49,8 +49,19 @@ struct LoadRequests: ParsableArguments {
     do throws(CacheError) {
       return .success(try ResourceRequest(text, headerFields: (try? fields()) ?? [:], options: options))
     } catch {
+      // Named as it was typed, not as a URL would spell it.
+      var error = error
+      error.url = text.isEmpty ? "''" : text
       return .failure(error)
     }
+  }
+}
+
+extension CacheError {
+  /// A missing local file is no answer of a server's: said as what it is.
+  var asTold: CacheError {
+    guard code == .unacceptableStatus, status == 404, let url, url.lowercased().hasPrefix("file:") else { return self }
+    return CacheError(.fileSystem, reason: "No such file or directory", url: url, underlying: underlying)
   }
 }
 #endif

@@ -32,7 +32,7 @@ struct OutputTarget {
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     } catch {
-      Console.complain("\(path): the folder can't be made: \(Self.reason(error))")
+      Console.complain("\(path): the folder can't be made: \(FileReason(error))")
       throw ToolFailure(status: .cannotWriteOutput)
     }
     kind = .folder(folder)
@@ -46,7 +46,12 @@ struct OutputTarget {
     switch kind {
     case .nothing: return nil
     case .standardOutput:
-      FileHandle.standardOutput.write(data)
+      do {
+        try FileHandle.standardOutput.write(contentsOf: data)
+      } catch {
+        throw CacheError(
+          .fileSystem, reason: "can't be written: \(FileReason(error))", path: "standard output", underlying: error)
+      }
       return nil
     case .file(let target): file = target
     case .folder(let folder):
@@ -56,26 +61,9 @@ struct OutputTarget {
       try data.write(to: file, options: .atomic)
     } catch {
       throw CacheError(
-        .fileSystem, reason: "can't be written: \(Self.reason(error))", path: file.path(percentEncoded: false), underlying: error)
+        .fileSystem, reason: "can't be written: \(FileReason(error))", path: file.path(percentEncoded: false), underlying: error)
     }
     return file.path(percentEncoded: false)
-  }
-
-  private static func reason(_ error: any Error) -> String {
-    if let posix = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError {
-      return String(cString: strerror(posix.code.rawValue))
-    }
-    if let cocoa = error as? CocoaError {
-      switch cocoa.code {
-      case .fileWriteNoPermission: return "permission denied"
-      case .fileWriteOutOfSpace: return "no space left on the disk"
-      case .fileNoSuchFile: return "no such folder"
-      case .fileWriteFileExists: return "something else has that name"
-      case .fileWriteVolumeReadOnly: return "read-only file system"
-      default: break
-      }
-    }
-    return error.localizedDescription
   }
 }
 

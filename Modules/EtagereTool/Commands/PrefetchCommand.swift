@@ -24,47 +24,53 @@ struct PrefetchCommand: AsyncParsableCommand {
 
   func run() async throws {
     var report = Report()
-    var first: ExitStatus?
-    func fail(_ error: CacheError, _ line: String) {
-      Console.complain(line)
-      report.failed.append(.init(code: error.code.rawValue, message: line, exitStatus: ExitStatus(error).rawValue))
-      first = first ?? ExitStatus(error)
+    var first: (line: Int, status: ExitStatus)?
+    func fail(_ error: CacheError, _ message: String, line: Int) {
+      Console.complain(message)
+      let status = ExitStatus(error)
+      report.failed.append(.init(code: error.code.rawValue, message: message, exitStatus: status.rawValue))
+      // Loads end in any order; scripts get the status of what stands first in the list.
+      if line < first?.line ?? .max { first = (line, status) }
     }
     let lines = try read()
     let manager = try cache.manager()
     var wanted: [ResourceRequest] = []
-    for (number, line) in lines.enumerated() {
-      let text = line.trimmingCharacters(in: .whitespaces)
+    var positions: [URL: Int] = [:]
+    for (line, text) in lines.enumerated() {
+      let text = text.trimmingCharacters(in: .whitespaces)
       guard !text.isEmpty, !text.hasPrefix("#") else { continue }
       switch requests.request(text) {
-      case .success(let request): wanted.append(request)
-      case .failure(let error): fail(error, "\(list), line \(number + 1): \(error)")
+      case .success(let request):
+        wanted.append(request)
+        positions[request.url] = positions[request.url] ?? line
+      case .failure(let error): fail(error, "\(name), line \(line + 1): \(error)", line: line)
       }
     }
     let done = await manager.prefetch(wanted, concurrency: requests.parallel)
     await manager.close()
     report.loaded = done.loaded
     report.skipped = done.skipped
-    for failure in done.failed { fail(failure.error, failure.error.description) }
+    for (url, failure) in done.failed {
+      let error = failure.asTold
+      fail(error, error.description, line: positions[url] ?? .max - 1)
+    }
     if cache.json {
       try Console.json(report)
     } else {
       Console.say("\(report.loaded) loaded, \(report.skipped) in the cache already, \(report.failed.count) failed")
     }
-    if let first { throw ToolFailure(status: first) }
+    if let first { throw ToolFailure(status: first.status) }
   }
+
+  private var name: String { list == "-" ? "standard input" : list }
 
   private func read() throws -> [String] {
     let data: Data
-    if list == "-" {
-      data = (try? FileHandle.standardInput.readToEnd()) ?? Data()
-    } else {
-      do {
-        data = try Data(contentsOf: URL(filePath: list))
-      } catch {
-        Console.complain("\(list): the list can't be read")
-        throw ToolFailure(status: .cannotReadFile)
-      }
+    do {
+      data = list == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: list))
+    } catch {
+      Console.complain("\(name): the list can't be read: \(FileReason(error))")
+      throw ToolFailure(status: .cannotReadFile)
     }
     return String(decoding: data, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(
       String.init)

@@ -3,9 +3,20 @@ import Foundation
 
 /// Standard output for results, standard error for complaints: one line each.
 enum Console {
-  static func say(_ line: String) { print(line) }
+  static func say(_ line: String) {
+    do {
+      try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+    } catch {
+      // A result that nobody gets is no result: a full disk must not look like success.
+      complain("standard output can't be written: \(FileReason(error))")
+      exit(ExitStatus.cannotWriteOutput.rawValue)
+    }
+  }
 
-  static func complain(_ line: String) { FileHandle.standardError.write(Data("etagere: \(line)\n".utf8)) }
+  static func complain(_ line: String) { draw("etagere: \(line)\n") }
+
+  /// Standard error as it is: without it there is nobody to tell.
+  static func draw(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 
   static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
@@ -13,7 +24,7 @@ enum Console {
   static func json(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+    say(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 }
 

@@ -28,7 +28,7 @@ actor ProgressBar {
   /// Makes room for a line of text.
   func clear() {
     guard isShown else { return }
-    FileHandle.standardError.write(Data("\r\u{1B}[K".utf8))
+    Console.draw("\r\u{1B}[K")
   }
 
   private func draw() {
@@ -39,7 +39,7 @@ actor ProgressBar {
     let bar = String(repeating: "#", count: full) + String(repeating: "-", count: width - full)
     let bytes = transfers.values.reduce(Int64(0)) { $0 + $1.received }
     let line = "\r\u{1B}[K[\(bar)] \(finished)/\(total)  \(Text.bytes(bytes)) under way"
-    FileHandle.standardError.write(Data(line.utf8))
+    Console.draw(line)
   }
 }
 #endif

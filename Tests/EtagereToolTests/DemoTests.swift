@@ -1,0 +1,64 @@
+#if Tool
+import Foundation
+import Testing
+
+extension Tag {
+  /// Takes more than ten seconds, by the nature of what it measures.
+  @Tag static var slow: Self
+}
+
+@Suite("etagere demo", .timeLimit(.minutes(5)))
+struct DemoTests {
+  private struct Document: Decodable {
+    struct Row: Decodable {
+      var pass: String
+      var loads: Int
+      var requests: Int
+      var notModified: Int
+      var bodyBytes: Int
+    }
+
+    struct Limit: Decodable {
+      var milliseconds: Double
+      var allowedMilliseconds: Double
+    }
+
+    var rows: [Row]
+    var limits: [Limit]
+    var sharedLoads: Int
+    var sharedRequests: Int
+    var wrong: [String]
+  }
+
+  @Test("its passes ask for what they must and for nothing else, and leave nothing behind", .tags(.slow))
+  func passes() async throws {
+    // Given
+    let place = try Workplace()
+
+    // When: the cache in a folder of ours, so that nothing of other runs is in the way.
+    let run = try await place.run(["demo", "--json", "--cache-dir", place.cache])
+
+    // Then
+    #expect(run.status == 0)
+    #expect(run.complaints.isEmpty)
+    #expect(run.lines.count == 1)
+    let report = try #require(try run.documents(Document.self).first)
+    #expect(report.wrong.isEmpty)
+    let content = report.rows.first?.bodyBytes ?? 0
+    #expect((28_000...67_200).contains(content))
+    #expect(
+      report.rows.map(\.pass) == [
+        "no cache", "cold", "memory", "disk, as after a restart", "stale, unchanged (304)", "stale, changed (200)",
+        "stale, offline",
+      ])
+    #expect(report.rows.map(\.loads) == Array(repeating: 56, count: 7))
+    #expect(report.rows.map(\.requests) == [56, 56, 0, 0, 56, 56, 0])
+    #expect(report.rows.map(\.notModified) == [0, 0, 0, 0, 56, 0, 0])
+    #expect(report.rows.map(\.bodyBytes) == [content, content, 0, 0, 0, content, 0])
+    #expect(report.limits.count == 3)
+    // Faster than the link allows would mean that the link is none.
+    for limit in report.limits { #expect(limit.milliseconds >= limit.allowedMilliseconds * 0.95) }
+    #expect(report.sharedLoads == 100 && report.sharedRequests == 1)
+  }
+}
+#endif

@@ -1,0 +1,155 @@
+#if Tool
+import CacheTesting
+import Etagere
+import Foundation
+import LoopbackOrigin
+
+/// What the tool has left behind: its status, and what it said on both channels.
+struct ToolRun {
+  var status: Int32
+  var output: Data
+  var complaints: [String]
+
+  var lines: [String] { Self.lines(output) }
+
+  static func lines(_ data: Data) -> [String] { String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init) }
+
+  /// Every line of standard output, read as JSON of this shape.
+  func documents<Document: Decodable>(_ type: Document.Type = Document.self) throws -> [Document] {
+    try lines.map { try JSONDecoder().decode(type, from: Data($0.utf8)) }
+  }
+}
+
+/// What `--json` says of one resource, as a script would read it.
+struct LoadDocument: Decodable {
+  struct Failure: Decodable {
+    var code: String
+    var message: String
+    var exitStatus: Int32
+  }
+
+  var url: String
+  var source: String?
+  var validation: String?
+  var status: Int?
+  var bytes: Int?
+  var bytesOnWire: Int64?
+  var file: String?
+  var error: Failure?
+}
+
+/// A folder of one test's own with a cache folder in it, in which the real executable runs.
+final class Workplace: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.appending(path: "etagere-tool-\(Revision.mint())").path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var cache: String { path + "/cache" }
+
+  /// The files of the cache's entries, sorted.
+  var entryFiles: [String] { files(below: cache + "/etagere-1/entries") }
+
+  func files(below folder: String) -> [String] {
+    let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+    return names.map { "\(folder)/\($0)" }.filter { path in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
+    }.sorted()
+  }
+
+  func read(_ name: String) throws -> Data { try Data(contentsOf: URL(filePath: "\(path)/\(name)")) }
+
+  @discardableResult
+  func write(_ text: String, _ name: String) throws -> String {
+    let file = "\(path)/\(name)"
+    try Data(text.utf8).write(to: URL(filePath: file))
+    return file
+  }
+
+  /// Runs `etagere` with this workplace's cache folder.
+  func etagere(_ arguments: String..., input: String? = nil) async throws -> ToolRun {
+    try await run(arguments + ["--cache-dir", cache], input: input)
+  }
+
+  /// Runs `etagere` with these arguments alone, in this workplace as the current folder.
+  ///
+  /// - Parameter output: where standard output goes; a file that is read afterwards, by default.
+  func run(_ arguments: [String], input: String? = nil, output: String? = nil) async throws -> ToolRun {
+    await Self.turns.take()
+    defer { Self.turns.giveBack() }
+    let name = "\(path)/\(Revision.mint())"
+    defer { for suffix in [".in", ".out", ".err"] { try? FileManager.default.removeItem(atPath: name + suffix) } }
+    for (suffix, text) in [(".in", input ?? ""), (".out", ""), (".err", "")] {
+      try Data(text.utf8).write(to: URL(filePath: name + suffix))
+    }
+    let process = Process()
+    process.executableURL = try Self.executable()
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(filePath: path, directoryHint: .isDirectory)
+    // A proxy of the machine's must not come between the tool and the loopback interface.
+    process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+    // Files, not pipes: nobody has to read them before the process can end.
+    process.standardInput = try FileHandle(forReadingFrom: URL(filePath: name + ".in"))
+    process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output ?? name + ".out"))
+    process.standardError = try FileHandle(forWritingTo: URL(filePath: name + ".err"))
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      process.terminationHandler = { _ in continuation.resume() }
+      do {
+        try process.run()
+      } catch {
+        continuation.resume(throwing: error)
+      }
+    }
+    return ToolRun(
+      status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
+      output: try Data(contentsOf: URL(filePath: name + ".out")),
+      complaints: ToolRun.lines(try Data(contentsOf: URL(filePath: name + ".err"))))
+  }
+
+  private static let turns = Turns(4)
+
+  /// The executable lies beside the test bundle.
+  private static func executable() throws -> URL {
+    let bundles = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map { $0.bundleURL.deletingLastPathComponent() }
+    let program = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+    let candidates = (bundles + [program]).map { $0.appending(path: "etagere") }
+    guard let found = candidates.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
+      throw CacheError(.other, reason: "no executable etagere in \(candidates.map(\.path))")
+    }
+    return found
+  }
+}
+
+/// Lets so many processes run at the same time: more would only make each other slow.
+final class Turns: Sendable {
+  private let gate = Gate()
+
+  init(_ count: Int) { gate.letThrough(count) }
+
+  func take() async { await gate.pass() }
+
+  func giveBack() { gate.letThrough() }
+}
+
+/// Runs a test against an origin of its own and stops it, whatever happens.
+func withOrigin(_ body: (OriginServer) async throws -> Void) async throws {
+  let origin = try await OriginServer.start()
+  do {
+    try await body(origin)
+  } catch {
+    await origin.stop()
+    throw error
+  }
+  await origin.stop()
+}
+
+/// Bytes that are no text, all values among them.
+func bytes(_ count: Int, seed: Int = 0) -> Data {
+  Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ seed) })
+}
+#endif
