@@ -49,7 +49,10 @@ public struct DataURLDownloader: Downloader {
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
       let digits = rest.prefix(2)
-      if byte == UInt8(ascii: "%"), digits.count == 2, let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16) {
+      // The integer's initialiser alone would take a sign for a digit.
+      if byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+        let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+      {
         bytes.append(decoded)
         rest = rest.dropFirst(2)
       } else {

@@ -32,6 +32,8 @@ public struct FileDownloader: Downloader {
       return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: Body(Data()))
     }
     let path = url.path(percentEncoded: false)
+    // The system's calls would stop reading at the NUL and open another file.
+    guard !path.utf8.contains(0) else { throw CacheError(.invalidURL, reason: "a file's path has no NUL") }
     let opened = await FileQueue.run { FileSource.open(path) }
     if Task.isCancelled { throw .cancelled }
     switch opened {

@@ -13,6 +13,6 @@ public protocol EvictionPolicy: Sendable {
   mutating func access(_ slot: Int)
   /// The entry in `slot` is gone, whatever the reason.
   mutating func remove(_ slot: Int)
-  /// The slot whose entry should leave next, or nil when there is none. Does not remove it.
+  /// The slot whose entry should leave next, or nil when none should: a newcomer that finds no room then is refused. Does not remove it.
   mutating func victim() -> Int?
 }

@@ -55,8 +55,13 @@ struct MemoryStorage<Policy: EvictionPolicy> {
       return false
     }
     // Room is made before the entry moves in: the limits hold at every instant.
-    while totalCost > limits.cost - entry.cost, let slot = policy.victim() { take(slot, .cost, &left) }
-    while index.count >= limits.count, let slot = policy.victim() { take(slot, .count, &left) }
+    while totalCost > limits.cost - entry.cost, let slot = victim() { take(slot, .cost, &left) }
+    while index.count >= limits.count, let slot = victim() { take(slot, .count, &left) }
+    // A policy may refuse to name anybody. A limit that gave way then would be none.
+    guard totalCost <= limits.cost - entry.cost, index.count < limits.count else {
+      counters.refusals += 1
+      return false
+    }
     let slot: Int
     if let reused = free.popLast() {
       slot = reused
@@ -89,12 +94,18 @@ struct MemoryStorage<Policy: EvictionPolicy> {
   }
 
   mutating func trim(to cost: Int, left: inout [MemoryEntry]) {
-    while totalCost > cost, let slot = policy.victim() { take(slot, .trimmed, &left) }
+    while totalCost > cost, let slot = victim() { take(slot, .trimmed, &left) }
   }
 
   mutating func removeExpired(at now: Timestamp, left: inout [MemoryEntry]) {
     let expired = index.values.filter { slot in slots[slot].map { $0.deadline <= now } ?? false }
     for slot in expired { take(slot, .expired, &left) }
+  }
+
+  /// The slot that the policy names, when somebody lives there: a policy is a user's code, and its mistake must cost no trap and no endless loop.
+  private mutating func victim() -> Int? {
+    guard let slot = policy.victim(), slots.indices.contains(slot), slots[slot] != nil else { return nil }
+    return slot
   }
 
   private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout [MemoryEntry]) {

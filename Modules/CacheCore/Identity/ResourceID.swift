@@ -15,21 +15,22 @@ public enum ResourceID {
     return "\(mark)p\(partition.utf8.count):\(partition)\(name)"
   }
 
-  /// The resource as a person would write it: `partition/…` in front where there is one, no control characters.
+  /// The resource as a person would write it: `partition / …` in front where there is one, no control characters.
   public static func readable(_ resource: String) -> String {
-    var rest = Substring(resource)
+    // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of it.
+    var rest = resource.utf8[...]
     var text = ""
-    if rest.hasPrefix("\(mark)p"), let colon = rest.firstIndex(of: ":"),
-      let count = Int(rest[rest.index(rest.startIndex, offsetBy: 2)..<colon])
+    if rest.starts(with: "\(mark)p".utf8), let colon = rest.firstIndex(of: UInt8(ascii: ":")),
+      let count = Int(Substring(rest[..<colon].dropFirst(2))), count > 0, count < rest[colon...].count
     {
-      let start = rest.index(after: colon)
-      if let end = rest.utf8.index(start, offsetBy: count, limitedBy: rest.endIndex) {
-        text = "\(rest[start..<end]) / "
-        rest = rest[end...]
-      }
+      rest = rest[colon...].dropFirst()
+      text = "\(Substring(rest.prefix(count))) / "
+      rest = rest.dropFirst(count)
     }
-    if rest.hasPrefix("\(mark)k") { rest = rest.dropFirst(2) }
-    return text + rest
+    if rest.starts(with: "\(mark)k".utf8) { rest = rest.dropFirst(2) }
+    text += Substring(rest)
+    text.unicodeScalars.removeAll { $0.properties.generalCategory == .control }
+    return text
   }
 
   /// The effective URI of a request in normal form, or nil when the request names no absolute resource.

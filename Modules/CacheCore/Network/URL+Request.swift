@@ -18,8 +18,8 @@ extension HTTPRequest {
     }
     if scheme == "data" {
       let text = url.absoluteString
-      let start = text.index(text.startIndex, offsetBy: 5)
-      self.init(method: method, scheme: scheme, authority: nil, path: String(text[start...]), headerFields: headerFields)
+      let data = text.utf8.dropFirst(5).prefix { $0 != UInt8(ascii: "#") }
+      self.init(method: method, scheme: scheme, authority: nil, path: String(Substring(data)), headerFields: headerFields)
       return
     }
     let host = url.host(percentEncoded: true) ?? ""

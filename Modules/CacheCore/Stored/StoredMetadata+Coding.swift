@@ -49,6 +49,8 @@ extension StoredMetadata {
       part.integer(revision.high)
       part.integer(revision.low)
     }
+    if let expiration { writer.part(Tag.expiration) { $0.expiration(expiration) } }
+    // A part that every encoding has comes last, so that none that was cut short can pass for a whole one.
     writer.part(Tag.facts) { part in
       part.integer(facts.bornAt.nanoseconds)
       part.integer(facts.freshUntil.nanoseconds)
@@ -56,7 +58,6 @@ extension StoredMetadata {
       part.optional(facts.servesStaleUntil)
       part.optional(facts.servesOfflineUntil)
     }
-    if let expiration { writer.part(Tag.expiration) { $0.expiration(expiration) } }
     return Data(writer.bytes)
   }
 

@@ -1,0 +1,92 @@
+import CacheCore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("A body")
+struct BodyTests {
+  @Test("of bytes at hand tells its length and is one chunk, once")
+  func atHand() async throws {
+    let body = Body(Data("abc".utf8))
+    #expect(body.length == 3)
+    #expect(body.data == Data("abc".utf8))
+    #expect(body.source.trailers == nil)
+
+    var chunks: [Data] = []
+    for try await chunk in body { chunks.append(chunk) }
+    #expect(chunks == [Data("abc".utf8)])
+
+    var again = body.makeAsyncIterator()
+    #expect(try await again.next() == nil)
+  }
+
+  @Test("that is empty has no chunk, since chunks never are")
+  func empty() async throws {
+    var iterator = Body(Data()).makeAsyncIterator()
+    #expect(try await iterator.next() == nil)
+    #expect(try await Body(Data()).collect().isEmpty)
+    #expect(try await Body(length: nil, source: ChunkSource([])).collect().isEmpty)
+  }
+
+  @Test(
+    "is collected whole, chunk by chunk, whether its length was told or not", arguments: [nil, 6, 1, 1 << 40, .max] as [Int64?])
+  func collects(_ length: Int64?) async throws {
+    let source = ChunkSource(["ab", "cd", "ef"])
+    let body = Body(length: length, source: source)
+    #expect(body.data == nil)
+    #expect(try await body.collect() == Data("abcdef".utf8))
+    #expect(source.pulls == 4)
+    #expect(!source.isCancelled)
+  }
+
+  @Test("that streams is used once")
+  func singleUse() async throws {
+    let body = Body(length: nil, source: ChunkSource(["ab"]))
+    #expect(try await body.collect() == Data("ab".utf8))
+    #expect(try await body.collect().isEmpty)
+  }
+
+  @Test("that announces more than the limit is refused before a byte is pulled, and stopped")
+  func announcedTooLarge() async {
+    let source = ChunkSource(["abcdef"])
+    let error = await failure { _ = try await Body(length: 6, source: source).collect(limit: 5) }
+    #expect(error?.code == .bodyTooLarge)
+    #expect(source.pulls == 0)
+    #expect(source.isCancelled)
+  }
+
+  @Test("that turns out larger than the limit is stopped there", arguments: [["abcdef"], ["ab", "cd", "ef"], ["abcde", "f"]])
+  func growsTooLarge(_ chunks: [String]) async {
+    let source = ChunkSource(chunks)
+    let error = await failure { _ = try await Body(length: nil, source: source).collect(limit: 5) }
+    #expect(error?.code == .bodyTooLarge)
+    #expect(error?.description.contains("5 bytes") == true)
+    #expect(source.isCancelled)
+  }
+
+  @Test("of exactly the limit is taken")
+  func exactLimit() async throws {
+    #expect(try await Body(length: nil, source: ChunkSource(["ab", "cd"])).collect(limit: 4).count == 4)
+    #expect(try await Body(Data("abcd".utf8)).collect(limit: 4).count == 4)
+    #expect(await failure { _ = try await Body(Data("abcd".utf8)).collect(limit: 3) }?.code == .bodyTooLarge)
+  }
+
+  @Test("that is cancelled throws a cancellation at the next pull")
+  func cancelled() async throws {
+    let atHand = Body(Data("abc".utf8))
+    atHand.source.cancel()
+    var iterator = atHand.makeAsyncIterator()
+    await #expect(throws: CacheError.self) { _ = try await iterator.next() }
+
+    let stream = Body(length: nil, source: ChunkSource(["ab", "cd"]))
+    var chunks = stream.makeAsyncIterator()
+    #expect(try await chunks.next() == Data("ab".utf8))
+    stream.source.cancel()
+    #expect(await failure { _ = try await stream.collect() }?.isCancellation == true)
+  }
+}

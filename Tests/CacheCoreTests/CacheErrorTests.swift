@@ -1,0 +1,56 @@
+import CacheCore
+import Testing
+
+@Suite("An error")
+struct CacheErrorTests {
+  @Test(
+    "is one line that names the thing and the reason",
+    arguments: [
+      (CacheError(.other, reason: "why"), "why"),
+      (CacheError(.other, reason: "why", url: "https://a/b"), "https://a/b: why"),
+      (CacheError(.fileSystem, reason: "denied", path: "/tmp/x"), "/tmp/x: denied"),
+      (CacheError(.fileSystem, reason: "denied", url: "https://a/b", path: "/tmp/x"), "https://a/b: /tmp/x: denied"),
+      (CacheError(.other, reason: "why", url: "", path: ""), "why"),
+      (
+        CacheError(.other, reason: "one\ntwo\r\nthree\n\n\u{2028}four\n", url: "https://a/\nb"),
+        "https://a/ b: one two three four"
+      ),
+    ])
+  func descriptions(_ error: CacheError, _ line: String) {
+    #expect(error.description == line)
+    #expect("\(error)" == line)
+    #expect(error.description.split(whereSeparator: \.isNewline).count <= 1)
+  }
+
+  @Test("keeps what a program needs to act")
+  func parts() {
+    struct Cause: Error {}
+    let error = CacheError(
+      .diskFull, reason: "no space", url: "u", status: 507, path: "/p", errno: 28, underlying: Cause())
+    #expect(error.code == .diskFull)
+    #expect(error.status == 507)
+    #expect(error.errno == 28)
+    #expect(error.underlying is Cause)
+    #expect(CacheError.Code(rawValue: "diskFull") == .diskFull)
+  }
+
+  @Test("is named after its URL once")
+  func about() {
+    #expect(CacheError(.other, reason: "why").about("u").url == "u")
+    #expect(CacheError(.other, reason: "why", url: "first").about("u").url == "first")
+    #expect(CacheError(.other, reason: "why").about(nil).url == nil)
+  }
+
+  @Test("tells whether nobody answered, and whether nobody failed")
+  func kinds() {
+    let unreachable: [CacheError.Code] = [
+      .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
+    ]
+    for code in unreachable { #expect(CacheError(code, reason: "").isUnreachable) }
+    for code in [CacheError.Code.cancelled, .unacceptableStatus, .tlsFailure, .bodyTooLarge, .refused, .notCached] {
+      #expect(!CacheError(code, reason: "").isUnreachable)
+    }
+    #expect(CacheError.cancelled.isCancellation)
+    #expect(!CacheError(.timedOut, reason: "").isCancellation)
+  }
+}

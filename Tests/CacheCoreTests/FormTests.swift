@@ -1,0 +1,66 @@
+import CacheCore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("A form")
+struct FormTests {
+  private struct Text: ResourceDecoder {
+    var encoding = "utf8"
+    var id: ComponentID { ComponentID(Text.self, parameters: encoding) }
+
+    func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> String {
+      guard let text = String(validating: data, as: UTF8.self) else { throw CacheError(.decodingFailed, reason: "not UTF-8") }
+      return text
+    }
+
+    func cost(of value: String) -> Int { value.utf8.count }
+  }
+
+  private struct Appending: ResourceProcessor {
+    let suffix: String
+    var id: ComponentID { ComponentID(Appending.self, parameters: "append(\(suffix))") }
+
+    func process(_ value: String, _ metadata: StoredMetadata) throws(CacheError) -> String { value + suffix }
+  }
+
+  @Test("of the origin's bytes has no name and changes nothing")
+  func bytes() async throws {
+    let form = Form<Data>.bytes
+    #expect(form.id.isEmpty)
+    #expect(try await form.make(Body(Data("abc".utf8)), .whole()) == Data("abc".utf8))
+    #expect(form.cost(Data(count: 7)) == 7)
+  }
+
+  @Test("is named after its decoder and its processors, in order")
+  func names() {
+    #expect(Form(decoder: Text()).id == "utf8")
+    #expect(Form(decoder: Text(encoding: "latin1")).id == "latin1")
+    let (a, b) = (Appending(suffix: "a"), Appending(suffix: "b"))
+    #expect(Form(decoder: Text(), processors: [a, b]).id == "utf8|append(a)|append(b)")
+    #expect(Form(decoder: Text(), processors: [a, b]).id != Form(decoder: Text(), processors: [b, a]).id)
+    #expect(Form(decoder: Text()).map("upper") { $0.uppercased() }.id == "utf8|upper")
+  }
+
+  @Test("decodes, then processes in order, and weighs the value")
+  func makes() async throws {
+    let form = Form(decoder: Text(), processors: [Appending(suffix: "1"), Appending(suffix: "2")]).map("upper") {
+      $0.uppercased()
+    }
+    let value = try await form.make(Body(Data("abc".utf8)), .whole())
+    #expect(value == "ABC12")
+    #expect(form.cost(value) == 5)
+  }
+
+  @Test("hands on why there is no value")
+  func fails() async {
+    let form = Form(decoder: Text(), processors: [Appending(suffix: "1")])
+    #expect(await failure { _ = try await form.make(Body(Data([0xFF])), .whole()) }?.code == .decodingFailed)
+    let strict = Form(decoder: Text()).map("never") { _ throws(CacheError) in throw CacheError(.refused, reason: "no") }
+    #expect(await failure { _ = try await strict.make(Body(Data("a".utf8)), .whole()) }?.code == .refused)
+  }
+}

@@ -1,0 +1,54 @@
+import CacheCore
+import Testing
+
+@Suite("Keys, revisions and identities")
+struct IdentityTests {
+  @Test("keys are equal when their three parts are, and hash alike then")
+  func equality() {
+    let parts = ["", "a", "b", "ab"]
+    let triples = parts.flatMap { r in parts.flatMap { v in parts.map { (r, v, $0) } } }
+    for (index, a) in triples.enumerated() {
+      for (other, b) in triples.enumerated() {
+        let (key, again) = (CacheKey(resource: a.0, variant: a.1, form: a.2), CacheKey(resource: b.0, variant: b.1, form: b.2))
+        #expect((key == again) == (index == other))
+        if index == other { #expect(key.hashValue == again.hashValue) }
+      }
+    }
+    #expect(Set(triples.map { CacheKey(resource: $0.0, variant: $0.1, form: $0.2) }).count == triples.count)
+  }
+
+  @Test("a key in another form keeps resource and variant")
+  func otherForm() {
+    let key = CacheKey(resource: "r", variant: "v", form: "f")
+    #expect(key.with(form: "g") == CacheKey(resource: "r", variant: "v", form: "g"))
+    #expect(key.with(form: "").form.isEmpty)
+  }
+
+  @Test(
+    "keys are written for people",
+    arguments: [
+      (CacheKey(resource: "https://a/b"), "https://a/b"),
+      (CacheKey(resource: "https://a/b", variant: "accept=png"), "https://a/b [accept=png]"),
+      (CacheKey(resource: "https://a/b", form: "thumb"), "https://a/b as thumb"),
+      (CacheKey(resource: "https://a/b", variant: "v", form: "f"), "https://a/b [v] as f"),
+      (CacheKey(resource: ResourceID.make(uri: "https://a/b", key: "own", partition: "tenant")), "tenant / own"),
+    ])
+  func descriptions(_ key: CacheKey, _ text: String) {
+    #expect(key.description == text)
+  }
+
+  @Test("revisions are never minted twice, and are written as 32 digits")
+  func revisions() {
+    let minted = (0..<1_000).map { _ in Revision.mint() }
+    #expect(Set(minted).count == 1_000)
+    #expect(Revision(high: 1, low: 0xABC).description == "00000000000000010000000000000abc")
+  }
+
+  @Test("components of one type and equal parameters answer alike; a unique one is like no other")
+  func components() {
+    #expect(ComponentID(Int.self, parameters: "a") == ComponentID(Int.self, parameters: "a"))
+    #expect(ComponentID(Int.self, parameters: "a") != ComponentID(Int.self, parameters: "b"))
+    #expect(ComponentID(Int.self) != ComponentID(String.self))
+    #expect(Set((0..<100).map { _ in ComponentID.unique(Int.self) }).count == 100)
+  }
+}

@@ -1,0 +1,71 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+
+/// An engine with one mistake, to see whether the contract finds it.
+struct FlawedDownloader: Downloader {
+  enum Flaw: String, CaseIterable {
+    case dropsAByte, followsRedirects, throwsAtErrors, dropsConditions, endsShort, forgetsLength, ignoresCancellation, dropsFields
+  }
+
+  let sound: ScriptedDownloader
+  let flaw: Flaw
+
+  var id: ComponentID { ComponentID(FlawedDownloader.self, parameters: flaw.rawValue) }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    var request = request
+    if flaw == .dropsConditions { request.head.headerFields[.ifNoneMatch] = nil }
+    if flaw == .ignoresCancellation { return try await detached(request) }
+    var response = try await sound.download(request)
+    switch flaw {
+    case .followsRedirects:
+      if let location = response.head.headerFields[.location], let url = URL(string: location) {
+        return try await sound.download(DownloadRequest(head: HTTPRequest(resource: url)))
+      }
+    case .throwsAtErrors:
+      if response.head.status.code >= 400 { throw CacheError(.unacceptableStatus, reason: "\(response.head.status)") }
+    case .dropsAByte, .endsShort:
+      response.body = Body(length: response.body.length, source: FlawedSource(response.body.source, flaw))
+    case .forgetsLength: response.body = Body(length: nil, source: response.body.source)
+    case .dropsFields: response.head.headerFields[.eTag] = nil
+    case .dropsConditions, .ignoresCancellation: break
+    }
+    return response
+  }
+
+  /// A task of its own hears nothing of the caller's cancellation.
+  private func detached(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    let work = Task.detached { [sound] () -> Result<DownloadResponse, CacheError> in
+      do throws(CacheError) {
+        return .success(try await sound.download(request))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try await work.value.get()
+  }
+}
+
+private final class FlawedSource: Body.Source {
+  private let sound: any Body.Source
+  private let flaw: FlawedDownloader.Flaw
+  private let isFirst = Lock(true)
+
+  init(_ sound: any Body.Source, _ flaw: FlawedDownloader.Flaw) { (self.sound, self.flaw) = (sound, flaw) }
+
+  func next() async throws(CacheError) -> Data? {
+    if flaw == .endsShort { return try? await sound.next() }
+    guard let chunk = try await sound.next() else { return nil }
+    let isFirst = isFirst.withLock { first in
+      defer { first = false }
+      return first
+    }
+    guard isFirst else { return chunk }
+    return chunk.count > 1 ? chunk.dropLast() : try await sound.next()
+  }
+
+  func cancel() { sound.cancel() }
+  var trailers: HTTPFields? { nil }
+}

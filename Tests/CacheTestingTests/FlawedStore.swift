@@ -1,0 +1,106 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+
+/// A store with one mistake, to see whether the contract finds it.
+final class FlawedStore: CacheStore {
+  enum Flaw: String, CaseIterable {
+    case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort
+  }
+
+  let id = ComponentID.unique(FlawedStore.self)
+  private let sound = VolatileStore()
+  private let flaw: Flaw
+
+  init(_ flaw: Flaw) { self.flaw = flaw }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    guard flaw == .listsOtherResources else { return try await sound.variants(of: resource) }
+    var all: [StoredEntry] = []
+    for key in sound.keys { if let entry = try await sound.open(key) { all.append(entry) } }
+    return all
+  }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    guard var entry = try await sound.open(key, range: range) else { return nil }
+    switch flaw {
+    case .changesBytes:
+      var bytes = try await entry.body.collect()
+      if !bytes.isEmpty { bytes[bytes.startIndex] ^= 1 }
+      entry.body = Body(bytes)
+    case .losesLength: entry.metadata.bodyLength = nil
+    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort: break
+    }
+    return entry
+  }
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    let writer = try await sound.begin(key, metadata)
+    switch flaw {
+    case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
+    case .endsShort: return SilentWriter(writer)
+    case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength: return writer
+    }
+  }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError) -> Bool {
+    guard flaw == .ignoresRevisions, let stored = try await sound.open(key) else {
+      return try await sound.refresh(key, metadata, ifRevision: revision)
+    }
+    return try await sound.refresh(key, metadata, ifRevision: stored.metadata.revision)
+  }
+
+  func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
+    guard flaw != .keepsWhatIsRemoved else { return }
+    try await sound.remove(key, ifRevision: flaw == .ignoresRevisions ? nil : revision)
+  }
+
+  func removeAll() async throws(CacheError) { try await sound.removeAll() }
+}
+
+/// Makes every chunk visible at once.
+private final class HastyWriter: EntryWriter {
+  private let sound: any EntryWriter
+  private let store: VolatileStore
+  private let key: CacheKey
+  private let metadata: StoredMetadata
+  private let written = Lock(Data())
+
+  init(_ sound: any EntryWriter, _ store: VolatileStore, _ key: CacheKey, _ metadata: StoredMetadata) {
+    (self.sound, self.store, self.key, self.metadata) = (sound, store, key, metadata)
+  }
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    try await sound.write(chunk)
+    let all = written.withLock { written in
+      written.append(chunk)
+      return written
+    }
+    try await store.store(all, for: key, metadata)
+  }
+
+  func reader() throws(CacheError) -> Body { try sound.reader() }
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
+  func abort() { sound.abort() }
+}
+
+/// Tells those who follow nothing of an abort: they see a short body's normal end.
+private final class SilentWriter: EntryWriter {
+  private let sound: any EntryWriter
+
+  init(_ sound: any EntryWriter) { self.sound = sound }
+
+  func write(_ chunk: Data) async throws(CacheError) { try await sound.write(chunk) }
+  func reader() throws(CacheError) -> Body { Body(length: nil, source: Silent(try sound.reader().source)) }
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
+  func abort() { sound.abort() }
+
+  private final class Silent: Body.Source {
+    private let sound: any Body.Source
+    init(_ sound: any Body.Source) { self.sound = sound }
+    func next() async throws(CacheError) -> Data? { try? await sound.next() }
+    func cancel() { sound.cancel() }
+    var trailers: HTTPFields? { nil }
+  }
+}

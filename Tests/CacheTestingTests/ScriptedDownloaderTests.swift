@@ -1,0 +1,169 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("The scripted downloader", .timeLimit(.minutes(1)))
+struct ScriptedDownloaderTests {
+  private let clock = ManualClock()
+  private let network: ScriptedDownloader
+  private let url: URL
+  private let other: URL
+
+  init() throws {
+    network = ScriptedDownloader(clock: clock)
+    url = try #require(URL(string: "https://example.com/a"))
+    other = try #require(URL(string: "https://example.com/b"))
+  }
+
+  @Test("answers in the order of its script, each URL for itself")
+  func order() async throws {
+    network.answer(url, .ok("one"), .ok("two"))
+    network.answer(other, .ok("other"))
+    network.answer(url, .ok("three"))
+    #expect(try await network.text(url) == "one")
+    #expect(try await network.text(other) == "other")
+    #expect(try await network.text(url) == "two")
+    #expect(try await network.text(url) == "three")
+    try network.verify()
+  }
+
+  @Test("answers with the head it was given")
+  func heads() async throws {
+    network.answer(
+      url, .ok("x", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\""), .redirect(to: "/b"),
+      .response(.notFound))
+    let ok = try await network.get(url).head
+    #expect(ok.headerFields == [.eTag: "\"1\"", .cacheControl: "max-age=1"])
+    #expect(try await network.get(url).head.status == .notModified)
+    let redirect = try await network.get(url).head
+    #expect(redirect.status == .found)
+    #expect(redirect.headerFields[.location] == "/b")
+    #expect(try await network.get(url).head.status == .notFound)
+  }
+
+  @Test("fails loudly on what nobody has scripted, and verify tells what it was")
+  func unscripted() async throws {
+    network.answer(url, .ok("once"))
+    _ = try await network.text(url)
+    let error = await failure { _ = try await network.get(url) }
+    #expect(error?.code == .unscripted)
+    #expect(error?.reason.contains("GET https://example.com/a") == true)
+    #expect(network.unscripted.count == 1)
+
+    let verdict = #expect(throws: CacheError.self) { try network.verify() }
+    #expect(verdict?.reason == "asked: https://example.com/a")
+  }
+
+  @Test("tells what was scripted and never asked")
+  func leftOver() async throws {
+    network.answer(url, .ok("one"), .ok("two"))
+    network.answer(other, .ok("other"))
+    _ = try await network.text(url)
+    let verdict = #expect(throws: CacheError.self) { try network.verify() }
+    #expect(verdict?.code == .unscripted)
+    #expect(
+      verdict?.reason == "never asked: https://example.com/a (1 left); never asked: https://example.com/b (1 left)")
+  }
+
+  @Test("serves by a closure where the script has nothing (left)")
+  func serves() async throws {
+    network.serve(url) { request in .ok("served \(request.headerFields[.accept] ?? "anything")") }
+    network.answer(url, .ok("scripted"))
+    #expect(try await network.text(url) == "scripted")
+    #expect(try await network.text(url) == "served anything")
+    let response = try await network.get(url, [.accept: "image/png"])
+    #expect(try await response.body.collect() == Data("served image/png".utf8))
+    try network.verify()
+  }
+
+  @Test("fails as it was told to", arguments: [CacheError.Code.offline, .timedOut, .hostNotFound])
+  func failures(_ code: CacheError.Code) async {
+    network.answer(url, .failure(code))
+    #expect(await failure { _ = try await network.get(url) }?.code == code)
+  }
+
+  @Test("waits on its clock, and not before its script")
+  func delays() async throws {
+    network.answer(url, .ok("late").after(.seconds(5)))
+    let load = Task { [network, url] in try await network.text(url) }
+    await clock.sleepers(1)
+    #expect(network.requests.count == 1)
+    clock.advance(by: .seconds(5))
+    #expect(try await load.value == "late")
+  }
+
+  @Test("ends a wait that is cancelled")
+  func cancelledDelay() async {
+    network.answer(url, .ok("late").after(.seconds(5)))
+    let load = Task { [network, url] in try await network.text(url) }
+    await clock.sleepers(1)
+    load.cancel()
+    #expect(await failure { _ = try await load.value }?.isCancellation == true)
+    #expect(clock.pendingSleeps == 0)
+  }
+
+  @Test("holds answers, or bodies alone, behind gates")
+  func gates() async throws {
+    let (head, body) = (Gate(), Gate())
+    network.answer(url, .ok("held").held(by: head).bodyHeld(by: body))
+    let load = Task { [network, url] in try await network.get(url) }
+    await head.arrived()
+    head.open()
+    let response = try await load.value
+    let reading = Task { try await response.body.collect() }
+    await body.arrived()
+    body.open()
+    #expect(try await reading.value == Data("held".utf8))
+  }
+
+  @Test("cuts a body where it was told to, though the head announces all of it", arguments: [0, 1, 5, 9])
+  func cut(_ bytes: Int) async throws {
+    network.answer(url, .ok("0123456789").cut(after: bytes).chunked(by: 2))
+    let response = try await network.get(url)
+    #expect(response.body.length == 10)
+    let read = Lock(0)
+    let error = await failure {
+      for try await chunk in response.body { read.withLock { $0 += chunk.count } }
+    }
+    #expect(error?.code == .truncatedBody)
+    #expect(read.withLock { $0 } == bytes)
+  }
+
+  @Test("sends chunks of the size it was told, with a length or without")
+  func chunks() async throws {
+    network.answer(url, .ok("0123456789").chunked(by: 4).withoutLength())
+    let response = try await network.get(url)
+    #expect(response.body.length == nil)
+    var chunks: [Int] = []
+    for try await chunk in response.body { chunks.append(chunk.count) }
+    #expect(chunks == [4, 4, 2])
+    #expect(response.metrics().bytesOnWire == 10)
+  }
+
+  @Test("records what was asked, with its fields")
+  func records() async throws {
+    network.serve(url) { _ in .ok("x") }
+    network.serve(other) { _ in .ok("y") }
+    _ = try await network.get(url, [.ifNoneMatch: "\"1\""])
+    _ = try await network.get(other, method: .head)
+    _ = try await network.get(url)
+    #expect(network.requests.map(\.path) == ["/a", "/b", "/a"])
+    #expect(network.requests(for: url).map { $0.headerFields[.ifNoneMatch] } == ["\"1\"", nil])
+    #expect(network.requests(for: other).map(\.method) == [.head])
+  }
+
+  @Test("counts bodies that were let go of before their end, and no others")
+  func cancelledBodies() async throws {
+    network.serve(url) { _ in .ok("0123456789").chunked(by: 5) }
+    _ = try await network.text(url)
+    #expect(network.cancelledBodies == 0)
+    try await network.get(url).body.source.cancel()
+    #expect(network.cancelledBodies == 1)
+    var dropped: DownloadResponse? = try await network.get(url)
+    #expect(dropped != nil)
+    dropped = nil
+    #expect(network.cancelledBodies == 2)
+  }
+}

@@ -1,0 +1,170 @@
+import CacheCore
+import CacheTransport
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Files as resources")
+struct FileDownloaderTests {
+  private let folder: TemporaryFolder
+  private let downloader = FileDownloader()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func answer(_ url: URL, _ method: HTTPRequest.Method = .get) async throws -> DownloadResponse {
+    try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: method)))
+  }
+
+  @Test("come byte for byte, whatever their size", arguments: [0, 1, 1_000, 262_143, 262_144, 262_145, 3_000_000])
+  func bytes(_ size: Int) async throws {
+    try folder.put(pattern(size), "file")
+    let response = try await answer(folder.url("file"))
+    #expect(response.head.status == .ok)
+    #expect(response.head.headerFields[.contentLength] == String(size))
+    #expect(response.body.length == Int64(size))
+    #expect(try await response.body.collect() == pattern(size))
+  }
+
+  @Test("stream in chunks, so that a large one is never held whole")
+  func chunks() async throws {
+    try folder.put(pattern(1_000_000), "file")
+    let response = try await answer(folder.url("file"))
+    var sizes: [Int] = []
+    for try await chunk in response.body { sizes.append(chunk.count) }
+    #expect(sizes == [262_144, 262_144, 262_144, 213_568])
+    #expect(response.body.data == nil)
+  }
+
+  @Test("say when they were changed, and that no cache needs a copy")
+  func fields() async throws {
+    try folder.put(Data("x".utf8), "file")
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 784_111_777)], ofItemAtPath: folder.url("file").path(percentEncoded: false))
+    let fields = try await answer(folder.url("file")).head.headerFields
+    #expect(fields[.cacheControl] == "no-store")
+    #expect(fields[.lastModified] == "Sun, 06 Nov 1994 08:49:37 GMT")
+  }
+
+  @Test("that are not there are an answer: 404", arguments: ["missing", "missing/below", "file/below"])
+  func missing(_ name: String) async throws {
+    try folder.put(Data("x".utf8), "file")
+    let response = try await answer(folder.url(name))
+    #expect(response.head.status == .notFound)
+    #expect(try await response.body.collect().isEmpty)
+  }
+
+  @Test("that are folders are an error that names them")
+  func folders() async throws {
+    let url = URL(filePath: folder.path, directoryHint: .isDirectory)
+    let error = await failure { _ = try await answer(url) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path?.hasPrefix(folder.path) == true)
+    #expect(error?.reason == "not a regular file")
+  }
+
+  @Test("that can't be reached are an error with path and reason")
+  func unreadable() async throws {
+    // A link to itself: unreadable for everybody, the superuser too.
+    let path = folder.url("loop").path(percentEncoded: false)
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+    let error = await failure { _ = try await answer(folder.url("loop")) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == path)
+    #expect(error?.errno != nil)
+    #expect(error?.reason.isEmpty == false)
+  }
+
+  @Test("that shrink while they are read end with an error, and never short")
+  func shrinking() async throws {
+    // Given
+    try folder.put(pattern(600_000), "file")
+    let response = try await answer(folder.url("file"))
+    var chunks = response.body.makeAsyncIterator()
+    #expect(try await chunks.next()?.count == 262_144)
+
+    // When
+    let handle = try FileHandle(forWritingTo: folder.url("file"))
+    try handle.truncate(atOffset: 300_000)
+    try handle.close()
+
+    // Then
+    #expect(try await chunks.next()?.count == 300_000 - 262_144)
+    let error = await failure { _ = try await response.body.collect() }
+    #expect(error?.code == .truncatedBody)
+    #expect(error?.description.contains("300000 of 600000") == true)
+  }
+
+  @Test("that grow while they are read are read as they were announced")
+  func growing() async throws {
+    try folder.put(pattern(1_000), "file")
+    let response = try await answer(folder.url("file"))
+    let handle = try FileHandle(forWritingTo: folder.url("file"))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: Data("more".utf8))
+    try handle.close()
+    #expect(try await response.body.collect() == pattern(1_000))
+  }
+
+  @Test("are read as they were opened, though they are replaced or removed meanwhile")
+  func replaced() async throws {
+    try folder.put(pattern(600_000), "file")
+    let response = try await answer(folder.url("file"))
+    try FileManager.default.removeItem(at: folder.url("file"))
+    try folder.put(Data("other".utf8), "file")
+    #expect(try await response.body.collect() == pattern(600_000))
+  }
+
+  @Test("have any names", arguments: ["a b", "ü", "100%", "a#b", "a?b", "%41", "a;b=c&d"])
+  func names(_ name: String) async throws {
+    try folder.put(Data(name.utf8), name)
+    #expect(try await answer(folder.url(name)).body.collect() == Data(name.utf8))
+  }
+
+  @Test("are named to the end: a NUL in the path opens no other file")
+  func nul() async throws {
+    try folder.put(Data("secret".utf8), "file")
+    let url = try #require(URL(string: folder.url("file").absoluteString + "%00.png"))
+    #expect(await failure { _ = try await answer(url) }?.code == .invalidURL)
+  }
+
+  @Test("answer HEAD without a body, and no other method", arguments: [HTTPRequest.Method.head, .post, .delete])
+  func methods(_ method: HTTPRequest.Method) async throws {
+    try folder.put(pattern(1_000), "file")
+    let response = try await answer(folder.url("file"), method)
+    #expect(response.head.status == (method == .head ? .ok : .methodNotAllowed))
+    #expect(response.head.headerFields[.contentLength] == (method == .head ? "1000" : nil))
+    #expect(try await response.body.collect().isEmpty)
+  }
+
+  @Test("stop when they are cancelled")
+  func cancelled() async throws {
+    try folder.put(pattern(600_000), "file")
+    let response = try await answer(folder.url("file"))
+    var chunks = response.body.makeAsyncIterator()
+    _ = try await chunks.next()
+    response.body.source.cancel()
+    #expect(await failure { _ = try await response.body.collect() }?.isCancellation == true)
+
+    let gate = AsyncStream<Void>.makeStream()
+    let url = folder.url("file")
+    let task = Task { [downloader] in
+      for await _ in gate.stream {}
+      return try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url)))
+    }
+    task.cancel()
+    gate.continuation.finish()
+    #expect(await failure { _ = try await task.value }?.isCancellation == true)
+  }
+
+  @Test("have file: URLs and no others", arguments: ["http://example.com/a", "data:,a"])
+  func otherSchemes(_ text: String) async throws {
+    let url = try #require(URL(string: text))
+    #expect(await failure { _ = try await answer(url) }?.code == .unsupportedScheme)
+  }
+
+  @Test("are answered alike by every provider of files")
+  func identity() {
+    #expect(FileDownloader().id == FileDownloader().id)
+    #expect(FileDownloader().id != DataURLDownloader().id)
+  }
+}

@@ -1,0 +1,37 @@
+import CacheCore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/etagere-files-\(Revision.mint())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func put(_ data: Data, _ name: String) throws { try data.write(to: url(name)) }
+
+  func url(_ name: String) -> URL { URL(filePath: "\(path)/\(name)", directoryHint: .notDirectory) }
+}
+
+/// Bytes that tell their position, so that a lost or repeated part shows.
+func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+
+/// The error that `work` throws; nil when it throws none.
+func failure(_ work: () async throws -> Void) async -> CacheError? {
+  do {
+    try await work()
+    return nil
+  } catch {
+    return error as? CacheError
+  }
+}

@@ -1,0 +1,51 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("A memory cache under eight tasks")
+struct ConcurrencyTests {
+  @Test("keeps its bounds at every moment, and never mixes values up")
+  func bounds() async {
+    // Given
+    let clock = ManualClock()
+    let cache = MemoryCache(
+      limits: .init(cost: 200, count: 20, entryCost: 50), expiration: .after(.seconds(5)), clock: clock)
+
+    // When
+    let mistakes = await withTaskGroup(of: Int.self) { group in
+      for task in 0..<8 {
+        group.addTask { Self.hammer(cache, clock, seed: UInt64(task)) }
+      }
+      return await group.reduce(0, +)
+    }
+
+    // Then
+    #expect(mistakes == 0)
+    let counters = cache.counters
+    #expect(counters.insertions == counters.evictions.values.reduce(0, +) + cache.count)
+    cache.removeAll()
+    #expect(cache.totalCost == 0)
+    #expect(cache.count == 0)
+  }
+
+  /// How often a bound was passed, or a key led to another's value.
+  private static func hammer(_ cache: MemoryCache, _ clock: ManualClock, seed: UInt64) -> Int {
+    var generator = SeededGenerator(state: seed)
+    var mistakes = 0
+    for _ in 0..<3_000 {
+      let name = "\(Int.random(in: 0..<60, using: &generator))"
+      switch Int.random(in: 0..<20, using: &generator) {
+      case 0: cache.remove(key(name))
+      case 1: cache.trim(to: 100)
+      case 2: clock.advance(by: .milliseconds(1))
+      case 3: cache.removeExpired()
+      case 4 where seed == 0: cache.removeAll()
+      case 5...12: cache.insert(entry(name, cost: Int.random(in: 0...60, using: &generator)), for: key(name))
+      default: if let found = cache.text(name), found != name { mistakes += 1 }
+      }
+      if cache.totalCost > 200 || cache.count > 20 { mistakes += 1 }
+    }
+    return mistakes
+  }
+}

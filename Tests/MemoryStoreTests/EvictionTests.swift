@@ -1,0 +1,107 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("Who leaves a full memory cache")
+struct EvictionTests {
+  @Test("is who was not used for the longest time")
+  func leastRecentlyUsed() {
+    // Given
+    let cache = MemoryCache.limited(count: 3)
+    for name in ["a", "b", "c"] { cache.insert(entry(name), for: key(name)) }
+
+    // When: "b" is the oldest when "d" comes, "a" when "e" comes.
+    _ = cache.entry(for: key("a"))
+    cache.insert(entry("d"), for: key("d"))
+    _ = cache.entry(for: key("c"))
+    cache.insert(entry("e"), for: key("e"))
+
+    // Then
+    #expect(["a", "b", "c", "d", "e"].filter { cache.text($0) != nil } == ["c", "d", "e"])
+  }
+
+  @Test("is not who was just stored anew")
+  func overwritingIsUsing() {
+    let cache = MemoryCache.limited(count: 2)
+    cache.insert(entry("a"), for: key("a"))
+    cache.insert(entry("b"), for: key("b"))
+    cache.insert(entry("a again"), for: key("a"))
+    cache.insert(entry("c"), for: key("c"))
+    #expect(cache.text("a") == "a again")
+    #expect(cache.text("b") == nil)
+  }
+
+  @Test("is not changed by looking for what is not there")
+  func missesDoNotCount() {
+    let cache = MemoryCache.limited(count: 2)
+    cache.insert(entry("a"), for: key("a"))
+    cache.insert(entry("b"), for: key("b"))
+    for _ in 0..<10 { _ = cache.entry(for: key("nothing")) }
+    cache.insert(entry("c"), for: key("c"))
+    #expect(["a", "b", "c"].filter { cache.text($0) != nil } == ["b", "c"])
+  }
+
+  @Test("is decided by the policy that was swapped in")
+  func firstInFirstOut() {
+    // Given
+    let cache = MemoryCache(
+      limits: .init(cost: 100, count: 3), eviction: FirstInFirstOut(), clock: ManualClock())
+    for name in ["a", "b", "c"] { cache.insert(entry(name), for: key(name)) }
+
+    // When: the first is the most used one, and leaves all the same.
+    for _ in 0..<10 { _ = cache.entry(for: key("a")) }
+    cache.insert(entry("d"), for: key("d"))
+
+    // Then
+    #expect(["a", "b", "c", "d"].filter { cache.text($0) != nil } == ["b", "c", "d"])
+  }
+
+  @Test(
+    "is nobody when the policy names nobody: the newcomer is refused, and the limits hold",
+    arguments: [(10, Int.max), (1_000, 2)])
+  func policyWithoutVictim(_ cost: Int, _ count: Int) {
+    let cache = MemoryCache(
+      limits: .init(cost: cost, count: count, entryCost: cost), eviction: Pinning(), clock: ManualClock())
+    #expect(cache.insert(entry("a", cost: 5), for: key("a")))
+    #expect(cache.insert(entry("b", cost: 5), for: key("b")))
+
+    #expect(!cache.insert(entry("c", cost: 5), for: key("c")))
+
+    #expect(cache.count == 2)
+    #expect(cache.totalCost == 10)
+    #expect(cache.text("c") == nil)
+    #expect(cache.counters.refusals == 1)
+  }
+
+  @Test("is nobody when the policy names a slot in which nobody lives", .timeLimit(.minutes(1)), arguments: [-1, 7, 1_000])
+  func policyWithWrongVictim(_ slot: Int) {
+    let cache = MemoryCache(
+      limits: .init(cost: 10, count: 1), eviction: Mistaken(slot: slot), clock: ManualClock())
+    cache.insert(entry("a"), for: key("a"))
+
+    #expect(!cache.insert(entry("b"), for: key("b")))
+    cache.trim(to: 0)
+
+    #expect(cache.text("a") == "a")
+    #expect(cache.count == 1)
+  }
+}
+
+/// Lets nobody go.
+private struct Pinning: EvictionPolicy {
+  mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
+  mutating func access(_ slot: Int) {}
+  mutating func remove(_ slot: Int) {}
+  mutating func victim() -> Int? { nil }
+}
+
+/// Names always the same slot, whoever lives there.
+private struct Mistaken: EvictionPolicy {
+  let slot: Int
+
+  mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
+  mutating func access(_ slot: Int) {}
+  mutating func remove(_ slot: Int) {}
+  mutating func victim() -> Int? { slot }
+}

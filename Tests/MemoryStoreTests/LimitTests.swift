@@ -1,0 +1,134 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("The limits of a memory cache")
+struct LimitTests {
+  @Test("bound the cost: what is oldest makes room", arguments: [1, 2, 3, 5, 10])
+  func costIsBounded(_ cost: Int) {
+    let cache = MemoryCache.limited(cost: 10)
+    for index in 0..<100 {
+      #expect(cache.insert(entry(index, cost: cost), for: key("\(index)")))
+      #expect(cache.totalCost <= 10)
+      #expect(cache.totalCost == cache.count * cost)
+    }
+    #expect(cache.count == 10 / cost)
+    #expect(cache.counters.evictions == [.cost: 100 - 10 / cost])
+  }
+
+  @Test("bound the count, also of entries that weigh nothing")
+  func countIsBounded() {
+    let cache = MemoryCache.limited(count: 3)
+    for index in 0..<20 {
+      cache.insert(entry("\(index)", cost: 0), for: key("\(index)"))
+      #expect(cache.count <= 3)
+    }
+    #expect((0..<20).filter { cache.text("\($0)") != nil } == [17, 18, 19])
+    #expect(cache.counters.evictions == [.count: 17])
+  }
+
+  @Test("bound a single entry: a larger one is refused, and its key then holds nothing")
+  func entryIsBounded() {
+    // Given
+    let cache = MemoryCache(limits: .init(cost: 100, entryCost: 10), clock: ManualClock())
+    cache.insert(entry("bystander", cost: 10), for: key("bystander"))
+    cache.insert(entry("small", cost: 10), for: key("a"))
+
+    // When
+    let isTaken = cache.insert(entry("large", cost: 11), for: key("a"))
+
+    // Then: the old value must not be shown for the new one.
+    #expect(!isTaken)
+    #expect(cache.entry(for: key("a")) == nil)
+    #expect(cache.text("bystander") == "bystander")
+    #expect(cache.totalCost == 10)
+    #expect(cache.counters.refusals == 1)
+  }
+
+  @Test("let a single entry take a quarter of the cost, unless told otherwise")
+  func defaultShare() {
+    let cache = MemoryCache(limits: .init(cost: 100), clock: ManualClock())
+    #expect(cache.insert(entry(cost: 25), for: key("quarter")))
+    #expect(!cache.insert(entry(cost: 26), for: key("more")))
+  }
+
+  @Test("refuse what is larger than the whole cache, and evict nobody for it")
+  func largerThanAll() {
+    let cache = MemoryCache(limits: .init(cost: 10, entryCost: 1_000), clock: ManualClock())
+    cache.insert(entry("kept", cost: 10), for: key("a"))
+
+    #expect(!cache.insert(entry(cost: 11), for: key("b")))
+    #expect(!cache.insert(entry(cost: .max), for: key("b")))
+    #expect(cache.text("a") == "kept")
+    #expect(cache.counters.evictions.isEmpty)
+  }
+
+  @Test("take no overflow, whatever the costs are")
+  func hugeCosts() {
+    let cache = MemoryCache(limits: .init(cost: .max, entryCost: .max), clock: ManualClock())
+    for name in ["a", "b", "c"] { #expect(cache.insert(entry(name, cost: .max - 1), for: key(name))) }
+    #expect(cache.count == 1)
+    #expect(cache.totalCost == .max - 1)
+    #expect(cache.text("c") == "c")
+  }
+
+  @Test(
+    "count negative numbers as zero",
+    arguments: [
+      MemoryCache.Limits(cost: -1, count: -1, entryCost: -1), .init(cost: .min, count: 10), .init(cost: 10, count: .min),
+      .init(cost: 10, count: 10, entryCost: .min),
+    ])
+  func negativeLimits(_ limits: MemoryCache.Limits) {
+    #expect(limits.cost >= 0 && limits.count >= 0 && limits.entryCost >= 0)
+    let cache = MemoryCache(limits: limits, clock: ManualClock())
+    #expect(!cache.insert(entry(cost: 1), for: key("a")))
+    #expect(cache.count == 0)
+    #expect(cache.totalCost == 0)
+  }
+
+  @Test("count negative numbers as zero also when they are set later")
+  func negativeLimitsSetLater() {
+    var limits = MemoryCache.Limits(cost: 10, count: 10)
+    limits.cost = .min
+    limits.count = -3
+    limits.entryCost = -1
+    let cache = MemoryCache(limits: limits, clock: ManualClock())
+    #expect(!cache.insert(entry(cost: 1), for: key("a")))
+    #expect(!cache.insert(entry(cost: 0), for: key("a")))
+    #expect(cache.count == 0)
+  }
+
+  @Test("count an entry's negative cost as zero")
+  func negativeCost() {
+    let cache = MemoryCache.limited(cost: 10)
+    cache.insert(entry(cost: 8), for: key("a"))
+    cache.insert(entry(cost: -100), for: key("b"))
+    #expect(cache.totalCost == 8)
+    #expect(!cache.insert(entry(cost: 100), for: key("c")))
+  }
+
+  @Test("have a default that fits the machine")
+  func defaultCost() {
+    #expect(MemoryCache.Limits.defaultCost > 0)
+    #expect(MemoryCache.Limits.defaultCost <= 512 << 20)
+    #expect(MemoryCache.Limits().cost == MemoryCache.Limits.defaultCost)
+  }
+
+  @Test(
+    "can be undercut by hand: a trim evicts in the policy's order", arguments: [(9, 9), (8, 6), (3, 3), (2, 0), (0, 0), (-5, 0)])
+  func trims(_ target: Int, _ left: Int) {
+    // Given: three entries of 3, the oldest used last.
+    let cache = MemoryCache.limited(cost: 9)
+    for name in ["a", "b", "c"] { cache.insert(entry(name, cost: 3), for: key(name)) }
+    _ = cache.entry(for: key("a"))
+
+    // When
+    cache.trim(to: target)
+
+    // Then
+    #expect(cache.totalCost == left)
+    #expect(cache.counters.evictions == (left == 9 ? [:] : [.trimmed: (9 - left) / 3]))
+    #expect(["b", "c", "a"].filter { cache.text($0) != nil } == ["b", "c", "a"].suffix(left / 3))
+  }
+}

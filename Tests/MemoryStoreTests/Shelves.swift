@@ -1,0 +1,46 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+
+/// A key of the test's own.
+func key(_ name: String) -> CacheKey { CacheKey(resource: "https://example.com/\(name)") }
+
+func entry(
+  _ value: any Sendable = "value", cost: Int = 1, revision: Revision = .mint(), expiration: Expiration? = nil
+) -> MemoryEntry {
+  MemoryEntry(value, cost: cost, revision: revision, expiration: expiration)
+}
+
+extension MemoryCache {
+  /// A cache whose entries may each be as large as the whole.
+  static func limited(
+    cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never, clock: any CacheClock = ManualClock()
+  ) -> MemoryCache {
+    MemoryCache(limits: .init(cost: cost, count: count, entryCost: cost), expiration: expiration, clock: clock)
+  }
+
+  func text(_ name: String) -> String? { entry(for: key(name))?.value(as: String.self) }
+}
+
+/// Random numbers that are the same in every run.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}
+
+/// Evicts what came first, however often it is used.
+struct FirstInFirstOut: EvictionPolicy {
+  private var queue: [Int] = []
+
+  mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) { queue.append(slot) }
+  mutating func access(_ slot: Int) {}
+  mutating func remove(_ slot: Int) { queue.removeAll { $0 == slot } }
+  mutating func victim() -> Int? { queue.first }
+}

@@ -1,0 +1,118 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("What is stored in memory")
+struct StoringTests {
+  @Test("comes back as the same entry, and as its own type only")
+  func storesAndGets() {
+    // Given
+    let cache = MemoryCache.limited()
+    let stored = entry("picture", cost: 7)
+
+    // When
+    let isTaken = cache.insert(stored, for: key("a"))
+
+    // Then
+    #expect(isTaken)
+    #expect(cache.entry(for: key("a")) === stored)
+    #expect(cache.entry(for: key("a"))?.value(as: String.self) == "picture")
+    #expect(cache.entry(for: key("a"))?.value(as: Int.self) == nil)
+    #expect(cache.entry(for: key("b")) == nil)
+  }
+
+  @Test("is found under its variant and its form alone")
+  func keysAreWhole() {
+    let cache = MemoryCache.limited()
+    let keys = [
+      CacheKey(resource: "r"), CacheKey(resource: "r", variant: "v"), CacheKey(resource: "r", form: "f"),
+      CacheKey(resource: "r", variant: "v", form: "f"),
+    ]
+    for (index, key) in keys.enumerated() { cache.insert(entry(index), for: key) }
+    for (index, key) in keys.enumerated() { #expect(cache.entry(for: key)?.value(as: Int.self) == index) }
+    #expect(cache.count == 4)
+  }
+
+  @Test("is replaced whole, and weighs what the new entry weighs", arguments: [(10, 3), (3, 10), (5, 5), (5, 0)])
+  func overwriteWeighsAnew(_ before: Int, _ after: Int) {
+    // Given
+    let cache = MemoryCache.limited()
+    cache.insert(entry("other", cost: 100), for: key("other"))
+    cache.insert(entry("old", cost: before), for: key("a"))
+
+    // When
+    cache.insert(entry("new", cost: after), for: key("a"))
+
+    // Then
+    #expect(cache.text("a") == "new")
+    #expect(cache.totalCost == 100 + after)
+    #expect(cache.count == 2)
+    #expect(cache.counters.evictions == [.replaced: 1])
+  }
+
+  @Test("is replaced without evicting anybody else, though the cache is full")
+  func overwriteMakesItsOwnRoom() {
+    let cache = MemoryCache.limited(cost: 10, count: 2)
+    cache.insert(entry("a", cost: 5), for: key("a"))
+    cache.insert(entry("b", cost: 5), for: key("b"))
+
+    cache.insert(entry("b again", cost: 5), for: key("b"))
+
+    #expect(cache.text("a") == "a")
+    #expect(cache.text("b") == "b again")
+  }
+
+  @Test("leaves when it is removed, once")
+  func removes() {
+    let cache = MemoryCache.limited()
+    cache.insert(entry(cost: 4), for: key("a"))
+    cache.insert(entry(cost: 6), for: key("b"))
+
+    cache.remove(key("a"))
+    cache.remove(key("a"))
+    cache.remove(key("never there"))
+
+    #expect(cache.entry(for: key("a")) == nil)
+    #expect(cache.totalCost == 6)
+    #expect(cache.count == 1)
+    #expect(cache.counters.evictions == [.removed: 1])
+  }
+
+  @Test("stays when another revision is removed")
+  func removesByRevision() {
+    let cache = MemoryCache.limited()
+    let revision = Revision.mint()
+    cache.insert(entry("kept", revision: revision), for: key("a"))
+
+    cache.remove(key("a"), ifRevision: .mint())
+    #expect(cache.text("a") == "kept")
+
+    cache.remove(key("a"), ifRevision: revision)
+    #expect(cache.entry(for: key("a")) == nil)
+  }
+
+  @Test("is gone after everything was removed, and the cache takes new entries")
+  func removesAll() {
+    // Given
+    let cache = MemoryCache.limited(cost: 10, count: 3)
+    for name in ["a", "b", "c"] { cache.insert(entry(cost: 3), for: key(name)) }
+
+    // When
+    cache.removeAll()
+
+    // Then
+    #expect(cache.count == 0)
+    #expect(cache.totalCost == 0)
+    #expect(cache.counters.evictions == [.removed: 3])
+    for name in ["d", "e", "f", "g"] { cache.insert(entry(name, cost: 3), for: key(name)) }
+    #expect(["a", "d", "e", "f", "g"].map { cache.text($0) } == [nil, nil, "e", "f", "g"])
+  }
+
+  @Test("is never shared by two caches")
+  func identity() {
+    let (one, other) = (MemoryCache.limited(), MemoryCache.limited())
+    #expect(one.id != other.id)
+    #expect(one.id == one.id)
+  }
+}
