@@ -1,1 +1,67 @@
-print("placeholder")
+// A test without a network: a folder answers in its place, with entity tags, 304s and 404s. `swift run FolderAsNetwork`
+import CacheTesting
+import Etagere
+import Foundation
+
+func expect(_ isTrue: Bool, _ what: String) {
+  print(isTrue ? "  as expected: \(what)" : "  WRONG, expected: \(what)")
+  if !isTrue { exit(1) }
+}
+
+func run(in folder: URL) async throws {
+  let file = folder.appending(path: "motd.txt")
+  try Data("Good morning".utf8).write(to: file)
+  guard let url = URL(string: "https://any.host/motd.txt") else { return }
+
+  let network = LocalFileDownloader(folder: folder)
+  var configuration = try ResourceManager.Configuration.standard(folder: nil)
+  configuration.downloader = network
+  let manager = ResourceManager(configuration)
+
+  func load() async throws(CacheError) -> Resource<Data> {
+    let resource = try await manager.load(url)
+    let text = String(decoding: resource.data, as: UTF8.self)
+    print("  \"\(text)\": \(resource.source), \(resource.validation), \(resource.bytesOnWire) bytes on the wire")
+    return resource
+  }
+
+  print("The first load")
+  let first = try await load()
+  expect(first.source == .network && first.validation == .none, "sent by the folder")
+
+  print("Again: the file states no lifetime, so the folder is asked, and says 304")
+  let second = try await load()
+  expect(second.source == .revalidated && second.validation == .reused, "confirmed, no bytes sent")
+  expect(second.revision == first.revision, "the same body")
+  expect(network.requests.last?.headerFields[.ifNoneMatch] != nil, "asked with If-None-Match")
+
+  print("The file changes")
+  try Data("Good afternoon".utf8).write(to: file)
+  let third = try await load()
+  expect(third.source == .network && third.validation == .fresh, "a new answer in place of the stored one")
+  expect(third.revision != first.revision, "another body")
+
+  print("The network goes down")
+  network.isOffline = true
+  let fourth = try await load()
+  expect(fourth.validation == .failed && fourth.data == third.data, "what is stored, and said to be unconfirmed")
+
+  print("The network is back, and a file is missing")
+  network.isOffline = false
+  do throws(CacheError) {
+    _ = try await manager.load(url.deletingLastPathComponent().appending(path: "none.txt"))
+    expect(false, "an error")
+  } catch {
+    print("  \(error)")
+    expect(error.code == .unacceptableStatus && error.status == 404, "an error that names the URL and says 404")
+  }
+}
+
+let folder = FileManager.default.temporaryDirectory.appending(path: "folder-as-network-\(UUID().uuidString)")
+do {
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  try await run(in: folder)
+} catch {
+  expect(false, "no error (\(error))")
+}

@@ -1,1 +1,52 @@
-print("placeholder")
+// A storage backend of one's own: proven first, then swapped in, for one manager and for one request. `swift run OwnBackend`
+import CacheTesting
+import Etagere
+import Foundation
+
+func expect(_ isTrue: Bool, _ what: String) {
+  print(isTrue ? "  as expected: \(what)" : "  WRONG, expected: \(what)")
+  if !isTrue { exit(1) }
+}
+
+print("Every statement of the store contract, each on a new store")
+for statement in StoreContract.cases {
+  do {
+    try await statement.run(on: DictionaryStore())
+    print("  holds: \(statement)")
+  } catch {
+    expect(false, "\(statement) (\(error))")
+  }
+}
+
+let url = URL(string: "https://example.com/logo.svg") ?? URL(filePath: "/")
+let network = ScriptedDownloader()
+network.serve(url) { _ in .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60") }
+
+func manager(_ store: any CacheStore) -> ResourceManager {
+  var configuration = ResourceManager.Configuration()
+  configuration.downloader = network
+  configuration.store = store
+  configuration.validator = ETagValidator()
+  return ResourceManager(configuration)
+}
+
+do {
+  print("For one manager")
+  let store = DictionaryStore()
+  let first = try await manager(store).load(url)
+  expect(first.source == .network && store.keys.count == 1, "loaded from the network, and stored")
+  let second = try await manager(store).load(url)
+  expect(second.source == .disk && second.data == first.data, "a new manager finds it in the store")
+
+  print("For one request")
+  let other = DictionaryStore()
+  let elsewhere = RequestOptions { $0.store = .some(other) }
+  let third = try await manager(store).load(url, options: elsewhere)
+  expect(third.source == .network && other.keys.count == 1, "this request has a store of its own, which was empty")
+  expect(try await manager(store).load(url, options: elsewhere).source == .disk, "and is not any more")
+  let unstored = try await manager(store).load(url, options: RequestOptions { $0.store = .none })
+  expect(unstored.source == .network, "and this one has none")
+  expect(network.requests.count == 3, "3 requests in all")
+} catch {
+  expect(false, "no error (\(error))")
+}
