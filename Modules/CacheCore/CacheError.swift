@@ -57,7 +57,9 @@ public struct CacheError: Error, Sendable {
 
   /// Whether no answer came at all, so that a stored answer may stand in (RFC 9111 §4.2.4).
   public var isUnreachable: Bool {
-    [.hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody].contains(code)
+    [
+      .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody, .noDownloader,
+    ].contains(code)
   }
 
   /// The same error, about `url` unless it names one already.

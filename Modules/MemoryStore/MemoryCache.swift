@@ -70,13 +70,21 @@ public final class MemoryCache: MemoryStoring {
 
   @discardableResult
   public func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool {
-    let expiration = entry.expiration ?? expiration
-    let deadline: Timestamp =
-      switch expiration {
-      case .never: .distantFuture
-      case .after, .at: expiration.deadline(from: clock.now)
-      }
-    return shard.insert(entry, for: key, deadline: deadline, limits: limits)
+    shard.insert(entry, for: key, deadline: Self.deadline(entry.expiration ?? expiration, clock), limits: limits)
+  }
+
+  private static func deadline(_ expiration: Expiration, _ clock: any CacheClock) -> Timestamp {
+    switch expiration {
+    case .never: .distantFuture
+    case .after, .at: expiration.deadline(from: clock.now)
+    }
+  }
+
+  @discardableResult
+  public func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
+    shard.update(key, limits: limits, clock: clock, change) { [expiration] entry, clock in
+      Self.deadline(entry.expiration ?? expiration, clock)
+    }
   }
 
   public func remove(_ key: CacheKey, ifRevision: Revision? = nil) { shard.remove(key, ifRevision: ifRevision) }
@@ -103,6 +111,10 @@ public final class MemoryCache: MemoryStoring {
 protocol Shard: AnyObject, Sendable {
   func entry(for key: CacheKey, clock: any CacheClock, sliding: Expiration?) -> MemoryEntry?
   func insert(_ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits) -> Bool
+  func update(
+    _ key: CacheKey, limits: MemoryCache.Limits, clock: any CacheClock, _ change: (MemoryEntry?) -> MemoryUpdate,
+    deadline: (MemoryEntry, any CacheClock) -> Timestamp
+  ) -> Bool
   func remove(_ key: CacheKey, ifRevision: Revision?)
   func removeAll()
   func trim(to cost: Int)
@@ -125,6 +137,23 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
   func insert(_ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits) -> Bool {
     var left: [MemoryEntry] = []
     return storage.withLock { $0.insert(entry, for: key, deadline: deadline, limits: limits, left: &left) }
+  }
+
+  func update(
+    _ key: CacheKey, limits: MemoryCache.Limits, clock: any CacheClock, _ change: (MemoryEntry?) -> MemoryUpdate,
+    deadline: (MemoryEntry, any CacheClock) -> Timestamp
+  ) -> Bool {
+    var left: [MemoryEntry] = []
+    return storage.withLock { storage in
+      switch change(storage.resident(for: key, now: { clock.now })) {
+      case .keep: return false
+      case .remove:
+        storage.remove(key, ifRevision: nil, left: &left)
+        return true
+      case .replace(let entry):
+        return storage.insert(entry, for: key, deadline: deadline(entry, clock), limits: limits, left: &left)
+      }
+    }
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) {

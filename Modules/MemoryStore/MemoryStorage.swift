@@ -46,6 +46,12 @@ struct MemoryStorage<Policy: EvictionPolicy> {
     return resident.entry
   }
 
+  /// The entry, unless it is expired; neither a hit nor a miss.
+  func resident(for key: CacheKey, now: () -> Timestamp) -> MemoryEntry? {
+    guard let slot = index[key], let resident = slots[slot] else { return nil }
+    return resident.deadline == .distantFuture || now() < resident.deadline ? resident.entry : nil
+  }
+
   mutating func insert(
     _ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits, left: inout [MemoryEntry]
   ) -> Bool {

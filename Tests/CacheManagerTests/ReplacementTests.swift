@@ -160,7 +160,7 @@ struct ReplacementTests {
     let url = try house.url("/missing")
     house.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
 
-    let page = try await house.manager.load(url, options: RequestOptions { $0.acceptedStatuses = 200..<500 })
+    let page = try await house.manager.load(url, options: RequestOptions { $0.acceptedStatuses = AcceptedStatuses(200..<500) })
 
     #expect(page.response.status.code == 404 && page.text == "not here")
   }
@@ -236,7 +236,7 @@ struct RedirectTests {
     house.network.answer(house.url, .redirect(to: "/second"))
     let options = RequestOptions {
       $0.redirectLimit = 0
-      $0.acceptedStatuses = 300..<400
+      $0.acceptedStatuses = AcceptedStatuses(300..<400)
     }
 
     #expect(try await house.manager.load(house.url, options: options).response.status.code == 302)

@@ -72,7 +72,7 @@ public struct RequestOptions: Sendable {
   /// How long nothing may come before the engine gives up; nil: the engine's.
   public var idleTimeout: Duration?
   /// Statuses that are a success; nil: the manager's (200 to 299).
-  public var acceptedStatuses: Range<Int>?
+  public var acceptedStatuses: AcceptedStatuses?
   /// How many redirects are followed; 0: a redirect is an answer like any other. nil: the manager's.
   public var redirectLimit: Int?
   /// The largest body that is taken, in bytes; nil: the manager's.

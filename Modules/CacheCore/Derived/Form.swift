@@ -18,9 +18,18 @@ public struct Form<Value: Sendable>: Sendable {
   /// Makes the value. Runs on no actor.
   public var make: @Sendable @concurrent (Body, StoredMetadata) async throws(CacheError) -> Value
 
-  /// A form of its parts; `id` must tell it from every other form of the same resource.
+  /// A form of its parts.
+  ///
+  /// - Parameter id: tells it from every other form of the same resource, with all its parameters; not empty, since that is what ``bytes`` has.
   public init(
     id: String, cost: @escaping @Sendable (Value) -> Int,
+    make: @escaping @Sendable @concurrent (Body, StoredMetadata) async throws(CacheError) -> Value
+  ) {
+    self.init(verbatim: id.isEmpty ? "unnamed" : id, cost: cost, make: make)
+  }
+
+  private init(
+    verbatim id: String, cost: @escaping @Sendable (Value) -> Int,
     make: @escaping @Sendable @concurrent (Body, StoredMetadata) async throws(CacheError) -> Value
   ) {
     self.id = id
@@ -32,7 +41,7 @@ public struct Form<Value: Sendable>: Sendable {
   public init<Decoder: ResourceDecoder<Value>>(
     decoder: Decoder, processors: [any ResourceProcessor<Value>] = []
   ) {
-    let steps = [decoder.id.parameters] + processors.map { $0.id.parameters }
+    let steps = [Self.step(decoder)] + processors.map { Self.step($0) }
     self.init(
       id: steps.joined(separator: "|"),
       cost: { decoder.cost(of: $0) },
@@ -41,6 +50,12 @@ public struct Form<Value: Sendable>: Sendable {
         for processor in processors { value = try processor.process(value, metadata) }
         return value
       })
+  }
+
+  /// A component in text: its type's full name, and its parameters with their length, so that no two lists of steps read alike.
+  private static func step(_ component: any Component) -> String {
+    let parameters = component.id.parameters
+    return "\(String(reflecting: type(of: component)))#\(parameters.utf8.count):\(parameters)"
   }
 
   /// The same form with one more step; `id` names the step and its parameters.
@@ -55,10 +70,10 @@ public struct Form<Value: Sendable>: Sendable {
 
 extension Form where Value == Data {
   /// The origin's bytes, as they came.
-  public static let bytes = Form(id: "", cost: { $0.count }) { body, _ throws(CacheError) in try await body.collect() }
+  public static let bytes = Form(verbatim: "", cost: { $0.count }) { body, _ throws(CacheError) in try await body.collect() }
 }
 
-/// Makes a value of bytes. Its ``Component/id``'s parameters become part of the cache key: they must name the decoder and its settings.
+/// Makes a value of bytes. Its type's name and its ``Component/id``'s parameters become part of the cache key: the parameters must name every setting.
 public protocol ResourceDecoder<Value>: Component {
   associatedtype Value: Sendable
   /// The value, or ``CacheError/Code/decodingFailed`` with the reason.
@@ -67,7 +82,7 @@ public protocol ResourceDecoder<Value>: Component {
   func cost(of value: Value) -> Int
 }
 
-/// Changes a value. Its ``Component/id``'s parameters become part of the cache key: they must name the processor and its settings.
+/// Changes a value. Its type's name and its ``Component/id``'s parameters become part of the cache key: the parameters must name every setting.
 public protocol ResourceProcessor<Value>: Component {
   associatedtype Value: Sendable
   /// The changed value, or ``CacheError/Code/decodingFailed`` with the reason.

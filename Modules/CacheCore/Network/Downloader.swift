@@ -10,13 +10,20 @@ public struct DownloadRequest: Sendable {
   public var priority: LoadPriority
   /// How long nothing may come before the engine gives up; nil: the engine's default.
   public var idleTimeout: Duration?
+  /// Whether an engine that shares transfers may answer this request and an equal one with one transfer. A manager says no: it has decided already who
+  /// may have whose answer.
+  public var mayShare: Bool
 
   /// A request for one hop.
-  public init(head: HTTPRequest, body: Body? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil) {
+  public init(
+    head: HTTPRequest, body: Body? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
+    mayShare: Bool = true
+  ) {
     self.head = head
     self.body = body
     self.priority = priority
     self.idleTimeout = idleTimeout
+    self.mayShare = mayShare
   }
 }
 

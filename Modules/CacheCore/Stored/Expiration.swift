@@ -18,4 +18,10 @@ public enum Expiration: Hashable, Sendable {
     case .at(let time): time
     }
   }
+
+  /// The one of two that ends earlier for an entry that was stored (or confirmed) at `start`.
+  package static func earlier(_ a: Expiration?, _ b: Expiration?, from start: Timestamp) -> Expiration? {
+    guard let a, let b else { return a ?? b }
+    return a.deadline(from: start) <= b.deadline(from: start) ? a : b
+  }
 }

@@ -22,6 +22,16 @@ public final class MemoryEntry: Sendable {
   public func value<Value: Sendable>(as type: Value.Type) -> Value? { value as? Value }
 }
 
+/// What ``MemoryStoring/update(_:_:)`` does with the entry it found.
+public enum MemoryUpdate: Sendable {
+  /// Leaves things as they are.
+  case keep
+  /// Removes the entry.
+  case remove
+  /// Stores this one in its place.
+  case replace(MemoryEntry)
+}
+
 /// A store in memory: synchronous, so that a hit needs no suspension.
 public protocol MemoryStoring: Component {
   /// The entry, unless it is absent or expired.
@@ -29,6 +39,12 @@ public protocol MemoryStoring: Component {
   /// Stores or replaces. False when a bound refuses the entry; the key then holds nothing.
   @discardableResult
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
+  /// Looks and changes in one step, which nobody comes between: an older answer must not overwrite a newer one.
+  ///
+  /// - Parameter change: called once, perhaps under the store's lock: it must be quick and must not call the store.
+  /// - Returns: whether the key holds what `change` wanted; false when it kept things as they are, or a bound refused the entry.
+  @discardableResult
+  func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
   /// Removes the entry, but not another revision than the one given.
   func remove(_ key: CacheKey, ifRevision: Revision?)
   /// Removes everything.

@@ -28,6 +28,9 @@ public enum ValidationVerdict: Sendable {
 /// HTTP caching as decisions: pure and synchronous. It is told the time and never touches a file, a socket or a clock.
 public protocol ResponseValidator: Component {
   /// Decides before the network is asked.
+  ///
+  /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without selecting fields is
+  /// stored, goes by the ``CachingFacts`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` left.
   func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan
 
   /// Decides about what the network answered.

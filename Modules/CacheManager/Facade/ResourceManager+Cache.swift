@@ -21,7 +21,7 @@ extension ResourceManager {
   public func memoryResource<Value: Sendable>(
     for request: ResourceRequest, as form: Form<Value>
   ) throws(CacheError) -> Resource<Value>? {
-    let load = try ResolvedLoad(request, configuration)
+    let load = try ResolvedLoad(request, configuration, core.removals)
     return core.memoryHit(load, form, startedAt: load.clock.uptime)
   }
 
@@ -31,7 +31,7 @@ extension ResourceManager {
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedLoad(request, configuration)
+    let load = try ResolvedLoad(request, configuration, core.removals)
     let shelf = Shelf(load: load, resource: load.resource(of: load.head, isFirstHop: true))
     let candidates = try await shelf.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
@@ -60,13 +60,14 @@ extension ResourceManager {
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration)
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
     let resource = load.resource(of: load.head, isFirstHop: true)
     try await Shelf(load: load, resource: resource).removeAll(from: layers)
   }
 
   /// Empties the manager's stores.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
+    core.removals.advance()
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     if layers.contains(.disk) { try await configuration.store?.removeAll() }
   }

@@ -12,8 +12,18 @@ public struct PrefetchReport: Sendable {
   public var loaded = 0
   /// Left alone, because the cache could answer already.
   public var skipped = 0
+  /// In the cache and outdated, but nobody could be asked.
+  public var unconfirmed = 0
   /// Not loaded, with the reasons. A cancelled prefetch lists what it did not get to.
-  public var failed: [(url: URL, error: CacheError)] = []
+  public var failed: [Failure] = []
+
+  /// Why one URL is not in the cache.
+  public struct Failure: Sendable {
+    /// What was asked for.
+    public var url: URL
+    /// Why it is not there.
+    public var error: CacheError
+  }
 }
 
 extension ResourceManager {
@@ -23,19 +33,18 @@ extension ResourceManager {
   ///
   /// - Parameter concurrency: how many loads run at the same time; at least 1.
   public func prefetch(_ requests: [ResourceRequest], concurrency: Int = 4) async -> PrefetchReport {
-    await withTaskGroup(of: (URL, Result<ResourceSource, CacheError>).self) { group in
+    await withTaskGroup(of: (URL, Result<Resource<Data>, CacheError>).self) { group in
       var report = PrefetchReport()
       var waiting = requests.makeIterator()
       func startNext() {
         guard let request = waiting.next() else { return }
         group.addTask { (request.url, await self.prefetch(request)) }
       }
-      for _ in 0..<max(1, concurrency) { startNext() }
+      for _ in 0..<min(max(1, concurrency), requests.count) { startNext() }
       while let (url, result) = await group.next() {
         switch result {
-        case .success(.memory), .success(.disk): report.skipped += 1
-        case .success: report.loaded += 1
-        case .failure(let error): report.failed.append((url, error))
+        case .success(let resource): report.count(resource)
+        case .failure(let error): report.failed.append(.init(url: url, error: error))
         }
         startNext()
       }
@@ -48,13 +57,22 @@ extension ResourceManager {
     await prefetch(urls.map { ResourceRequest($0, options: options) }, concurrency: concurrency)
   }
 
-  private func prefetch(_ request: ResourceRequest) async -> Result<ResourceSource, CacheError> {
+  private func prefetch(_ request: ResourceRequest) async -> Result<Resource<Data>, CacheError> {
     var request = request
     request.options.priority = min(request.options.priority, .low)
     do throws(CacheError) {
-      return .success(try await load(request).source)
+      return .success(try await load(request))
     } catch {
       return .failure(error)
+    }
+  }
+}
+
+extension PrefetchReport {
+  fileprivate mutating func count(_ resource: Resource<Data>) {
+    switch resource.source {
+    case .memory, .disk: if resource.validation == .failed { unconfirmed += 1 } else { skipped += 1 }
+    case .revalidated, .network, .provider: loaded += 1
     }
   }
 }

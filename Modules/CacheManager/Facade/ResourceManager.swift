@@ -44,7 +44,7 @@ public final class ResourceManager: Sendable {
     /// How long a whole load may take; nil: as long as bytes keep coming.
     public var timeout: Duration?
     /// Statuses that are a success.
-    public var acceptedStatuses: Range<Int> = 200..<300
+    public var acceptedStatuses = AcceptedStatuses.success
     /// How many redirects a load follows.
     public var redirectLimit = 10
     /// The largest body that a load takes, in bytes: it is held in memory.
@@ -52,6 +52,9 @@ public final class ResourceManager: Sendable {
 
     /// No component at all, and the usual settings.
     public init() {}
+
+    /// No component at all and the usual settings, but for what `change` sets.
+    public init(_ change: (inout Configuration) -> Void) { change(&self) }
   }
 
   /// What the manager is made of.
@@ -86,7 +89,7 @@ public final class ResourceManager: Sendable {
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as form: Form<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    let load = try ResolvedLoad(request, configuration)
+    let load = try ResolvedLoad(request, configuration, core.removals)
     let core = core
     if let result = core.immediate(load, form) { return try result.get() }
     let task = LoadTask(priority: LoadPriority(load.priority))
@@ -113,20 +116,15 @@ public final class ResourceManager: Sendable {
     let (core, configuration) = (core, configuration)
     return ResourceEvents { channel in
       do throws(CacheError) {
-        let load = try ResolvedLoad(request, configuration)
+        let load = try ResolvedLoad(request, configuration, core.removals)
+        if let result = core.immediate(load, form) { return channel.finish(with: result) }
         let task = LoadTask(priority: LoadPriority(load.priority))
         channel.onAbandon { task.cancel() }
         core.start(
           load, form, task,
           .init(
             event: { channel.send($0) },
-            end: { result in
-              switch result {
-              case .success(let resource): channel.finish(with: .final(resource))
-              case .failure(let error): channel.fail(error)
-              }
-            },
-            endsWithStale: false))
+            end: { channel.finish(with: $0) }, endsWithStale: false))
       } catch {
         channel.fail(error)
       }
@@ -138,7 +136,7 @@ public final class ResourceManager: Sendable {
   /// Loads a URL's bytes and calls back, once.
   ///
   /// - Parameters:
-  ///   - progress: called in order, one at a time, on the same queue as `completion`, and never after it.
+  ///   - progress: called in order, one at a time, on the same queue as `completion` (a serial one), and never after it.
   ///   - completion: called exactly once, on the options' or the manager's ``CallbackQueue``. There is no load without it: nothing is started that
   ///     nobody waits for.
   @discardableResult
@@ -158,22 +156,22 @@ public final class ResourceManager: Sendable {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
     let load: ResolvedLoad
     do throws(CacheError) {
-      load = try ResolvedLoad(request, configuration)
+      load = try ResolvedLoad(request, configuration, core.removals)
     } catch {
       let queue = request.options.callbackQueue ?? configuration.callbackQueue
+      task.finish()
       queue.execute { completion(.failure(error)) }
       return task
     }
-    let queue = load.callbackQueue
-    core.start(
-      load, form, task,
-      .init(
-        event: { event in
-          guard let progress, case .progress(let report) = event else { return }
-          queue.execute { progress(report) }
-        },
-        end: { result in queue.execute { completion(result) } },
-        endsWithStale: true))
+    let callbacks = Callbacks(queue: load.callbackQueue, progress: progress, completion: completion)
+    if let result = core.immediate(load, form) {
+      task.finish()
+      callbacks.complete(result)
+    } else {
+      core.start(
+        load, form, task,
+        .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+    }
     return task
   }
 

@@ -12,6 +12,8 @@ struct Exchange: Sendable {
   let hop: Hop
   let candidates: [Candidate]
   let fallback: Int?
+  /// The stored answer that the request selects, fresh or not: what a new answer takes the place of.
+  let isAbout: Int?
 
   private var load: ResolvedLoad { hop.load }
   private var shelf: Shelf { hop.shelf }
@@ -26,19 +28,22 @@ struct Exchange: Sendable {
 
   /// - Returns: nil when a 304 confirmed nothing that can be shown: the request has to be sent once more, without conditions.
   func run(_ sent: HTTPRequest) async throws(CacheError) -> Fetched? {
-    guard let downloader = load.downloader else { throw unservable(sent) }
     let requestTime = load.clock.now
     let start = load.clock.uptime
-    load.observe(.requestSent(url: hop.url.absoluteString, conditional: isConditional(sent)))
+    guard let downloader = load.downloader else {
+      return try await standIn(for: unservable(sent), sent: sent, requestTime: requestTime)
+    }
+    let address = ResolvedLoad.address(of: hop.url)
+    load.observe(.requestSent(url: address, conditional: isConditional(sent)))
     let answer: Answer
     do throws(CacheError) {
       let response = try await downloader.download(
-        DownloadRequest(head: sent, priority: hop.fetch.priority, idleTimeout: load.idleTimeout))
+        DownloadRequest(head: sent, priority: hop.fetch.priority, idleTimeout: load.idleTimeout, mayShare: false))
       answer = Answer(sent: sent, response: response, requestTime: requestTime, timeToHead: load.clock.uptime - start)
     } catch {
       return try await standIn(for: error, sent: sent, requestTime: requestTime)
     }
-    load.observe(.responseReceived(url: hop.url.absoluteString, status: answer.response.head.status.code))
+    load.observe(.responseReceived(url: address, status: answer.response.head.status.code))
     do throws(CacheError) {
       return try await carryOut(judge(.success(answer.response.head), sent: sent, requestTime: requestTime), answer)
     } catch {
@@ -60,21 +65,21 @@ struct Exchange: Sendable {
     switch verdict {
     case .freshen(let index, let metadata):
       answer.response.body.source.cancel()
-      guard let kept = await shelf.read(candidates[index]) else {
-        await shelf.drop([candidates[index]])
-        return nil
-      }
+      guard let kept = try await shelf.read(candidates[index]) else { return nil }
       var confirmed = metadata
-      confirmed.expiration = load.expiration ?? metadata.expiration
+      // An end that the validator has set (an error's lifetime, say) is not put off.
+      if case .at = metadata.expiration {
+        confirmed.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+      } else {
+        confirmed.expiration = load.expiration ?? metadata.expiration
+      }
       let candidate = Candidate(key: candidates[index].key, metadata: confirmed)
       await shelf.freshen(candidate, data: kept.data)
       return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
     case .store(let variant, var metadata, let dropping):
-      // A validator that limits what it stores (an error's lifetime, say) has the last word.
-      metadata.expiration = metadata.expiration ?? load.expiration
+      metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
       let candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
-      let outdated = dropping.map { candidates[$0] }.filter { $0.key != candidate.key }
-      return try await store(candidate, outdated, answer)
+      return try await store(candidate, replacing: dropping.map { candidates[$0] }, answer)
     case .pass(let invalidated, let isShareable):
       return try await pass(invalidated, isShareable, answer)
     case .refetch:
@@ -82,13 +87,13 @@ struct Exchange: Sendable {
       return nil
     case .serveStale(let index):
       answer.response.body.source.cancel()
-      guard let stale = await stale(index) else { throw Fetch.unacceptable(answer.response.head.status) }
+      guard let stale = try await stale(index) else { throw Fetch.unacceptable(answer.response.head.status) }
       return stale
     }
   }
 
   private func store(
-    _ candidate: Candidate, _ outdated: [Candidate], _ answer: Answer
+    _ candidate: Candidate, replacing outdated: [Candidate], _ answer: Answer
   ) async throws(CacheError) -> Fetched {
     let receiver = Receiver(
       load: load, body: answer.response.body, writer: await shelf.writer(candidate), key: candidate.key,
@@ -97,9 +102,8 @@ struct Exchange: Sendable {
     var complete = candidate
     complete.metadata.bodyLength = Int64(data.count)
     if let committed { complete.metadata = committed }
-    shelf.remember(data, complete)
-    await shelf.drop(outdated)
-    return fetched(data, complete, answer, source: origin, validation: candidates.isEmpty ? .none : .fresh)
+    await shelf.store(data, complete, isOnDisk: committed != nil, replacing: outdated, known: candidates)
+    return fetched(data, complete, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
   }
 
   private func pass(
@@ -113,7 +117,7 @@ struct Exchange: Sendable {
         load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
       data = try await receiver.receive().data
     } else {
-      await drain(answer.response.body)
+      drain(answer.response.body)
       data = Data()
     }
     var request = hop.request
@@ -121,29 +125,43 @@ struct Exchange: Sendable {
     let now = load.clock.now
     let metadata = StoredMetadata(
       request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: Int64(data.count),
-      revision: .mint(), facts: CachingFacts(bornAt: now, freshUntil: now))
+      revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
     var fetched = fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: candidates.isEmpty ? .none : .fresh)
+      validation: isAbout == nil ? .none : .fresh)
     fetched.isShareable = isShareable
     return fetched
   }
 
-  /// Removes what is stored under a URI, in the caller's partition; the request's own URI stands for the caller's own key where there is one.
+  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
   private func invalidate(_ uri: String) async {
-    let isOwn = ResourceID.uri(of: hop.request) == uri
-    let resource = isOwn ? hop.resource : ResourceID.make(uri: uri, partition: load.partition)
-    do throws(CacheError) {
-      try await Shelf(load: load, resource: resource).removeAll(from: load.writes)
-    } catch {
-      load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
+    if ResourceID.uri(of: hop.request) == uri { resources.insert(hop.resource) }
+    for resource in resources {
+      do throws(CacheError) {
+        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
+        try await Shelf(load: load, resource: resource).removeAll(from: .all)
+      } catch {
+        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+      }
     }
   }
 
   /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
-  private func drain(_ body: Body) async {
-    if let length = body.length, length <= 16 << 10 { _ = try? await body.collect(limit: 16 << 10) }
-    body.source.cancel()
+  ///
+  /// Behind the load's back: its caller does not wait for what it will not get.
+  private func drain(_ body: Body) {
+    guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
+    Task.detached(priority: .utility) {
+      _ = try? await body.collect(limit: 16 << 10)
+      body.source.cancel()
+    }
+  }
+
+  /// The age that the answer states for itself (RFC 9111 §5.1).
+  private static func statedAge(_ head: HTTPResponse) -> Duration {
+    guard let seconds = head.headerFields[.age].flatMap({ Int64($0) }), seconds > 0 else { return .zero }
+    return .seconds(min(seconds, 1 << 31))
   }
 
   /// A stored answer in place of one that did not come, where that is allowed.
@@ -151,15 +169,16 @@ struct Exchange: Sendable {
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
   ) async throws(CacheError) -> Fetched {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
-    if case .serveStale(let index) = judge(.failure(error), sent: sent, requestTime: requestTime), let stale = await stale(index)
+    if case .serveStale(let index) = judge(.failure(error), sent: sent, requestTime: requestTime),
+      let stale = try await stale(index)
     {
       return stale
     }
     throw error
   }
 
-  private func stale(_ index: Int) async -> Fetched? {
-    guard let kept = await shelf.read(candidates[index]) else { return nil }
+  private func stale(_ index: Int) async throws(CacheError) -> Fetched? {
+    guard let kept = try await shelf.read(candidates[index]) else { return nil }
     var fetched = hop.usable(kept, candidates[index])
     fetched.validation = .failed
     return fetched

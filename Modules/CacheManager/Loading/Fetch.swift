@@ -28,16 +28,23 @@ struct Fetch: Sendable {
     var request = load.head
     var url = load.url
     var chain: [URL] = []
+    var bytesOnWire: Int64 = 0
+    var isShareable = true
     while true {
       var fetched = try await Hop(fetch: self, request: request, url: url, chain: chain).run()
-      fetched.redirects = chain
+      // A chain is as private as its most private hop, and costs what all of them cost.
+      isShareable = isShareable && fetched.isShareable
+      bytesOnWire += fetched.bytesOnWire
       guard load.redirectLimit > 0, let next = try Redirect.target(of: fetched.metadata.response, for: request, at: url) else {
+        fetched.isShareable = isShareable
+        fetched.bytesOnWire = bytesOnWire
         return try accepted(fetched)
       }
       chain.append(url)
       guard chain.count <= load.redirectLimit else {
         throw CacheError(
-          .tooManyRedirects, reason: "redirected more than \(load.redirectLimit) times, last to \(next.url.absoluteString)")
+          .tooManyRedirects,
+          reason: "redirected more than \(load.redirectLimit) times, last to \(ResolvedLoad.address(of: next.url))")
       }
       (request, url) = (next.request, next.url)
     }

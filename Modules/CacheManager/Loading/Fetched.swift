@@ -20,11 +20,19 @@ struct Fetched: Shareable {
   var bytesOnWire: Int64 = 0
   var isShareable = true
 
+  /// Shown without the origin's word, and past its freshness.
+  private func isPastFreshness(at now: Timestamp) -> Bool {
+    switch source {
+    case .memory, .disk: now >= metadata.facts.freshUntil
+    case .revalidated, .network, .provider: false
+    }
+  }
+
   func resource<Value: Sendable>(_ value: Value, clock: any CacheClock, startedAt start: Duration) -> Resource<Value> {
     let now = clock.now
     return Resource(
       value: value, url: url, redirects: redirects, response: metadata.response, source: source, validation: validation,
-      age: metadata.facts.age(at: now), isStale: now >= metadata.facts.freshUntil,
+      age: metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
       timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), bytesOnWire: bytesOnWire, key: key,
       revision: metadata.revision)
   }

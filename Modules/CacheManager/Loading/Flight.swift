@@ -3,7 +3,7 @@ internal import CacheCore
 /// What happens during a flight, before its end.
 enum FlightEvent<Output: Sendable>: Sendable {
   case progress(LoadProgress)
-  /// An output that may be outdated; the flight goes on to the end even if everybody leaves now.
+  /// An output that may be outdated; the final one follows.
   case stale(Output)
 }
 
@@ -12,13 +12,24 @@ protocol Shareable: Sendable {
   var isShareable: Bool { get }
 }
 
+/// Why a waiter leaves a flight.
+enum Departure: Sendable {
+  /// It is over for the waiter, with this error, which it is told.
+  case failed(CacheError)
+  /// It has what it needs (a stale value was enough): nothing more is told, and the work goes on without it.
+  case satisfied
+}
+
 /// One piece of work that many wait for. Ends exactly once for each of them.
 ///
-/// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more waiters, so a
-/// request that comes then starts anew.
+/// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more waiters, so a request that comes
+/// then starts anew; but where somebody left satisfied by a stale value, the work that brings the fresh one survives them all.
 final class Flight<Output: Shareable>: Sendable {
   struct Waiter: Sendable {
-    var event: @Sendable (FlightEvent<Output>) -> Void
+    /// Takes an event in. Called in order, under the flight's lock: it must put the event down and call nobody.
+    var post: @Sendable (FlightEvent<Output>) -> Void
+    /// Delivers what was put down. Called outside the lock.
+    var deliver: @Sendable () -> Void
     var end: @Sendable (Result<Output, CacheError>) -> Void
     /// Called in place of `end` when the outcome is the leader's alone: the waiter has to ask for itself.
     var askAlone: @Sendable () -> Void
@@ -28,95 +39,104 @@ final class Flight<Output: Shareable>: Sendable {
     var waiters: [Int: Waiter] = [:]
     var nextToken = 0
     var task: Task<Void, Never>?
+    /// No more waiters are taken.
     var isClosed = false
     var isCancelled = false
     var isOver = false
-    var closers: [CheckedContinuation<Void, Never>] = []
+    /// The manager is closing: nothing survives its waiters any more.
+    var isRetired = false
     var survivesItsWaiters = false
     var lastProgress: LoadProgress?
     var stale: Output?
+    var closers: [CheckedContinuation<Void, Never>] = []
+
+    /// Whether the work is to be cancelled now, since nobody needs it.
+    mutating func cancelsWhenUnattended() -> Bool {
+      guard waiters.isEmpty, !isCancelled, !isOver, isRetired || !survivesItsWaiters else { return false }
+      isClosed = true
+      isCancelled = true
+      return true
+    }
   }
 
   private let state = Lock(State())
   let priority: LoadPriority
   private let onClose: @Sendable (Flight<Output>) -> Void
+  private let onOver: @Sendable (Flight<Output>) -> Void
 
-  /// - Parameter onClose: called once, when the flight takes no more waiters.
-  init(priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void) {
+  /// - Parameters:
+  ///   - onClose: called once the flight takes no more waiters; perhaps twice.
+  ///   - onOver: called once everybody has been told.
+  init(
+    priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
+    onOver: @escaping @Sendable (Flight<Output>) -> Void
+  ) {
     self.priority = priority
     self.onClose = onClose
+    self.onOver = onOver
   }
 
-  /// Starts the work; `body` gets the flight to report to.
+  /// Starts the work; `body` gets the flight to report to. Where everybody has left before, nothing is begun.
   ///
-  /// It begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of threads tens of them.
-  ///
-  /// - Returns: false when everybody had left before: nothing is begun then.
-  func start(_ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>) -> Bool {
-    guard !state.withLock({ $0.isCancelled }) else {
-      finish(.failure(.cancelled))
-      return false
-    }
-    let task: Task<Void, Never>
-    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-      task = Task.immediateDetached { self.finish(await body(self)) }
-    } else {
-      task = Task.detached { self.finish(await body(self)) }
-    }
+  /// On servers it begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of threads tens of them. On Apple
+  /// platforms, where the caller is often the main thread, it does not begin there.
+  func start(_ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>) {
+    guard !state.withLock({ $0.isCancelled }) else { return finish(.failure(.cancelled)) }
+    #if canImport(Darwin)
+    let task = Task.detached { self.finish(await body(self)) }
+    #else
+    let task = Task.immediateDetached { self.finish(await body(self)) }
+    #endif
     let isCancelled = state.withLock { state in
       state.task = task
       return state.isCancelled
     }
     if isCancelled { task.cancel() }
-    return true
   }
 
-  /// Joins, unless the flight is over. What has happened so far is told at once.
+  /// Joins, unless the flight is over. What has happened so far is told first.
   ///
-  /// - Returns: what ``leave(_:with:)`` takes.
+  /// - Returns: what ``leave(_:_:)`` takes.
   func join(_ waiter: Waiter) -> Int? {
-    let joined: (token: Int, progress: LoadProgress?, stale: Output?)? = state.withLock { state in
+    let token: Int? = state.withLock { state in
       guard !state.isClosed else { return nil }
       state.nextToken += 1
       state.waiters[state.nextToken] = waiter
-      return (state.nextToken, state.lastProgress, state.stale)
+      if let stale = state.stale { waiter.post(.stale(stale)) }
+      if let progress = state.lastProgress { waiter.post(.progress(progress)) }
+      return state.nextToken
     }
-    guard let joined else { return nil }
-    if let stale = joined.stale { waiter.event(.stale(stale)) }
-    if let progress = joined.progress { waiter.event(.progress(progress)) }
-    return joined.token
+    if token != nil { waiter.deliver() }
+    return token
   }
 
   /// Ends the waiting of one; the others do not notice. Does nothing for whom the flight has ended.
-  func leave(_ token: Int, with error: CacheError) {
-    let (waiter, task, closes) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
+  func leave(_ token: Int, _ departure: Departure) {
+    let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
       guard let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
-      guard state.waiters.isEmpty, !state.survivesItsWaiters else { return (waiter, nil, false) }
-      let closes = !state.isClosed
-      state.isClosed = true
-      state.isCancelled = true
-      return (waiter, state.task, closes)
+      if case .satisfied = departure { state.survivesItsWaiters = true }
+      return (waiter, state.task, state.cancelsWhenUnattended())
     }
-    if closes { onClose(self) }
-    task?.cancel()
-    waiter?.end(.failure(error))
+    if cancels { cancel(task) }
+    if let waiter, case .failed(let error) = departure { waiter.end(.failure(error)) }
   }
 
-  /// Cancels the work of a flight that nobody waits for.
-  func cancelIfUnattended() {
-    let (task, closes) = state.withLock { state -> (Task<Void, Never>?, Bool) in
-      guard state.waiters.isEmpty else { return (nil, false) }
-      let closes = !state.isClosed
-      state.isClosed = true
-      state.isCancelled = true
-      return (state.task, closes)
+  /// The manager closes: the work is cancelled as soon as nobody waits for it, also where it would have survived.
+  func retire() {
+    let (task, cancels) = state.withLock { state in
+      state.isRetired = true
+      return (state.task, state.cancelsWhenUnattended())
     }
-    if closes { onClose(self) }
+    if cancels { cancel(task) }
+  }
+
+  private func cancel(_ task: Task<Void, Never>?) {
+    onClose(self)
     task?.cancel()
   }
 
-  /// Whether nobody waits any more: the work goes on in the background.
-  var isUnattended: Bool { state.withLock { $0.waiters.isEmpty } }
+  /// Whether somebody was satisfied with a stale value: what comes of the work then, nobody may hear.
+  var hasSatisfied: Bool { state.withLock { $0.survivesItsWaiters } }
 
   /// Returns when the work has come to its end and everybody has been told.
   func ended() async {
@@ -134,28 +154,29 @@ final class Flight<Output: Shareable>: Sendable {
     let waiters = state.withLock { state in
       switch event {
       case .progress(let progress): state.lastProgress = progress
-      case .stale(let output):
-        state.stale = output
-        state.survivesItsWaiters = true
+      case .stale(let output): state.stale = output
       }
-      return state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      let waiters = state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      for waiter in waiters { waiter.post(event) }
+      return waiters
     }
-    for waiter in waiters { waiter.event(event) }
+    for waiter in waiters { waiter.deliver() }
   }
 
   private func finish(_ result: Result<Output, CacheError>) {
-    let (waiters, closes) = state.withLock { state in
+    let waiters = state.withLock { state in
       defer {
         state.isClosed = true
         state.waiters = [:]
       }
-      return (state.waiters.sorted { $0.key < $1.key }.map(\.value), !state.isClosed)
+      return state.waiters.sorted { $0.key < $1.key }.map(\.value)
     }
-    if closes { onClose(self) }
+    onClose(self)
     let isShareable = (try? result.get().isShareable) ?? true
     for (index, waiter) in waiters.enumerated() {
       if index == 0 || isShareable { waiter.end(result) } else { waiter.askAlone() }
     }
+    onOver(self)
     let closers = state.withLock { state in
       state.isOver = true
       defer { state.closers = [] }

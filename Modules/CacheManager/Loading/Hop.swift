@@ -13,18 +13,18 @@ struct Hop: Sendable {
   let request: HTTPRequest
   let url: URL
   let chain: [URL]
-  let resource: String
+  let shelf: Shelf
 
   init(fetch: Fetch, request: HTTPRequest, url: URL, chain: [URL]) {
     self.fetch = fetch
     self.request = request
     self.url = url
     self.chain = chain
-    resource = fetch.load.resource(of: request, isFirstHop: chain.isEmpty)
+    shelf = Shelf(load: fetch.load, resource: fetch.load.resource(of: request, isFirstHop: chain.isEmpty))
   }
 
   var load: ResolvedLoad { fetch.load }
-  var shelf: Shelf { Shelf(load: load, resource: resource) }
+  var resource: String { shelf.resource }
 
   func run() async throws(CacheError) -> Fetched {
     var candidates = try await shelf.candidates(for: request)
@@ -32,7 +32,7 @@ struct Hop: Sendable {
       if Task.isCancelled { throw .cancelled }
       switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
       case .use(let index, let revalidation):
-        guard let kept = await shelf.read(candidates[index]) else {
+        guard let kept = try await shelf.read(candidates[index]) else {
           // Evicted or damaged meanwhile: a miss. Without it there may be another answer, or none.
           candidates.remove(at: index)
           continue
@@ -63,21 +63,22 @@ struct Hop: Sendable {
   }
 
   /// Shows a stored answer before the final one, unless it is a step on the way.
-  func announce(_ stored: Fetched) {
-    if load.acceptedStatuses.contains(stored.metadata.response.status.code) { fetch.report(.stale(stored)) }
+  private func announce(_ stored: Fetched) {
+    if load.isResult(stored.metadata.response) { fetch.report(.stale(stored)) }
   }
 
   /// Asks the network, and once more without conditions when a 304 confirms nothing that can be shown.
   private func ask(_ sent: HTTPRequest, _ candidates: [Candidate], fallback: Int?) async throws(CacheError) -> Fetched {
     let showing = showCached(candidates, fallback)
     defer { showing?.cancel() }
-    let exchange = Exchange(hop: self, candidates: candidates, fallback: fallback)
+    let isAbout = Planner(load).selection(by: request, from: candidates.map(\.metadata))
+    let exchange = Exchange(hop: self, candidates: candidates, fallback: fallback, isAbout: isAbout)
     if let fetched = try await exchange.run(sent) { return fetched }
     var unconditional = sent
     for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] where request.headerFields[name] == nil {
       unconditional.headerFields[name] = nil
     }
-    if let fetched = try await Exchange(hop: self, candidates: [], fallback: nil).run(unconditional) { return fetched }
+    if let fetched = try await exchange.run(unconditional) { return fetched }
     throw CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
   }
@@ -87,7 +88,7 @@ struct Hop: Sendable {
     guard case .revalidate(_, let delay?) = load.policy, let fallback else { return nil }
     return Task {
       guard (try? await load.clock.sleep(for: delay)) != nil else { return }
-      guard let kept = await shelf.read(candidates[fallback]), !Task.isCancelled else { return }
+      guard let kept = try? await shelf.read(candidates[fallback]), !Task.isCancelled else { return }
       announce(usable(kept, candidates[fallback]))
     }
   }

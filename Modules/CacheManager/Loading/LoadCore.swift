@@ -17,26 +17,8 @@ final class LoadCore: Sendable {
     var endsWithStale: Bool
   }
 
-  private struct DerivedKey: Hashable {
-    var flight: FlightKey
-    var form: String
-    var value: ObjectIdentifier
-  }
-
-  private struct Running {
-    var cancelIfUnattended: @Sendable () -> Void
-    var ended: @Sendable () async -> Void
-  }
-
-  private struct State {
-    var fetches: [FlightKey: Flight<Fetched>] = [:]
-    var derived: [DerivedKey: any Sendable] = [:]
-    /// Every flight whose work has not ended, also those that take no more waiters.
-    var running: [ObjectIdentifier: Running] = [:]
-    var isClosed = false
-  }
-
-  private let state = Lock(State())
+  let removals = RemovalEpoch()
+  private let flights = FlightTable()
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
@@ -57,8 +39,8 @@ final class LoadCore: Sendable {
   ) -> Result<Resource<Value>, CacheError>? {
     let start = load.clock.uptime
     let result: Result<Resource<Value>, CacheError>
-    if state.withLock({ $0.isClosed }) {
-      result = .failure(CacheError(.closed, reason: "the manager has been closed", url: load.address))
+    if flights.isClosed {
+      result = .failure(load.managerIsClosed)
     } else if let hit = memoryHit(load, form, startedAt: start) {
       result = .success(hit)
     } else {
@@ -68,134 +50,62 @@ final class LoadCore: Sendable {
     return result
   }
 
-  /// Starts a load, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load that ``immediate(_:_:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
   func start<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, _ task: LoadTask, _ sink: Sink<Value>) {
-    if let result = immediate(load, form) {
-      sink.end(result)
-      task.finish()
-      return
-    }
-    let start = load.clock.uptime
     let once = OnceSink(load: load, task: task, sink: sink)
-    once.limit(to: load.timeout, clock: load.clock)
+    once.limit(to: load.timeout)
     if Value.self == Data.self, form.id.isEmpty {
-      join(
-        load, alone: false, task: task,
-        event: { event in
-          switch event {
-          case .progress(let progress): once.event(.progress(progress))
-          case .stale(let fetched):
-            if let data = fetched.data as? Value { once.stale(fetched.resource(data, clock: load.clock, startedAt: start)) }
-          }
-        },
-        end: { result in
-          once.end(
-            result.flatMap { fetched in
-              guard let data = fetched.data as? Value else { return .failure(.cancelled) }
-              return .success(fetched.resource(data, clock: load.clock, startedAt: start))
-            })
-        })
+      let waiter = once.waiter { (fetched: Fetched) in (fetched.data as? Value).map { ($0, fetched) } }
+      joinBytes(load, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
     } else {
-      joinDerived(load, form, alone: false, task: task, once: once, startedAt: start)
+      joinDerived(load, form, alone: false, task: task, once: once)
     }
   }
 
   // MARK: Bytes
 
-  private func join(
-    _ load: ResolvedLoad, alone: Bool, task: LoadTask,
-    event: @escaping @Sendable (FlightEvent<Fetched>) -> Void,
-    end: @escaping @Sendable (Result<Fetched, CacheError>) -> Void
+  private func joinBytes(
+    _ load: ResolvedLoad, alone: Bool, task: LoadTask, post: @escaping @Sendable (FlightEvent<Fetched>) -> Void,
+    deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<Fetched, CacheError>) -> Void
   ) {
-    let waiter = Flight<Fetched>.Waiter(event: event, end: end) {
-      self.join(load, alone: true, task: task, event: event, end: end)
+    let waiter = Flight<Fetched>.Waiter(post: post, deliver: deliver, end: end) {
+      self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end)
     }
-    let key = load.flightKey
-    while true {
-      let (flight, isNew) = flight(for: key, load, alone: alone)
-      guard let token = flight.join(waiter) else {
-        forget(flight, key)
-        continue
+    let id = FlightID(request: load.flightKey)
+    let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
+      flight.start { flight in
+        let result = await Fetch(load: load, priority: flight.priority) { flight.report($0) }.run()
+        if flight.hasSatisfied { load.observeBackground(result) }
+        return result
       }
-      if !isNew {
-        load.observe(.joined(url: load.address))
-        flight.priority.raise(to: load.priority)
-      }
-      task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
-      task.link { flight.leave(token, with: $0) }
-      if isNew { begin(flight, load) }
-      return
     }
-  }
-
-  private func flight(for key: FlightKey, _ load: ResolvedLoad, alone: Bool) -> (Flight<Fetched>, isNew: Bool) {
-    state.withLock { state in
-      if !alone, load.head.method == .get, let flight = state.fetches[key] { return (flight, false) }
-      let flight = Flight<Fetched>(priority: LoadPriority(load.priority)) { [weak self] in self?.forget($0, key) }
-      if !alone { state.fetches[key] = flight }
-      return (flight, true)
-    }
-  }
-
-  private func forget(_ flight: Flight<Fetched>, _ key: FlightKey) {
-    state.withLock { if $0.fetches[key] === flight { $0.fetches[key] = nil } }
-  }
-
-  private func begin(_ flight: Flight<Fetched>, _ load: ResolvedLoad) {
-    run(flight) { flight in
-      let fetch = Fetch(load: load, priority: flight.priority) { flight.report($0) }
-      let result = await fetch.run()
-      if case .failure(let error) = result, flight.isUnattended, !error.isCancellation {
-        load.observe(.backgroundFailed(url: load.address, error: error))
-      }
-      return result
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: end(.failure(load.managerIsClosed))
     }
   }
 
   // MARK: Values
 
   private func joinDerived<Value: Sendable>(
-    _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, task: LoadTask, once: OnceSink<Value>, startedAt start: Duration
+    _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, task: LoadTask, once: OnceSink<Value>
   ) {
-    let waiter = Flight<Derived<Value>>.Waiter(
-      event: { event in
-        switch event {
-        case .progress(let progress): once.event(.progress(progress))
-        case .stale(let old): once.stale(old.fetched.resource(old.value, clock: load.clock, startedAt: start))
-        }
-      },
-      end: { result in
-        once.end(result.map { $0.fetched.resource($0.value, clock: load.clock, startedAt: start) })
-      },
-      askAlone: { self.joinDerived(load, form, alone: true, task: task, once: once, startedAt: start) })
-    let key = DerivedKey(flight: load.flightKey, form: form.id, value: ObjectIdentifier(Value.self))
-    while true {
-      let (flight, isNew) = derivedFlight(for: key, load, alone: alone, as: Value.self)
-      guard let token = flight.join(waiter) else {
-        forget(flight, key)
-        continue
+    var waiter = once.waiter { (derived: Derived<Value>) in (derived.value, derived.fetched) }
+    waiter.askAlone = { self.joinDerived(load, form, alone: true, task: task, once: once) }
+    let id = FlightID(request: load.flightKey, form: form.id, value: ObjectIdentifier(Value.self))
+    let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
+      flight.start { flight in
+        let result = await self.derive(load, form, alone: alone, in: flight)
+        if flight.hasSatisfied { load.observeBackground(result.map(\.fetched)) }
+        return result
       }
-      if !isNew { flight.priority.raise(to: load.priority) }
-      task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
-      task.link { flight.leave(token, with: $0) }
-      if isNew { run(flight) { await self.derive(load, form, alone: alone, in: $0) } }
-      return
     }
-  }
-
-  private func derivedFlight<Value: Sendable>(
-    for key: DerivedKey, _ load: ResolvedLoad, alone: Bool, as type: Value.Type
-  ) -> (Flight<Derived<Value>>, isNew: Bool) {
-    state.withLock { state in
-      if !alone, load.head.method == .get, let flight = state.derived[key] as? Flight<Derived<Value>> { return (flight, false) }
-      let flight = Flight<Derived<Value>>(priority: LoadPriority(load.priority)) { [weak self] in self?.forget($0, key) }
-      if !alone { state.derived[key] = flight }
-      return (flight, true)
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: once.end(.failure(load.managerIsClosed))
     }
-  }
-
-  private func forget<Value: Sendable>(_ flight: Flight<Derived<Value>>, _ key: DerivedKey) {
-    state.withLock { if $0.derived[key] as? Flight<Derived<Value>> === flight { $0.derived[key] = nil } }
   }
 
   /// Fetches the bytes, shared with every other form of them, and makes the value.
@@ -207,7 +117,7 @@ final class LoadCore: Sendable {
     channel.onAbandon { task.cancel() }
     let outcome = Lock<Fetched?>(nil)
     let deriving = Deriving(load: load, form: form)
-    join(load, alone: alone, task: task, event: { channel.send($0) }) { result in
+    joinBytes(load, alone: alone, task: task, post: { channel.send($0) }, deliver: {}) { result in
       switch result {
       case .success(let fetched):
         outcome.withLock { $0 = fetched }
@@ -232,30 +142,5 @@ final class LoadCore: Sendable {
     }
   }
 
-  // MARK: Ending
-
-  private func run<Output: Shareable>(
-    _ flight: Flight<Output>, _ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>
-  ) {
-    let id = ObjectIdentifier(flight)
-    let running = Running(cancelIfUnattended: { flight.cancelIfUnattended() }, ended: { await flight.ended() })
-    state.withLock { $0.running[id] = running }
-    let hasBegun = flight.start { flight in
-      let result = await body(flight)
-      // The flight lives at least until its task has ended, so the identifier can't be another's.
-      _ = self.state.withLock { $0.running.removeValue(forKey: id) }
-      return result
-    }
-    if !hasBegun { _ = state.withLock { $0.running.removeValue(forKey: id) } }
-  }
-
-  /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended.
-  func close() async {
-    let running = state.withLock { state in
-      state.isClosed = true
-      return Array(state.running.values)
-    }
-    for flight in running { flight.cancelIfUnattended() }
-    for flight in running { await flight.ended() }
-  }
+  func close() async { await flights.close() }
 }

@@ -4,7 +4,7 @@ public import CacheCore
 public final class LoadTask: Sendable {
   private enum State {
     case waiting
-    case joined(leave: @Sendable (CacheError) -> Void)
+    case joined(leave: @Sendable (Departure) -> Void)
     case cancelled(CacheError)
     case ended
   }
@@ -25,7 +25,7 @@ public final class LoadTask: Sendable {
 
   /// A latch: what comes before the load is joined to a flight is carried out on joining.
   func end(with error: CacheError) {
-    let leave = state.withLock { state -> (@Sendable (CacheError) -> Void)? in
+    let leave = state.withLock { state -> (@Sendable (Departure) -> Void)? in
       switch state {
       case .waiting:
         state = .cancelled(error)
@@ -36,26 +36,26 @@ public final class LoadTask: Sendable {
       case .cancelled, .ended: return nil
       }
     }
-    leave?(error)
+    leave?(.failed(error))
   }
 
   /// Links the load to what it waits for. May be called again when a follower has to ask for itself.
-  func link(_ leave: @escaping @Sendable (CacheError) -> Void) {
-    let error = state.withLock { state -> CacheError? in
+  func link(_ leave: @escaping @Sendable (Departure) -> Void) {
+    let departure = state.withLock { state -> Departure? in
       switch state {
       case .waiting, .joined:
         state = .joined(leave: leave)
         return nil
-      case .cancelled(let error): return error
-      case .ended: return .cancelled
+      case .cancelled(let error): return .failed(error)
+      case .ended: return .satisfied
       }
     }
-    if let error { leave(error) }
+    if let departure { leave(departure) }
   }
 
   /// The load has its outcome: what it waited for goes on, if at all, without it.
   func finish() {
-    let leave = state.withLock { state -> (@Sendable (CacheError) -> Void)? in
+    let leave = state.withLock { state -> (@Sendable (Departure) -> Void)? in
       switch state {
       case .joined(let leave):
         state = .ended
@@ -66,6 +66,6 @@ public final class LoadTask: Sendable {
       case .cancelled, .ended: return nil
       }
     }
-    leave?(.cancelled)
+    leave?(.satisfied)
   }
 }

@@ -18,32 +18,58 @@ struct MemoryIndex: Sendable {
 
   var elements: [Element] = []
 
+  func element(of variant: String) -> StoredMetadata? { elements.first { $0.variant == variant }?.metadata }
+
   mutating func replace(_ variant: String, with metadata: StoredMetadata) {
     elements.removeAll { $0.variant == variant }
     elements.append(Element(variant: variant, metadata: metadata))
+  }
+
+  /// The index as an entry; nil when it lists nothing.
+  func entry() -> MemoryEntry? {
+    guard let newest = elements.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else { return nil }
+    let cost = elements.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
+    return MemoryEntry(self, cost: cost, revision: newest.metadata.revision, expiration: newest.metadata.memoryExpiration)
   }
 }
 
 /// The memory store as one load sees it: facets of resources, tied by revisions.
 struct MemoryFacets: Sendable {
-  /// Not a form that a decoder can have: forms are printable.
-  private static let indexForm = "\u{1F}index"
-
   let store: any MemoryStoring
 
-  func index(of resource: String) -> MemoryIndex? {
-    store.entry(for: CacheKey(resource: resource, form: Self.indexForm))?.value(as: MemoryIndex.self)
+  func index(of resource: String) -> MemoryIndex? { store.entry(for: Self.key(of: resource))?.value(as: MemoryIndex.self) }
+
+  /// Records metadata in one step, unless memory has a later word about the variant or `isAllowed` says no.
+  ///
+  /// - Parameter isAllowed: told what memory has now.
+  /// - Returns: whether memory speaks of this metadata now.
+  func record(
+    _ metadata: StoredMetadata, variant: String, of resource: String, if isAllowed: (StoredMetadata?) -> Bool
+  ) -> Bool {
+    change(resource) { index in
+      let known = index.element(of: variant)
+      if let known, known.responseTime > metadata.responseTime { return false }
+      guard isAllowed(known) else { return false }
+      index.replace(variant, with: metadata)
+      return true
+    }
   }
 
-  func setIndex(_ index: MemoryIndex, of resource: String) {
-    let key = CacheKey(resource: resource, form: Self.indexForm)
-    guard let newest = index.elements.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else {
-      store.remove(key, ifRevision: nil)
-      return
+  /// Removes what memory says of a variant, when it is of the given revision, or of any other than the given one.
+  func forget(_ variant: String, of resource: String, where matches: (Revision) -> Bool) {
+    _ = change(resource) { index in
+      guard let known = index.element(of: variant), matches(known.revision) else { return false }
+      index.elements.removeAll { $0.variant == variant }
+      return true
     }
-    let cost = index.elements.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
-    store.insert(
-      MemoryEntry(index, cost: cost, revision: newest.metadata.revision, expiration: newest.metadata.memoryExpiration), for: key)
+  }
+
+  private func change(_ resource: String, _ change: (inout MemoryIndex) -> Bool) -> Bool {
+    store.update(Self.key(of: resource)) { entry in
+      var index = entry?.value(as: MemoryIndex.self) ?? MemoryIndex()
+      guard change(&index) else { return .keep }
+      return index.entry().map { .replace($0) } ?? .remove
+    }
   }
 
   /// The facet of `key`, when it was made from the body that `metadata` describes.
@@ -54,9 +80,11 @@ struct MemoryFacets: Sendable {
 
   @discardableResult
   func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, for metadata: StoredMetadata) -> Bool {
-    let overhead = 256 + key.resource.utf8.count
+    // A form's cost is a user's number: it may be any.
+    let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
     return store.insert(
-      MemoryEntry(value, cost: cost + overhead, revision: metadata.revision, expiration: metadata.memoryExpiration), for: key)
+      MemoryEntry(value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration),
+      for: key)
   }
 
   func remove(_ resource: String) {
@@ -64,8 +92,11 @@ struct MemoryFacets: Sendable {
       store.remove(CacheKey(resource: resource, variant: element.variant), ifRevision: nil)
     }
     // Derived values are unreachable without the index, and leave as the store needs room.
-    store.remove(CacheKey(resource: resource, form: Self.indexForm), ifRevision: nil)
+    store.remove(Self.key(of: resource), ifRevision: nil)
   }
+
+  /// Not a form that a decoder can have: forms are printable.
+  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, form: "\u{1F}index") }
 }
 
 extension StoredMetadata {

@@ -1,10 +1,34 @@
 internal import CacheCore
 
-/// A sink that ends exactly once, and is told nothing after its end.
+/// One waiter's mailbox: events are delivered in order and one at a time, the end exactly once, and nothing after it.
+///
+/// Who puts something down delivers it, unless another thread is at it: that one goes on then. So nobody is ever called under a lock.
 final class OnceSink<Value: Sendable>: Sendable {
+  private enum Delivery {
+    case event(ResourceEvent<Value>)
+    case end(Result<Resource<Value>, CacheError>)
+  }
+
   private struct State {
+    var letters: [Delivery] = []
+    var isDelivering = false
     var isEnded = false
     var deadline: Task<Void, Never>?
+
+    mutating func begin() -> Bool {
+      guard !isDelivering else { return false }
+      isDelivering = true
+      return true
+    }
+
+    /// The next letter; nil ends the delivering, in the same step.
+    mutating func next() -> Delivery? {
+      guard !letters.isEmpty else {
+        isDelivering = false
+        return nil
+      }
+      return letters.removeFirst()
+    }
   }
 
   private let load: ResolvedLoad
@@ -21,10 +45,9 @@ final class OnceSink<Value: Sendable>: Sendable {
   }
 
   /// The whole load's deadline: this waiter's own, the others' go on.
-  func limit(to timeout: Duration?, clock: any CacheClock) {
+  func limit(to timeout: Duration?) {
     guard let timeout else { return }
-    let task = task
-    let address = load.address
+    let (task, clock, address) = (task, load.clock, load.address)
     let deadline = Task.detached {
       guard (try? await clock.sleep(for: timeout)) != nil else { return }
       task.end(with: CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address))
@@ -36,26 +59,62 @@ final class OnceSink<Value: Sendable>: Sendable {
     if isLate { deadline.cancel() }
   }
 
-  func event(_ event: ResourceEvent<Value>) {
-    if state.withLock({ !$0.isEnded }) { sink.event(event) }
+  /// What a flight knows of this sink.
+  ///
+  /// - Parameter unpack: the value in a flight's output; nil for what has none.
+  func waiter<Output: Shareable>(
+    _ unpack: @escaping @Sendable (Output) -> (Value, Fetched)?
+  ) -> Flight<Output>.Waiter {
+    let resource: @Sendable (Output) -> Resource<Value>? = { [load, start] output in
+      unpack(output).map { $1.resource($0, clock: load.clock, startedAt: start) }
+    }
+    return Flight<Output>.Waiter(
+      post: { event in
+        switch event {
+        case .progress(let progress): self.post(.progress(progress))
+        case .stale(let output): if let old = resource(output) { self.post(.stale(old)) }
+        }
+      },
+      deliver: { self.deliver() },
+      end: { result in
+        self.end(result.flatMap { output in resource(output).map { .success($0) } ?? .failure(.cancelled) })
+      },
+      askAlone: {})
   }
 
-  /// A value that may be outdated: the answer for whom one is enough, an event for the others.
-  func stale(_ resource: Resource<Value>) {
-    if sink.endsWithStale { end(.success(resource)) } else { event(.stale(resource)) }
+  private func post(_ event: ResourceEvent<Value>) {
+    if case .stale(let resource) = event, sink.endsWithStale {
+      putDownEnd(.success(resource))
+    } else {
+      state.withLock { if !$0.isEnded { $0.letters.append(.event(event)) } }
+    }
   }
 
   func end(_ result: Result<Resource<Value>, CacheError>) {
-    let (isFirst, deadline) = state.withLock { state in
-      defer { state.isEnded = true }
-      return (!state.isEnded, state.deadline)
+    putDownEnd(result)
+    deliver()
+  }
+
+  private func putDownEnd(_ result: Result<Resource<Value>, CacheError>) {
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      state.isEnded = true
+      state.letters.append(.end(result))
     }
-    guard isFirst else { return }
-    deadline?.cancel()
-    let named = result.mapError { $0.about(load.address) }
-    load.observeEnd(named, startedAt: start)
-    sink.end(named)
-    // After a stale value, what brings the fresh one goes on without this waiter.
-    task.finish()
+  }
+
+  private func deliver() {
+    guard state.withLock({ $0.begin() }) else { return }
+    while let letter = state.withLock({ $0.next() }) {
+      switch letter {
+      case .event(let event): sink.event(event)
+      case .end(let result):
+        state.withLock { $0.deadline }?.cancel()
+        let named = result.mapError { $0.about(load.address) }
+        load.observeEnd(named, startedAt: start)
+        sink.end(named)
+        task.finish()
+      }
+    }
   }
 }

@@ -26,6 +26,15 @@ struct Planner {
     }
   }
 
+  /// Which stored answer the request selects, fresh or not.
+  func selection(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
+    guard !stored.isEmpty else { return nil }
+    var load = load
+    load.policy = .cacheOnly
+    guard case .use(let index, _) = Planner(load).plan(request, stored: stored) else { return nil }
+    return index
+  }
+
   func judge(
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp

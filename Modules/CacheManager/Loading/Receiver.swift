@@ -70,7 +70,5 @@ struct Receiver: Sendable {
     }
   }
 
-  private var tooLarge: CacheError {
-    CacheError(.bodyTooLarge, reason: "the body is larger than the \(load.maximumBodySize) bytes that this load takes")
-  }
+  private var tooLarge: CacheError { load.bodyTooLarge }
 }

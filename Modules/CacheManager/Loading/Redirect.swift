@@ -15,9 +15,7 @@ enum Redirect {
   static func target(
     of response: HTTPResponse, for request: HTTPRequest, at url: URL
   ) throws(CacheError) -> (request: HTTPRequest, url: URL)? {
-    guard [301, 302, 303, 307, 308].contains(response.status.code), let location = response.headerFields[.location] else {
-      return nil
-    }
+    guard leads(response), let location = response.headerFields[.location] else { return nil }
     guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
       throw CacheError(.redirectRefused, reason: "redirected to \(location), which is no URL")
     }
@@ -41,6 +39,11 @@ enum Redirect {
       throw CacheError(.redirectRefused, reason: "redirected to \(location): \(error.reason)")
     }
     return (target, next)
+  }
+
+  /// Whether an answer sends its reader elsewhere.
+  static func leads(_ response: HTTPResponse) -> Bool {
+    [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil
   }
 
   private static let confidential: [HTTPField.Name] = [

@@ -31,11 +31,16 @@ struct ResolvedLoad: Sendable {
   var priority: LoadPriority.Level
   var timeout: Duration?
   var idleTimeout: Duration?
-  var acceptedStatuses: Range<Int>
+  var acceptedStatuses: AcceptedStatuses
   var redirectLimit: Int
   var maximumBodySize: Int64
+  /// What users remove while the load runs.
+  let removals: RemovalEpoch
 
-  init(_ request: ResourceRequest, _ manager: ResourceManager.Configuration) throws(CacheError) {
+  init(
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
+  ) throws(CacheError) {
+    self.removals = removals
     let options = request.options
     head = try HTTPRequest(resource: request.url, method: request.method, headerFields: request.headerFields)
     url = request.url
@@ -80,10 +85,24 @@ struct ResolvedLoad: Sendable {
   }
 
   /// What the caller asked for, as text: in errors and events.
-  var address: String {
-    let text = url.absoluteString
-    // A data: URL carries its whole resource.
+  var address: String { Self.address(of: url) }
+
+  /// A URL as it may be told: without user information, and not longer than a line (a `data:` URL carries its whole resource).
+  static func address(of url: URL) -> String {
+    var text = url.absoluteString
+    if url.user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {
+      text = "\(text[...colon])//\(text[text.index(after: at)...])"
+    }
     return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
+  }
+
+  var bodyTooLarge: CacheError {
+    CacheError(.bodyTooLarge, reason: "the body is larger than the \(maximumBodySize) bytes that this load takes")
+  }
+
+  /// Whether an answer may be a load's result: its status is accepted, and it is no redirect that is to be followed.
+  func isResult(_ response: HTTPResponse) -> Bool {
+    acceptedStatuses.contains(response.status.code) && (redirectLimit == 0 || !Redirect.leads(response))
   }
 
   /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads.
@@ -105,6 +124,21 @@ struct ResolvedLoad: Sendable {
     if let observer { observer.observe(event()) }
   }
 
+  var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
+
+  /// Tells of a revalidation that may have nobody left to tell: it failed, or nobody answered.
+  func observeBackground(_ result: Result<Fetched, CacheError>) {
+    switch result {
+    case .failure(let error):
+      if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
+    case .success(let fetched):
+      guard fetched.validation == .failed else { return }
+      observe(
+        .backgroundFailed(
+          url: address, error: CacheError(.offline, reason: "nobody answered; the stored answer stays", url: address)))
+    }
+  }
+
   func observeEnd<Value: Sendable>(_ result: Result<Resource<Value>, CacheError>, startedAt start: Duration) {
     switch result {
     case .success(let resource):
@@ -123,7 +157,7 @@ struct FlightKey: Hashable, Sendable {
   var reads: CacheLayers
   var writes: CacheLayers
   var expiration: Expiration?
-  var acceptedStatuses: Range<Int>
+  var acceptedStatuses: AcceptedStatuses
   var redirectLimit: Int
   var maximumBodySize: Int64
   var idleTimeout: Duration?

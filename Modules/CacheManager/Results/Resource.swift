@@ -23,7 +23,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public var validation: ETagValidationResult
   /// How old the answer was when it was handed over (RFC 9111 §4.2.3).
   public var age: Duration
-  /// Whether it was past its freshness when it was handed over.
+  /// Whether it was past its freshness when it was handed over, without the origin's word that it is still current.
   public var isStale: Bool
   /// How long it took.
   public var timing: LoadTiming
@@ -33,6 +33,26 @@ public struct Resource<Value: Sendable>: Sendable {
   public var key: CacheKey
   /// The identity of the body: equal revisions mean equal bytes.
   public var revision: Revision
+
+  /// A result of its parts: for fakes in tests.
+  public init(
+    value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
+    validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false, timing: LoadTiming = LoadTiming(),
+    bytesOnWire: Int64 = 0, key: CacheKey? = nil, revision: Revision = .mint()
+  ) {
+    self.value = value
+    self.url = url
+    self.redirects = redirects
+    self.response = response
+    self.source = source
+    self.validation = validation
+    self.age = age
+    self.isStale = isStale
+    self.timing = timing
+    self.bytesOnWire = bytesOnWire
+    self.key = key ?? CacheKey(resource: url.absoluteString)
+    self.revision = revision
+  }
 
   /// The same result with another value.
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
@@ -53,6 +73,12 @@ public struct LoadTiming: Hashable, Sendable {
   public var total: Duration
   /// From the request to the answer's head; nil when nobody was asked.
   public var timeToHead: Duration?
+
+  /// Timing of its parts.
+  public init(total: Duration = .zero, timeToHead: Duration? = nil) {
+    self.total = total
+    self.timeToHead = timeToHead
+  }
 }
 
 /// How far a transfer has come.
@@ -61,6 +87,12 @@ public struct LoadProgress: Hashable, Sendable {
   public var received: Int64
   /// Bytes that will be here at the end; nil when the origin does not tell.
   public var expected: Int64?
+
+  /// Progress of its parts.
+  public init(received: Int64, expected: Int64? = nil) {
+    self.received = received
+    self.expected = expected
+  }
 
   /// Between 0 and 1; nil when the end is not known.
   public var fraction: Double? {

@@ -46,6 +46,16 @@ public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(start: start) }
 }
 
+extension EventChannel {
+  /// Ends the channel with a load's outcome.
+  func finish<Value: Sendable>(with result: Result<Resource<Value>, CacheError>) where Event == ResourceEvent<Value> {
+    switch result {
+    case .success(let resource): finish(with: .final(resource))
+    case .failure(let error): fail(error)
+    }
+  }
+}
+
 extension ResourceEvent {
   /// Two progress reports in a row tell no more than the later one.
   fileprivate static func merge(_ earlier: Self, _ later: Self) -> Self? {

@@ -1,0 +1,17 @@
+/// The statuses that a load takes for a success.
+///
+/// ```swift
+/// options.acceptedStatuses = AcceptedStatuses(200..<300, 304..<305)
+/// ```
+public struct AcceptedStatuses: Hashable, Sendable {
+  private let ranges: [Range<Int>]
+
+  /// The statuses in any of the ranges.
+  public init(_ ranges: Range<Int>...) { self.ranges = ranges }
+
+  /// 200 to 299.
+  public static let success = AcceptedStatuses(200..<300)
+
+  /// Whether `status` is one of them.
+  public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
+}

@@ -1,0 +1,88 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// What a flight brings: bytes, or a value made from them in one form.
+struct FlightID: Hashable, Sendable {
+  var request: FlightKey
+  /// Nil for bytes.
+  var form: String?
+  var value: ObjectIdentifier?
+}
+
+/// The flights of a manager: those that may be joined, and all whose work has not ended.
+final class FlightTable: Sendable {
+  private struct Running {
+    var retire: @Sendable () -> Void
+    var ended: @Sendable () async -> Void
+  }
+
+  private struct State {
+    var open: [FlightID: any Sendable] = [:]
+    var running: [ObjectIdentifier: Running] = [:]
+    var isClosed = false
+  }
+
+  private let state = Lock(State())
+
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// Joins a flight that is under way, or a new one, which `begin` starts.
+  ///
+  /// - Parameters:
+  ///   - alone: a follower who has to ask for itself: nobody joins it. It was accepted before, so it is also when the manager closes meanwhile.
+  ///   - task: linked to the flight before it begins.
+  /// - Returns: whether another one's flight was joined; nil when the manager is closed.
+  func join<Output: Shareable>(
+    _ id: FlightID, _ load: ResolvedLoad, alone: Bool, task: LoadTask, waiter: Flight<Output>.Waiter,
+    begin: (Flight<Output>) -> Void
+  ) -> Bool? {
+    let isShared = !alone && load.head.method == .get
+    while true {
+      guard let (flight, isNew) = flight(id, load, as: Output.self, isShared: isShared, isAccepted: alone) else { return nil }
+      guard let token = flight.join(waiter) else {
+        forget(flight, id)
+        continue
+      }
+      flight.priority.raise(to: task.priority.level)
+      task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
+      task.link { flight.leave(token, $0) }
+      if isNew { begin(flight) }
+      return !isNew
+    }
+  }
+
+  private func flight<Output: Shareable>(
+    _ id: FlightID, _ load: ResolvedLoad, as output: Output.Type, isShared: Bool, isAccepted: Bool
+  ) -> (Flight<Output>, isNew: Bool)? {
+    state.withLock { state in
+      if state.isClosed && !isAccepted { return nil }
+      if isShared, let flight = state.open[id] as? Flight<Output> { return (flight, false) }
+      let flight = Flight<Output>(
+        priority: LoadPriority(load.priority), onClose: { [weak self] in self?.forget($0, id) },
+        onOver: { [weak self] flight in
+          _ = self?.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
+        })
+      if isShared { state.open[id] = flight }
+      state.running[ObjectIdentifier(flight)] = Running(retire: { flight.retire() }, ended: { await flight.ended() })
+      return (flight, true)
+    }
+  }
+
+  private func forget<Output: Shareable>(_ flight: Flight<Output>, _ id: FlightID) {
+    state.withLock { if $0.open[id] as? Flight<Output> === flight { $0.open[id] = nil } }
+  }
+
+  /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for
+  /// themselves meanwhile.
+  func close() async {
+    while true {
+      let running = state.withLock { state in
+        state.isClosed = true
+        return Array(state.running.values)
+      }
+      guard !running.isEmpty else { return }
+      for flight in running { flight.retire() }
+      for flight in running { await flight.ended() }
+    }
+  }
+}

@@ -1,0 +1,108 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// How a load changes the stores: never an older word over a later one, never what was removed meanwhile, and never two layers that contradict each other.
+extension Shelf {
+  private var memory: MemoryFacets? { load.writes.contains(.memory) ? load.memory.map(MemoryFacets.init) : nil }
+  private var disk: (any CacheStore)? { load.writes.contains(.disk) ? load.store : nil }
+
+  private func hasBeenRemoved() -> Bool { load.removals.current != epoch }
+
+  /// Puts what the disk has into memory.
+  func promote(_ data: Data, _ candidate: Candidate) {
+    keepInMemory(data, candidate) { _ in !hasBeenRemoved() }
+  }
+
+  /// Puts bytes and metadata into memory. The metadata stays even where the bytes are refused: an older answer must not stand there.
+  private func keepInMemory(_ data: Data, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
+    guard let memory else { return }
+    let key = candidate.key
+    guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed) else { return }
+    if memory.insert(data, cost: data.count, of: key, for: candidate.metadata) {
+      load.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
+    }
+  }
+
+  /// Stores a new answer in memory, and sees to it that no layer goes on serving the one before it.
+  ///
+  /// - Parameters:
+  ///   - isOnDisk: whether the disk has committed it.
+  ///   - outdated: what else it replaces.
+  func store(_ data: Data, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
+    keepInMemory(data, candidate) { _ in true }
+    if memory == nil, let other = load.memory {
+      MemoryFacets(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
+    }
+    let gone = outdated.filter { $0.key != candidate.key }
+    let mayBeOnDisk = known.contains { $0.key == candidate.key } || !load.reads.contains(.disk)
+    if !isOnDisk, mayBeOnDisk, let other = load.store {
+      await remove(candidate.key, ifRevision: nil, from: other)
+    }
+    await drop(gone)
+  }
+
+  /// Replaces the metadata after a 304. The body stays as it is.
+  ///
+  /// The disk has the first word: when its entry has moved on meanwhile, so has the resource, and memory is left alone.
+  func freshen(_ candidate: Candidate, data: Data) async {
+    let revision = candidate.metadata.revision
+    var isCurrent: Bool?
+    if let disk {
+      do throws(CacheError) {
+        isCurrent = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: revision)
+      } catch {
+        load.observe(.storeFailed(key: candidate.key, error: error))
+      }
+    }
+    keepInMemory(data, candidate) { known in
+      guard !hasBeenRemoved() else { return false }
+      return known.map { $0.revision == revision } ?? (isCurrent == true)
+    }
+    load.observe(.freshened(key: candidate.key))
+  }
+
+  /// Starts an entry on disk, when that is to be written and can be.
+  func writer(_ candidate: Candidate) async -> (any EntryWriter)? {
+    guard let disk else { return nil }
+    do throws(CacheError) {
+      return try await disk.begin(candidate.key, candidate.metadata)
+    } catch {
+      load.observe(.storeFailed(key: candidate.key, error: error))
+      return nil
+    }
+  }
+
+  /// Removes answers that another one has replaced, from every layer.
+  private func drop(_ outdated: [Candidate]) async {
+    for candidate in outdated {
+      let revision = candidate.metadata.revision
+      if let memory = load.memory {
+        MemoryFacets(store: memory).forget(candidate.key.variant, of: resource) { $0 == revision }
+        memory.remove(candidate.key, ifRevision: revision)
+      }
+      if let store = load.store { await remove(candidate.key, ifRevision: revision, from: store) }
+    }
+  }
+
+  private func remove(_ key: CacheKey, ifRevision revision: Revision?, from store: any CacheStore) async {
+    do throws(CacheError) {
+      try await store.remove(key, ifRevision: revision)
+    } catch {
+      load.observe(.storeFailed(key: key, error: error))
+    }
+  }
+
+  /// Removes everything that is stored of the resource, from the given layers.
+  func removeAll(from layers: CacheLayers) async throws(CacheError) {
+    load.removals.advance()
+    if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
+    guard layers.contains(.disk), let store = load.store else { return }
+    for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
+  }
+}
