@@ -22,7 +22,9 @@ internal import Musl
 ///
 /// ```swift
 /// let network = LocalFileDownloader(folder: fixtures)
-/// let manager = ResourceManager(.init { $0.downloader = network })
+/// var configuration = ResourceManager.Configuration()
+/// configuration.downloader = network
+/// let manager = ResourceManager(configuration)
 /// let logo = try await manager.load(URL(string: "https://example.com/logo.png")!)
 /// ```
 public final class LocalFileDownloader: Downloader {
