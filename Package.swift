@@ -112,6 +112,8 @@ let package = Package(
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
+    .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
+    tests("CoexistenceTests", ["Etagere", "KingfisherNames"]),
     tests("EtagereToolTests", ["Etagere", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
   ],
   swiftLanguageModes: [.v6]

@@ -15,13 +15,17 @@ extension ETagValidator {
     return .freshen(confirmed, freshened(stored[confirmed], by: exchange))
   }
 
-  /// Whether the validators in a 304, where it has any, are those of the stored answer: a strong tag strongly, a weak one weakly, `Last-Modified` only
-  /// without a tag. A 304 without validators confirms what was asked about.
+  /// Whether the validators in a 304, where it has any, are those of the stored answer: tags weakly, `Last-Modified` only without a tag. A 304 without
+  /// validators confirms what was asked about.
+  ///
+  /// RFC 9111 §4.3.4 wants a strong tag to match strongly. But nginx labels a compressed 200 `W/"a"` and the 304 that confirms it `"a"`: taken at its
+  /// word, everything it compresses would be sent again after each 304. The condition was compared weakly (RFC 9110 §13.1.2), and the stored tag
+  /// stays weak, so nothing comes to be labelled that was not.
   private func confirms(_ notModified: HTTPFields, _ stored: HTTPFields) -> Bool {
     guard stored.hasRoom(for: notModified.count) else { return false }
     if let tag = EntityTag.of(notModified) {
       guard let storedTag = EntityTag.of(stored) else { return false }
-      return tag.isWeak ? tag.weaklyMatches(storedTag) : tag.stronglyMatches(storedTag)
+      return tag.weaklyMatches(storedTag)
     }
     guard let modified = notModified.first(.lastModified) else { return true }
     return modified.bytes == stored.first(.lastModified)?.bytes

@@ -1,0 +1,133 @@
+#if Origin
+import Etagere
+import Foundation
+import LoopbackOrigin
+import Testing
+
+@Suite("What goes wrong on the way, or on the disk", .timeLimit(.minutes(2)))
+struct DamageTests {
+  @Test(
+    "a broken answer is an error and stores nothing, and the next load heals",
+    arguments: [
+      OriginFault.cut(afterBodyBytes: 40_000), .cut(afterBodyBytes: 0), .reset(afterBodyBytes: 40_000), .resetBeforeHead,
+      .closeBeforeHead, .garbage,
+    ])
+  func brokenAnswer(_ fault: OriginFault) async throws {
+    try await Street.run { street in
+      // Given
+      let url = street.origin.url("/a")
+      let fields: HTTPFields = [.cacheControl: "max-age=3600"]
+      street.origin.setRoute("/a", Route(pattern(100_000), etag: "v1", fields: fields, delivery: .fault(fault)))
+      let manager = try street.manager()
+
+      // When
+      let error = await failure { _ = try await manager.load(url) }
+
+      // Then
+      #expect(error?.isUnreachable == true)
+      #expect(error?.url == url.absoluteString)
+      #expect(try await manager.lookup(url) == .none)
+      #expect(street.folder.entries.isEmpty)
+
+      street.origin.setRoute("/a", Route(pattern(100_000), etag: "v1", fields: fields))
+      #expect(try await manager.load(url).data == pattern(100_000))
+      #expect(try await street.manager().load(url).source == .disk)
+    }
+  }
+
+  @Test("a broken answer leaves what was stored, which is shown in its place")
+  func brokenRevalidation() async throws {
+    try await Street.run { street in
+      let url = street.origin.url("/a")
+      let fields: HTTPFields = [.cacheControl: "max-age=0"]
+      street.origin.setRoute("/a", Route(pattern(1_000), etag: "v1", fields: fields))
+      let manager = try street.manager()
+      _ = try await manager.load(url)
+
+      let broken = Route(pattern(90_000, seed: 3), etag: "v2", fields: fields, delivery: .fault(.cut(afterBodyBytes: 50_000)))
+      street.origin.setRoute("/a", broken)
+      let shown = try await manager.load(url)
+      #expect(shown.data == pattern(1_000))
+      #expect(shown.validation == .failed)
+
+      street.origin.setRoute("/a", Route(pattern(90_000, seed: 3), etag: "v2", fields: fields))
+      #expect(try await manager.load(url).data == pattern(90_000, seed: 3))
+    }
+  }
+
+  @Test("a damaged file is a miss: one request, and it is healed", arguments: [200, 5_000, 300_000])
+  func damagedFile(_ size: Int) async throws {
+    try await Street.run { street in
+      // Given
+      let url = street.origin.url("/a")
+      street.origin.setRoute("/a", Route(pattern(size), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
+      _ = try await street.manager().load(url)
+      #expect(street.folder.entries.count == 1)
+
+      // When: a bit of the body flips on the disk.
+      for file in street.folder.entries {
+        var bytes = try Data(contentsOf: file)
+        let body = try #require(bytes.range(of: pattern(size).prefix(150)))
+        bytes[body.lowerBound + 100] ^= 1
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.write(contentsOf: bytes)
+        try handle.close()
+      }
+
+      // Then
+      let healed = try await street.manager().load(url)
+      #expect(healed.data == pattern(size))
+      #expect(healed.source == .network)
+      #expect(street.requests("/a") == 2)
+      #expect(try await street.manager().load(url).source == .disk)
+      #expect(street.requests("/a") == 2)
+    }
+  }
+
+  @Test("every file that rots in its middle costs a request at most, and never a wrong byte")
+  func rottenFolder() async throws {
+    try await Street.run { street in
+      let paths = (0..<20).map { "/\($0)" }
+      for (index, path) in paths.enumerated() {
+        street.origin.setRoute(
+          path, Route(pattern(7_000 * index, seed: index), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
+      }
+      let first = try street.manager()
+      for path in paths { _ = try await first.load(street.origin.url(path)) }
+
+      for file in street.folder.entries {
+        var bytes = try Data(contentsOf: file)
+        bytes[bytes.count / 2] ^= 0x40
+        try bytes.write(to: file)
+      }
+
+      let second = try street.manager()
+      for (index, path) in paths.enumerated() {
+        #expect(try await second.load(street.origin.url(path)).data == pattern(7_000 * index, seed: index))
+        #expect(street.requests(path) <= 2)
+      }
+      // The larger ones are damaged in their bodies, so most must have been asked for again.
+      #expect(street.origin.counters.requests >= 30)
+      let third = try street.manager()
+      for path in paths { #expect(try await third.load(street.origin.url(path)).source == .disk) }
+    }
+  }
+
+  @Test(
+    "a status that is no success is an error with that status, and is not stored as an answer", arguments: [404, 410, 500, 503])
+  func statuses(_ status: Int) async throws {
+    try await Street.run { street in
+      let url = street.origin.url("/a")
+      street.origin.setRoute("/a", Route(OriginAnswer(text: "no", status: .init(code: status))))
+      let manager = try street.manager()
+      let error = await failure { _ = try await manager.load(url) }
+      #expect(error?.code == .unacceptableStatus)
+      #expect(error?.status == status)
+      #expect(error?.url == url.absoluteString)
+
+      street.origin.setRoute("/a", Route(Data("yes".utf8), etag: "v1"))
+      #expect(try await manager.load(url).data == Data("yes".utf8))
+    }
+  }
+}
+#endif

@@ -1,0 +1,154 @@
+#if Origin
+import Etagere
+import Foundation
+import LoopbackOrigin
+import Testing
+
+@Suite("What is one user's own", .timeLimit(.minutes(2)))
+struct PrivacyTests {
+  private static func request(_ url: URL, _ user: String?) -> ResourceRequest {
+    ResourceRequest(url, headerFields: user.map { [.authorization: "Bearer \($0)"] } ?? [:])
+  }
+
+  /// Answers each user with his own name, and lets every answer be kept for an hour.
+  private static func route(vary: Bool) -> Route {
+    Route { request in
+      var fields: HTTPFields = [.cacheControl: "max-age=3600"]
+      if vary { fields[.vary] = "Authorization" }
+      let user = request.fields[.authorization] ?? "nobody"
+      return OriginAnswer(Data("for \(user)".utf8), etag: .strong("\(user.count)"), fields: fields)
+    }
+  }
+
+  @Test("is shown to him alone, and found again after a restart, whether the origin says Vary or not", arguments: [false, true])
+  func users(_ vary: Bool) async throws {
+    try await Street.run { street in
+      // Given
+      let url = street.origin.url("/mine")
+      street.origin.setRoute("/mine", Self.route(vary: vary))
+      let users = ["anna-0001", "berta-002", nil]
+      let first = try street.manager()
+
+      // When: each asks for the first time, in turns.
+      for user in users {
+        let answer = try await first.load(Self.request(url, user))
+        #expect(answer.source == .network)
+        #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "nobody")".utf8))
+      }
+      let asked = street.requests("/mine")
+      #expect(asked == 3)
+
+      // Then: whoever finds something finds his own, also after a restart, when nothing but the folder is left.
+      for manager in [first, try street.manager()] {
+        for user in users {
+          let answer = try await manager.load(Self.request(url, user))
+          #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "nobody")".utf8))
+        }
+      }
+      let restarted = try street.manager()
+      let own = try await restarted.load(Self.request(url, "berta-002"))
+      #expect(own.source == .disk)
+      #expect(await failure { _ = try await restarted.load(Self.policy(.cacheOnly, url, "carla-003")) }?.code == .notCached)
+    }
+  }
+
+  private static func policy(_ policy: LoadPolicy, _ url: URL, _ user: String) -> ResourceRequest {
+    var request = request(url, user)
+    request.options.policy = policy
+    return request
+  }
+
+  @Test("is not shown to who says nothing, though it was stored first")
+  func unauthorised() async throws {
+    try await Street.run { street in
+      let url = street.origin.url("/mine")
+      street.origin.setRoute("/mine", Self.route(vary: false))
+      let manager = try street.manager()
+      _ = try await manager.load(Self.request(url, "anna-0001"))
+      #expect(try await manager.lookup(url) == .none)
+      #expect(try await manager.load(url).data == Data("for nobody".utf8))
+    }
+  }
+
+  @Test("never reaches the disk where it is a secret: no credential and no cookie is in any file")
+  func noSecretsOnDisk() async throws {
+    try await Street.run { street in
+      // Given
+      let secrets = ["S3CRET-TOKEN", "S3CRET-COOKIE", "S3CRET-USER", "S3CRET-PASSWORD", "S3CRET-PROXY"]
+      street.origin.setFallback { _ in
+        OriginAnswer(
+          Data("answer".utf8), etag: "v1",
+          fields: [.cacheControl: "max-age=3600", .vary: "Authorization, Cookie, Accept-Language"])
+      }
+      let manager = try street.manager()
+      let proxy = try #require(HTTPField.Name("Proxy-Authorization"))
+      let fields: HTTPFields = [
+        .authorization: "Bearer S3CRET-TOKEN", .cookie: "session=S3CRET-COOKIE", proxy: "Basic S3CRET-PROXY",
+        .acceptLanguage: "visible-language",
+      ]
+      let inURL = try #require(URL(string: "http://S3CRET-USER:S3CRET-PASSWORD@127.0.0.1:\(street.origin.port)/in-url"))
+
+      // When
+      _ = try await manager.load(ResourceRequest(street.origin.url("/a"), headerFields: fields))
+      _ = try await manager.load(inURL)
+      #expect(street.origin.requests(for: "/a").first?.fields[.authorization] == "Bearer S3CRET-TOKEN")
+      #expect(street.origin.requests(for: "/in-url").first?.fields[.authorization]?.hasPrefix("Basic ") == true)
+
+      // Then
+      #expect(street.folder.entries.count == 2)
+      let encoded = [
+        Data("S3CRET-USER:S3CRET-PASSWORD".utf8).base64EncodedString(), "Bearer", "session=",
+      ]
+      var sawOrdinary = false
+      for file in street.folder.files {
+        let bytes = try Data(contentsOf: file)
+        for secret in secrets + encoded {
+          #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(secret) is in \(file.lastPathComponent)")
+          #expect(!file.path(percentEncoded: false).contains(secret))
+        }
+        sawOrdinary = sawOrdinary || bytes.range(of: Data("visible-language".utf8)) != nil
+      }
+      // What is no secret is there to be found: the search looks in the right place.
+      #expect(sawOrdinary)
+    }
+  }
+
+  @Test("does not follow a redirect to another host", arguments: [301, 302, 303, 307, 308])
+  func redirectToAnotherHost(_ status: Int) async throws {
+    try await Street.run { street in
+      // Given: the same origin under another name is another host.
+      let target = "http://localhost:\(street.origin.port)/target"
+      street.origin.setRoute("/start", .redirect(to: target, status: .init(code: status)))
+      street.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
+      let fields: HTTPFields = [.authorization: "Bearer token", .cookie: "a=b", .accept: "text/plain"]
+
+      // When
+      let resource = try await street.manager().load(ResourceRequest(street.origin.url("/start"), headerFields: fields))
+
+      // Then
+      #expect(resource.data == Data("there".utf8))
+      #expect(resource.url.absoluteString == target)
+      #expect(resource.redirects == [street.origin.url("/start")])
+      let first = try #require(street.origin.requests(for: "/start").first)
+      let second = try #require(street.origin.requests(for: "/target").first)
+      #expect(first.fields[.authorization] == "Bearer token")
+      #expect(second.fields[.authorization] == nil)
+      #expect(second.fields[.cookie] == nil)
+      #expect(second.fields[.accept] == "text/plain")
+    }
+  }
+
+  @Test("follows a redirect on its own host")
+  func redirectOnOneHost() async throws {
+    try await Street.run { street in
+      street.origin.setRoute("/start", .redirect(to: "/target?x=1"))
+      street.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
+      let request = ResourceRequest(street.origin.url("/start"), headerFields: [.authorization: "Bearer token"])
+      #expect(try await street.manager().load(request).data == Data("there".utf8))
+      let second = try #require(street.origin.requests(for: "/target").first)
+      #expect(second.fields[.authorization] == "Bearer token")
+      #expect(second.query == "x=1")
+    }
+  }
+}
+#endif

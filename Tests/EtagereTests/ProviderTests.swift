@@ -1,0 +1,79 @@
+import Etagere
+import Foundation
+import Testing
+
+@Suite("A standard manager's folder, and what is no network")
+struct ProviderTests {
+  @Test("a folder that is a file is an error that names it")
+  func folderIsAFile() throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url.appending(path: "file")
+    try Data("x".utf8).write(to: file)
+    let error = #expect(throws: CacheError.self) { _ = try ResourceManager.Configuration.standard(folder: file) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path?.contains(file.path(percentEncoded: false)) == true)
+    #expect(error?.errno != nil)
+    #expect(try Data(contentsOf: file) == Data("x".utf8))
+  }
+
+  @Test("a folder that is not there is made")
+  func folderIsMade() throws {
+    let folder = try TemporaryFolder()
+    let deep = folder.url.appending(path: "not/yet/there", directoryHint: .isDirectory)
+    #expect(try ResourceManager.Configuration.standard(folder: deep).store != nil)
+    #expect(FileManager.default.fileExists(atPath: deep.path(percentEncoded: false)))
+  }
+
+  @Test("no folder means no disk, and everything else")
+  func withoutFolder() throws {
+    let configuration = try ResourceManager.Configuration.standard(folder: nil)
+    #expect(configuration.store == nil)
+    #expect(configuration.memory != nil && configuration.downloader != nil && configuration.validator != nil)
+    #expect(Set(configuration.providers.keys) == ["file", "data"])
+  }
+
+  @Test("files come from their provider, and no layer keeps a copy")
+  func files() async throws {
+    let folder = try TemporaryFolder()
+    let source = try TemporaryFolder()
+    let file = source.url.appending(path: "a b.txt")
+    try pattern(300_000).write(to: file)
+    let manager = try ResourceManager.standard(folder)
+
+    for _ in 0..<2 {
+      let resource = try await manager.load(file)
+      #expect(resource.data == pattern(300_000))
+      #expect(resource.source == .provider)
+    }
+    #expect(try await manager.lookup(file) == .none)
+    #expect(folder.entries.isEmpty)
+
+    try Data("changed".utf8).write(to: file)
+    #expect(try await manager.load(file).data == Data("changed".utf8))
+    try FileManager.default.removeItem(at: file)
+    #expect(await failure { _ = try await manager.load(file) }?.status == 404)
+  }
+
+  @Test("data: URLs come from their provider, and no layer keeps a copy")
+  func dataURLs() async throws {
+    let folder = try TemporaryFolder()
+    let manager = try ResourceManager.standard(folder)
+    let url = try #require(URL(string: "data:text/plain;base64,SGVsbG8="))
+    let resource = try await manager.load(url)
+    #expect(resource.data == Data("Hello".utf8))
+    #expect(resource.source == .provider)
+    #expect(resource.response.headerFields[.contentType] == "text/plain")
+    #expect(try await manager.lookup(url) == .none)
+    #expect(folder.entries.isEmpty)
+  }
+
+  @Test(
+    "other schemes are an error that names them", arguments: ["ftp://example.com/a", "gopher://example.com/", "mailto:a@b.c"])
+  func otherSchemes(_ text: String) async throws {
+    let manager = try ResourceManager.standard(TemporaryFolder())
+    let url = try #require(URL(string: text))
+    let error = await failure { _ = try await manager.load(url) }
+    #expect(error?.code == .unsupportedScheme)
+    #expect(error?.url == text)
+  }
+}

@@ -1,0 +1,30 @@
+#if Origin
+import Etagere
+import Foundation
+import LoopbackOrigin
+
+/// An origin and a folder of the test's own, closed in good order whatever the test does.
+struct Street {
+  let origin: OriginServer
+  let folder: TemporaryFolder
+
+  static func run(_ body: (Street) async throws -> Void) async throws {
+    let origin = try await OriginServer.start()
+    let street = Street(origin: origin, folder: try TemporaryFolder())
+    do {
+      try await body(street)
+    } catch {
+      await origin.stop()
+      throw error
+    }
+    await origin.stop()
+  }
+
+  /// A manager that knows what is in the folder and nothing else: what a program has after its start.
+  func manager(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws -> ResourceManager {
+    try .standard(folder, change)
+  }
+
+  func requests(_ path: String) -> Int { origin.counters(for: path).requests }
+}
+#endif

@@ -1,0 +1,53 @@
+import Etagere
+import Foundation
+
+/// A folder of one test's own, removed when the test lets go of it.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/etagere-whole-\(Revision.mint())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
+
+  /// Every file at any depth.
+  var files: [URL] {
+    let names = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
+    return names.map { URL(filePath: "\(path)/\($0)") }.filter {
+      (try? $0.resourceValues(forKeys: [.isRegularFileKey]))?.isRegularFile == true
+    }
+  }
+
+  /// The files in which the disk store keeps its entries.
+  var entries: [URL] { files.filter { $0.pathExtension == "e" } }
+}
+
+/// Bytes that tell their position, so that a lost or repeated part shows.
+func pattern(_ count: Int, seed: Int = 0) -> Data {
+  Data((0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 >> 8) })
+}
+
+/// The error that `work` throws; nil when it throws none.
+func failure(_ work: () async throws -> Void) async -> CacheError? {
+  do {
+    try await work()
+    return nil
+  } catch {
+    return error as? CacheError
+  }
+}
+
+extension ResourceManager {
+  /// As a program would make it: every default, and a folder.
+  static func standard(
+    _ folder: TemporaryFolder, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> ResourceManager {
+    var configuration = try Configuration.standard(folder: folder.url, memoryLimit: 64 << 20)
+    change(&configuration)
+    return ResourceManager(configuration)
+  }
+}
