@@ -88,7 +88,7 @@ public final class SessionDataTask: Sendable {
   @discardableResult
   public func removeCallback(_ token: CancelToken) -> Bool { state.withLock { $0.log.removeCallback(token) } }
 
-  /// Cancels one callback: it ends with ``CacheCore/CacheError/cancelled``. The last one's cancel stops the transfer. Later calls do nothing.
+  /// Cancels one callback: it ends with `CacheError.cancelled`. The last one's cancel stops the transfer. Later calls do nothing.
   public func cancel(token: CancelToken) {
     let (isCancelled, isLast, wakeUp): (Bool, Bool, TransferLog.WakeUp?) = state.withLock { state in
       guard state.log.cancel(token) else { return (false, false, nil) }

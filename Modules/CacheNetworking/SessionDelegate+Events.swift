@@ -19,7 +19,7 @@ extension SessionDelegate {
   public enum Verdict: Sendable, Hashable {
     /// Go on.
     case accept
-    /// Stop: the body is not downloaded, and all who wait get ``CacheCore/CacheError/Code/refused`` with this reason.
+    /// Stop: the body is not downloaded, and all who wait get `CacheError.Code.refused` with this reason.
     case refuse(String)
   }
 
@@ -68,7 +68,7 @@ extension SessionDelegate {
   public struct Completion: Sendable {
     /// Which one.
     public var transfer: SessionDataTask
-    /// Why it failed, or ``CacheCore/CacheError/cancelled``; nil when everything came.
+    /// Why it failed, or `CacheError.cancelled`; nil when everything came.
     public var error: CacheError?
   }
 }

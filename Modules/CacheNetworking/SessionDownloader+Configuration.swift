@@ -11,10 +11,10 @@ extension SessionDownloader {
   public struct Configuration: Hashable, Sendable {
     /// Connections that are open to one host at once.
     public var connectionsPerHost = 6
-    /// How long nothing may come before a transfer fails with ``CacheCore/CacheError/Code/timedOut``, for requests that set none of their own. Used in whole
+    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own. Used in whole
     /// seconds, rounded up, at least one: Linux knows no finer.
     public var idleTimeout = Duration.seconds(60)
-    /// Whether a request waits for a network instead of failing with ``CacheCore/CacheError/Code/offline``. Apple platforms only.
+    /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
     /// Whether equal requests that run at the same time share one transfer: GET and HEAD without a body, with equal URL and equal fields.
     public var sharesTransfers = true

@@ -35,7 +35,9 @@ public final class SessionDownloader: Downloader {
 
   /// A downloader with a session of its own.
   ///
-  /// - Parameter delegate: held strongly, by the session too, until the last transfer has ended.
+  /// - Parameters:
+  ///   - configuration: how it asks.
+  ///   - delegate: held strongly, by the session too, until the last transfer has ended.
   public init(configuration: Configuration = Configuration(), delegate: SessionDelegate = SessionDelegate()) {
     id = .unique(SessionDownloader.self)
     self.configuration = configuration
@@ -58,7 +60,9 @@ public final class SessionDownloader: Downloader {
 
   /// Sends the request and returns at the head of the answer; `handle` can cancel it from elsewhere, also before it has begun.
   ///
-  /// - Parameter handle: for this download alone.
+  /// - Parameters:
+  ///   - request: what to ask for.
+  ///   - handle: for this download alone.
   public func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     try handle.begin { request.body?.source.cancel() }
     do {
@@ -69,7 +73,7 @@ public final class SessionDownloader: Downloader {
     }
   }
 
-  /// Cancels every download of this URL, whatever its fields. Those who wait for them end with ``CacheCore/CacheError/cancelled``.
+  /// Cancels every download of this URL, whatever its fields. Those who wait for them end with `CacheError.cancelled`.
   ///
   /// - Returns: how many transfers were stopped.
   @discardableResult
@@ -90,7 +94,7 @@ public final class SessionDownloader: Downloader {
     return running.count
   }
 
-  /// Ends the downloader: later downloads fail with ``CacheCore/CacheError/Code/closed``. Later calls do nothing.
+  /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Later calls do nothing.
   ///
   /// - Parameter finishingTransfers: whether what runs may come to its end; else it is cancelled.
   public func close(finishingTransfers: Bool = false) {
@@ -129,7 +133,7 @@ public final class SessionDownloader: Downloader {
     _ request: DownloadRequest, url: URL, body: Data?, startedAt: Duration
   ) throws(CacheError) -> (SessionDataTask, SessionDataTask.CancelToken) {
     let idleTimeout = request.idleTimeout ?? configuration.idleTimeout
-    let isShared = configuration.sharesTransfers && body == nil && [.get, .head].contains(request.head.method)
+    let isShared = configuration.sharesTransfers && request.mayShare && body == nil && [.get, .head].contains(request.head.method)
     let key = isShared ? TransferTable.Key(request: request.head, idleTimeout: idleTimeout) : nil
     let platform = Self.urlRequest(
       request.head, url: url, body: body, idleTimeout: idleTimeout, configuration: configuration)

@@ -14,7 +14,7 @@ public struct DataURLDownloader: Downloader {
   /// A provider of embedded resources.
   public init() {}
 
-  /// - Throws: ``CacheError/Code/invalidURL`` when the URL has no comma, or its Base64 is none.
+  /// - Throws: `CacheError.Code.invalidURL` when the URL has no comma, or its Base64 is none.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard request.head.scheme?.lowercased() == "data", let text = request.head.path else {
       throw CacheError(.unsupportedScheme, reason: "not a data: URL")

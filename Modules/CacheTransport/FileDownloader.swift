@@ -23,7 +23,7 @@ public struct FileDownloader: Downloader {
   /// A provider of local files.
   public init() {}
 
-  /// - Throws: ``CacheError/Code/fileSystem`` with path and reason when the file can't be read; a missing one is an answer with the status 404.
+  /// - Throws: `CacheError.Code.fileSystem` with path and reason when the file can't be read; a missing one is an answer with the status 404.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL, url.isFileURL else {
       throw CacheError(.unsupportedScheme, reason: "not a file: URL")

@@ -18,9 +18,9 @@ extension DiskCache {
     /// Bytes that all entries' files may take together; nil: no limit. Enforced in the background right after a commit, the least recently used
     /// first, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
-    /// Bytes that one body may have; nil: as many as ``sizeLimit``. A larger one is refused with ``CacheError/Code/entryTooLarge``.
+    /// Bytes that one body may have; nil: as many as ``sizeLimit``. A larger one is refused with `CacheError.Code.entryTooLarge`.
     public var entrySizeLimit: Int64?
-    /// The time to live of entries whose metadata states none. Counts from ``StoredMetadata/responseTime``, so a 304 restarts it and reading does not.
+    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it and reading does not.
     public var expiration: Expiration
     /// What a commit waits for.
     public var durability: Durability

@@ -12,7 +12,7 @@ extension DiskCache {
 
   /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
   ///
-  /// - Throws: ``CacheError/Code/readOnly``, ``CacheError/Code/closed``, and ``CacheError/Code/entryTooLarge`` when the metadata names a length above
+  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, and `CacheError.Code.entryTooLarge` when the metadata names a length above
   ///   the limit.
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try engine.requireWritable()

@@ -41,7 +41,7 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeExpired() }
   }
 
-  /// Refuses further calls, and further pulls of open bodies, with ``CacheError/Code/closed``, and returns when all work under way is done.
+  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way is done.
   public func close() async { await engine.executor.close() }
 
   func upkeep<Value: Sendable>(

@@ -23,12 +23,12 @@ public import Foundation
 public final class DiskCache: CacheStore {
   let engine: DiskEngine
 
-  /// A cache in `folder`, which is made when it is not there. A folder that can only be read is read; writing throws ``CacheError/Code/readOnly``.
+  /// A cache in `folder`, which is made when it is not there. A folder that can only be read is read; writing throws `CacheError.Code.readOnly`.
   ///
   /// Makes or reads a few small files before it returns; entries are counted later, in the background.
   ///
-  /// - Throws: ``CacheError/Code/fileSystem`` or ``CacheError/Code/diskFull`` with path and error number when the folder is none, or can be neither
-  ///   made nor read; ``CacheError/Code/invalidConfiguration`` when a setting, or the URL, makes no sense.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and error number when the folder is none, or can be neither
+  ///   made nor read; `CacheError.Code.invalidConfiguration` when a setting, or the URL, makes no sense.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     guard folder.isFileURL else {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)

@@ -44,6 +44,7 @@ public struct ETagValidator: ResponseValidator {
   /// What a hit needs to know about an answer (RFC 9111 §4.2).
   ///
   /// - Parameters:
+  ///   - response: the answer's head.
   ///   - requestTime: when the request went out.
   ///   - responseTime: when the answer's head came in.
   public func facts(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> CachingFacts {

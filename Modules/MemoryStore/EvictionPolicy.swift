@@ -6,6 +6,7 @@ public protocol EvictionPolicy: Sendable {
   /// A new entry came to live in `slot`, which is free.
   ///
   /// - Parameters:
+  ///   - slot: a small number that stands for the entry until its removal.
   ///   - fingerprint: a hash of the entry's key, for policies that remember what they evicted.
   ///   - cost: bytes.
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int)

@@ -47,6 +47,7 @@ public final class MemoryCache: MemoryStoring {
   /// An empty store.
   ///
   /// - Parameters:
+  ///   - limits: the bounds.
   ///   - expiration: the time to live of entries that state none, counted from their insertion.
   ///   - slidesOnRead: whether a read starts an entry's time to live anew. Off: a sliding time to live keeps a much shown picture stale for ever.
   ///   - eviction: who leaves first.

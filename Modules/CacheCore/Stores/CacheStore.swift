@@ -48,7 +48,9 @@ public protocol CacheStore: Component {
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
   /// An entry, or nil when there is none that is whole and alive.
   ///
-  /// - Parameter range: bytes of the body, clamped to its length; nil: all of it.
+  /// - Parameters:
+  ///   - key: the entry's key, variant and form included.
+  ///   - range: bytes of the body, clamped to its length; nil: all of it.
   func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
   /// Starts an entry, which its writer's commit makes visible.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter

@@ -16,7 +16,9 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 
   /// The date that `text` states, or nil when it states none.
   ///
-  /// - Parameter now: when it came in; settles the century of a two-digit year: never more than 50 years after `now` (RFC 9110 §5.6.7).
+  /// - Parameters:
+  ///   - text: a field's value, in any of the three forms of RFC 9110 §5.6.7.
+  ///   - now: when it came in; settles the century of a two-digit year: never more than 50 years after `now` (RFC 9110 §5.6.7).
   public init?(_ text: String, receivedAt now: Timestamp) {
     guard let time = HTTPDateReader.read(text, now: now) else { return nil }
     timestamp = time.timestamp

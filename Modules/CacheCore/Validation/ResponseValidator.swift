@@ -40,6 +40,9 @@ public protocol ResponseValidator: Component {
   ///   - request: what the caller asked.
   ///   - sent: what went out, conditions included.
   ///   - fallback: what the plan would show when nobody can be asked.
+  ///   - stored: what the plan was made with; `fallback` is an index into it.
+  ///   - requestTime: when the request went out.
+  ///   - now: when the answer's head came in.
   ///   - revision: minted for the body that is about to arrive.
   func judge(
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,

@@ -27,7 +27,7 @@ extension ResourceManager {
 
   /// Where a resource is stored. Never asks the network, and a miss is no error.
   ///
-  /// - Throws: ``CacheError/Code/invalidURL``; a store that can't be read counts as empty.
+  /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly

@@ -31,7 +31,9 @@ extension ResourceManager {
   ///
   /// A failure does not stop the others. Cancelling the calling task stops the transfers.
   ///
-  /// - Parameter concurrency: how many loads run at the same time; at least 1.
+  /// - Parameters:
+  ///   - requests: what to bring in, in this order.
+  ///   - concurrency: how many loads run at the same time; at least 1.
   public func prefetch(_ requests: [ResourceRequest], concurrency: Int = 4) async -> PrefetchReport {
     await withTaskGroup(of: (URL, Result<Resource<Data>, CacheError>).self) { group in
       var report = PrefetchReport()

@@ -9,7 +9,7 @@ public import Foundation
 /// Loads resources, caches them in memory and on disk, and keeps them honest.
 ///
 /// It knows protocols only: no session, no file, no decoder. `Etagere` wires the defaults; every component can be replaced here for all loads, or in
-/// ``RequestOptions`` for one.
+/// `RequestOptions` for one.
 ///
 /// ```swift
 /// let resource = try await manager.load(url)
@@ -68,7 +68,7 @@ public final class ResourceManager: Sendable {
 
   /// Loads a URL's bytes.
   ///
-  /// - Throws: the one reason why there is no value; ``CacheError/cancelled`` when the calling task was cancelled.
+  /// - Throws: the one reason why there is no value; `CacheError.cancelled` when the calling task was cancelled.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
     try await load(ResourceRequest(url, options: options), as: .bytes)
   }
@@ -136,8 +136,10 @@ public final class ResourceManager: Sendable {
   /// Loads a URL's bytes and calls back, once.
   ///
   /// - Parameters:
+  ///   - url: what to load.
+  ///   - options: what this load sets for itself; the rest comes from the manager.
   ///   - progress: called in order, one at a time, on the same queue as `completion` (a serial one), and never after it.
-  ///   - completion: called exactly once, on the options' or the manager's ``CallbackQueue``. There is no load without it: nothing is started that
+  ///   - completion: called exactly once, on the options' or the manager's `CallbackQueue`. There is no load without it: nothing is started that
   ///     nobody waits for.
   @discardableResult
   public func load(

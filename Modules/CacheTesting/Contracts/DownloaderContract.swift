@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What every ``Downloader`` must do, as plain values for any test framework.
+/// What every `Downloader` must do, as plain values for any test framework.
 ///
 /// ```swift
 /// @Test(arguments: DownloaderContract.cases)

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What every ``CacheStore`` must do, as plain values for any test framework.
+/// What every `CacheStore` must do, as plain values for any test framework.
 ///
 /// ```swift
 /// @Test(arguments: StoreContract.cases)

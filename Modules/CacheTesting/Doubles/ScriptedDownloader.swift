@@ -58,7 +58,7 @@ public final class ScriptedDownloader: Downloader {
   /// How many bodies were let go of before their end.
   public var cancelledBodies: Int { state.withLock { $0.cancelledBodies } }
 
-  /// - Throws: ``CacheError/Code/unscripted`` when something was asked that nobody had scripted, or scripted and never asked.
+  /// - Throws: `CacheError.Code.unscripted` when something was asked that nobody had scripted, or scripted and never asked.
   public func verify() throws(CacheError) {
     let (unscripted, left) = state.withLock { ($0.unscripted, $0.script.filter { !$0.value.isEmpty }) }
     guard unscripted.isEmpty && left.isEmpty else {
