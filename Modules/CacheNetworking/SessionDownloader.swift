@@ -133,7 +133,8 @@ public final class SessionDownloader: Downloader {
     _ request: DownloadRequest, url: URL, body: Data?, startedAt: Duration
   ) throws(CacheError) -> (SessionDataTask, SessionDataTask.CancelToken) {
     let idleTimeout = request.idleTimeout ?? configuration.idleTimeout
-    let isShared = configuration.sharesTransfers && request.mayShare && body == nil && [.get, .head].contains(request.head.method)
+    let isShared =
+      configuration.sharesTransfers && request.mayShare && body == nil && [.get, .head].contains(request.head.method)
     let key = isShared ? TransferTable.Key(request: request.head, idleTimeout: idleTimeout) : nil
     let platform = Self.urlRequest(
       request.head, url: url, body: body, idleTimeout: idleTimeout, configuration: configuration)

@@ -15,6 +15,7 @@ public struct DataURLDownloader: Downloader {
   public init() {}
 
   /// - Throws: `CacheError.Code.invalidURL` when the URL has no comma, or its Base64 is none.
+  @concurrent
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard request.head.scheme?.lowercased() == "data", let text = request.head.path else {
       throw CacheError(.unsupportedScheme, reason: "not a data: URL")
@@ -33,7 +34,7 @@ public struct DataURLDownloader: Downloader {
       }
       body = decoded
     } else {
-      body = bytes
+      body = Data(bytes)
     }
     // RFC 2397 §3: what a missing type means.
     let contentType = type.isEmpty ? "text/plain;charset=US-ASCII" : type.hasPrefix(";") ? "text/plain\(type)" : String(type)
@@ -43,30 +44,40 @@ public struct DataURLDownloader: Downloader {
     return DownloadResponse(head: head, body: Body(body))
   }
 
-  private static func percentDecoded(_ text: Substring) -> Data {
-    var bytes = Data()
-    bytes.reserveCapacity(text.utf8.count)
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      let digits = rest.prefix(2)
-      // The integer's initialiser alone would take a sign for a digit.
-      if byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
-        let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+  // Over bytes, not characters: walking a text's views takes a hundred times as long.
+  private static func percentDecoded(_ text: Substring) -> [UInt8] {
+    let encoded = Array(text.utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(encoded.count)
+    var index = 0
+    while index < encoded.count {
+      if encoded[index] == UInt8(ascii: "%"), index + 2 < encoded.count, let high = nibble(encoded[index + 1]),
+        let low = nibble(encoded[index + 2])
       {
-        bytes.append(decoded)
-        rest = rest.dropFirst(2)
+        bytes.append(high << 4 | low)
+        index += 3
       } else {
-        bytes.append(byte)
+        bytes.append(encoded[index])
+        index += 1
       }
     }
     return bytes
   }
 
+  private static func nibble(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
   /// Lenient as browsers are: blanks are skipped, and the padding may be missing.
-  private static func base64Decoded(_ bytes: Data) -> Data? {
-    var text = String(decoding: bytes.filter { ![0x20, 0x09, 0x0a, 0x0c, 0x0d].contains($0) }, as: UTF8.self)
-    while text.hasSuffix("=") { text.removeLast() }
-    text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-    return Data(base64Encoded: text)
+  private static func base64Decoded(_ bytes: [UInt8]) -> Data? {
+    var digits = bytes.filter { byte in byte > 0x20 || ![0x20, 0x09, 0x0a, 0x0c, 0x0d].contains(byte) }
+    while digits.last == UInt8(ascii: "=") { digits.removeLast() }
+    digits += Array(repeating: UInt8(ascii: "="), count: (4 - digits.count % 4) % 4)
+    return Data(base64Encoded: Data(digits))
   }
 }

@@ -15,12 +15,17 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Where file calls block: never on the cooperative pool.
+/// Where file calls block: never on the cooperative pool, and in a few lanes, so that one slow file system does not hold up the others.
 enum FileQueue {
-  private static let queue = DispatchQueue(label: "etagere.files", qos: .utility)
+  private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
+  private static let turn = Lock(0)
 
   static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in queue.async { continuation.resume(returning: work()) } }
+    let lane = turn.withLock { turn in
+      turn = (turn + 1) % lanes.count
+      return turn
+    }
+    return await withCheckedContinuation { continuation in lanes[lane].async { continuation.resume(returning: work()) } }
   }
 }
 
@@ -35,13 +40,15 @@ final class FileSource: Body.Source {
   private let state = Lock(State.reading)
   private let position = Lock(Int64(0))
 
+  // Without `O_NONBLOCK` a FIFO would hold its lane until somebody writes to it; regular files do not know the difference.
   static func open(_ path: String) -> Result<FileSource, CacheError> {
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
     #if canImport(Darwin)
-    let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = Darwin.open(path, flags)
     #elseif canImport(Musl)
-    let descriptor = Musl.open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = Musl.open(path, flags)
     #else
-    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = Glibc.open(path, flags)
     #endif
     guard descriptor >= 0 else { return .failure(error(path)) }
     var status = stat()

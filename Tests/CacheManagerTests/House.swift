@@ -12,13 +12,14 @@ struct House {
   let clock = ManualClock()
   let network: ScriptedDownloader
   let memory: MemoryCache
-  let disk = VolatileStore()
+  let disk: VolatileStore
   let observer = RecordingObserver()
   let manager: ResourceManager
   let url: URL
 
   init(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
     network = ScriptedDownloader(clock: clock)
+    disk = VolatileStore(clock: clock)
     memory = MemoryCache(limits: .init(cost: 10 << 20), clock: clock)
     var configuration = ResourceManager.Configuration()
     configuration.downloader = network

@@ -45,13 +45,16 @@ extension ResourceManager {
     try await lookup(ResourceRequest(url, options: options))
   }
 
-  /// Whether a resource is stored in one of `layers`, fresh or not.
+  /// Whether anything is stored of a resource in one of `layers`, whatever its variant, fresh or not.
   public func contains(
     _ url: URL, in layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Bool {
     var options = options
+    options.policy = .cacheOnly
     options.reads.formIntersection(layers)
-    return try await lookup(ResourceRequest(url, options: options)) != .none
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
+    let shelf = Shelf(load: load, resource: load.resource(of: load.head, isFirstHop: true))
+    return try await !shelf.candidates(for: load.head).isEmpty
   }
 
   /// Removes every variant and form of a resource.

@@ -31,7 +31,7 @@ public enum StoreContract {
   }
 
   /// Every statement.
-  public static let cases: [Case] = reading + writing + conditional + following
+  public static let cases: [Case] = reading + expiring + writing + conditional + following
 }
 
 extension StoreContract {
@@ -115,6 +115,26 @@ extension StoreContract {
         try ContractViolation.expect(try await entry.body.collect() == Data(variant.utf8), "a variant has other bytes")
       }
     },
+  ]
+
+  private static let expiring: [Case] = [
+    Case(name: "an entry whose time to live has ended is a miss, in every call") { store in
+      let ended: [Expiration] = [.after(.zero), .after(.seconds(-1)), .at(.distantPast)]
+      for (index, expiration) in ended.enumerated() {
+        let key = CacheKey(resource: "https://example.com/ended/\(index)")
+        var metadata = metadata(key.resource)
+        metadata.expiration = expiration
+        try await store.store(bytes(100), for: key, metadata)
+        try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an entry with \(expiration) was opened")
+        try ContractViolation.expectEqual(
+          try await store.variants(of: key.resource).count, 0, "listed variants with \(expiration)")
+      }
+      let key = CacheKey(resource: "https://example.com/lasting")
+      var metadata = metadata(key.resource)
+      metadata.expiration = .after(.seconds(3_600))
+      try await store.store(bytes(100), for: key, metadata)
+      try ContractViolation.expect(try await store.open(key, range: nil) != nil, "an entry that lasts an hour is gone")
+    }
   ]
 
   private static let writing: [Case] = [

@@ -19,19 +19,40 @@ public final class VolatileStore: CacheStore {
   struct State {
     var entries: [CacheKey: Stored] = [:]
     var failure: CacheError?
+    var refusesWrites = false
     var opened = 0
   }
 
   public let id = ComponentID.unique(VolatileStore.self)
   let state = Lock(State())
 
+  private let clock: any CacheClock
+  private let expiration: Expiration
+
   /// An empty store.
-  public init() {}
+  ///
+  /// - Parameters:
+  ///   - expiration: the time to live of entries whose metadata states none.
+  ///   - clock: time, for the times to live.
+  public init(expiration: Expiration = .never, clock: any CacheClock = SystemClock()) {
+    self.expiration = expiration
+    self.clock = clock
+  }
+
+  private func isAlive(_ stored: Stored) -> Bool {
+    clock.now < (stored.metadata.expiration ?? expiration).deadline(from: stored.metadata.responseTime)
+  }
 
   /// While set, every call fails with it.
   public var failure: CacheError? {
     get { state.withLock { $0.failure } }
     set { state.withLock { $0.failure = newValue } }
+  }
+
+  /// While true, new entries are refused as by a full disk; what is stored can be read and removed.
+  public var refusesWrites: Bool {
+    get { state.withLock { $0.refusesWrites } }
+    set { state.withLock { $0.refusesWrites = newValue } }
   }
 
   /// What is stored.
@@ -46,7 +67,7 @@ public final class VolatileStore: CacheStore {
   /// Bodies are never at hand here: a reader has to open them, and may find them damaged.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
-      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty }.map { key, stored in
+      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty && isAlive($0.value) }.map { key, stored in
         StoredEntry(key: key, metadata: stored.metadata, body: Body(length: nil, source: VolatileSource(stored.body)))
       }
     }
@@ -55,7 +76,7 @@ public final class VolatileStore: CacheStore {
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try checked { state in
       state.opened += 1
-      guard let stored = state.entries[key] else { return nil }
+      guard let stored = state.entries[key], isAlive(stored) else { return nil }
       guard stored.metadata.bodyLength != -1 else {
         state.entries[key] = nil
         return nil
@@ -68,7 +89,11 @@ public final class VolatileStore: CacheStore {
   }
 
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try checked { _ in VolatileWriter(self, key, metadata) }
+    try state.withLock { state throws(CacheError) in
+      if let failure = state.failure { throw failure }
+      if state.refusesWrites { throw CacheError(.diskFull, reason: "the store is set to refuse new entries") }
+    }
+    return VolatileWriter(self, key, metadata)
   }
 
   public func refresh(

@@ -24,10 +24,10 @@ struct CacheFolder: ParsableArguments {
   }
 
   /// Everything wired, with the store in this folder.
-  func manager(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws -> ResourceManager {
+  func manager(_ watch: CacheWatch = CacheWatch()) throws -> ResourceManager {
     do throws(CacheError) {
       var configuration = try ResourceManager.Configuration.standard(folder: url)
-      change(&configuration)
+      configuration.observer = watch
       return ResourceManager(configuration)
     } catch {
       Console.complain("the cache folder can't be used: \(error)")

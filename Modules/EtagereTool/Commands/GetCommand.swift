@@ -31,7 +31,8 @@ struct GetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let target = try OutputTarget(output, count: urls.count)
-    let manager = try cache.manager()
+    let watch = CacheWatch()
+    let manager = try cache.manager(watch)
     let bar = ProgressBar(total: urls.count)
     let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in
       let report = await load(index, text, manager, target, bar)
@@ -42,6 +43,7 @@ struct GetCommand: AsyncParsableCommand {
     }
     await manager.close()
     if let first = failures.compactMap({ $0 }).min(by: { $0.0 < $1.0 }) { throw ToolFailure(status: first.1) }
+    if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
   }
 
   private func load(

@@ -19,6 +19,7 @@ struct PrefetchCommand: AsyncParsableCommand {
   private struct Report: Encodable {
     var loaded = 0
     var skipped = 0
+    var unconfirmed = 0
     var failed: [LoadReport.Failure] = []
   }
 
@@ -33,7 +34,8 @@ struct PrefetchCommand: AsyncParsableCommand {
       if line < first?.line ?? .max { first = (line, status) }
     }
     let lines = try read()
-    let manager = try cache.manager()
+    let watch = CacheWatch()
+    let manager = try cache.manager(watch)
     var wanted: [ResourceRequest] = []
     var positions: [URL: Int] = [:]
     for (line, text) in lines.enumerated() {
@@ -50,16 +52,21 @@ struct PrefetchCommand: AsyncParsableCommand {
     await manager.close()
     report.loaded = done.loaded
     report.skipped = done.skipped
-    for (url, failure) in done.failed {
-      let error = failure.asTold
-      fail(error, error.description, line: positions[url] ?? .max - 1)
+    report.unconfirmed = done.unconfirmed
+    for failure in done.failed {
+      let error = failure.error.asTold
+      fail(error, error.description, line: positions[failure.url] ?? .max - 1)
     }
     if cache.json {
       try Console.json(report)
     } else {
-      Console.say("\(report.loaded) loaded, \(report.skipped) in the cache already, \(report.failed.count) failed")
+      Console.say(
+        "\(report.loaded) loaded, \(report.skipped) in the cache already, "
+          + (report.unconfirmed > 0 ? "\(report.unconfirmed) in the cache but not confirmed, " : "")
+          + "\(report.failed.count) failed")
     }
     if let first { throw ToolFailure(status: first.status) }
+    if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
   }
 
   private var name: String { list == "-" ? "standard input" : list }

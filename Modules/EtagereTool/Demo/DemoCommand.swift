@@ -20,7 +20,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(help: "Print one JSON document.")
   var json = false
 
-  @Option(name: .customLong("cache-dir"), help: "Where to keep the demo's cache; by default a folder that is removed at the end.")
+  @Option(name: .customLong("cache-dir"), help: "Where to make the demo's own cache folder, which is removed at the end.")
   var cacheFolder: String?
 
   func validate() throws {
@@ -28,10 +28,10 @@ struct DemoCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let folder =
-      cacheFolder.map { URL(filePath: $0) }
-      ?? FileManager.default.temporaryDirectory.appending(path: "etagere-demo-\(Revision.mint())")
-    defer { if cacheFolder == nil { try? FileManager.default.removeItem(at: folder) } }
+    // A folder of its own: the demo empties its cache, and what is in the given folder may be somebody's.
+    let parent = cacheFolder.map { URL(filePath: $0, directoryHint: .isDirectory) } ?? FileManager.default.temporaryDirectory
+    let folder = parent.appending(path: "etagere-demo-\(Revision.mint())", directoryHint: .isDirectory)
+    defer { try? FileManager.default.removeItem(at: folder) }
     let report: DemoReport
     do {
       report = try await Demo(folder: folder, parallel: parallel) { if !json { Console.say($0) } }.run()

@@ -1,0 +1,25 @@
+#if Tool
+import Etagere
+
+/// Says once that the cache can't be used: the loads go on without it, and nobody would notice.
+final class CacheWatch: LoadObserver {
+  let id = ComponentID.unique(CacheWatch.self)
+  private let isTold = Lock(false)
+
+  var hasFailed: Bool { isTold.withLock { $0 } }
+
+  func observe(_ event: CacheEvent) {
+    switch event {
+    // An entry that is too large for the cache is a limit at work, not a cache at fault.
+    case .storeFailed(_, let error), .readFailed(_, let error):
+      guard error.code != .entryTooLarge else { return }
+      let isFirst = isTold.withLock { isTold in
+        defer { isTold = true }
+        return !isTold
+      }
+      if isFirst { Console.complain("the cache can't be used, loading goes on without it: \(error)") }
+    default: return
+    }
+  }
+}
+#endif
