@@ -1,5 +1,3 @@
-internal import CacheCore
-
 /// ``Delegate`` for a hook that may take its time, such as one that asks a person for a password.
 ///
 /// ```swift
@@ -8,12 +6,7 @@ internal import CacheCore
 ///
 /// - Important: The target is held weakly while nothing runs, and kept alive by a call that is under way.
 public final class AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
-  private struct Hook: Sendable {
-    let isAlive: @Sendable () -> Bool
-    let call: @Sendable (Input) async -> Output?
-  }
-
-  private let hook = Lock<Hook?>(nil)
+  private let hook = TargetedCall<@Sendable (Input) async -> Output?>()
 
   /// An empty hook.
   public init() {}
@@ -26,37 +19,25 @@ public final class AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
   public func delegate<Target: AnyObject & Sendable>(
     on target: Target, block: @escaping @Sendable (Target, Input) async -> Output
   ) {
-    let new = Hook(
-      isAlive: { [weak target] in target != nil },
-      call: { [weak target] input in
-        guard let target else { return nil }
-        return await block(target, input)
-      })
-    replace(by: new)
+    hook.set(on: target) { [weak target] input in
+      guard let target else { return nil }
+      return await block(target, input)
+    }
   }
 
   /// Takes the hook out; a call that is under way goes on.
-  public func reset() { replace(by: nil) }
+  public func reset() { hook.reset() }
 
   /// Whether a hook is set whose target still lives.
-  public var isSet: Bool { hook.withLock { $0 }?.isAlive() ?? false }
+  public var isSet: Bool { hook.isSet }
 
   /// Calls the hook; nil when none is set or its target is gone.
   public func callAsync(_ input: Input) async -> Output? {
-    guard let current = hook.withLock({ $0 }) else { return nil }
-    return await current.call(input)
+    guard let call = hook.current else { return nil }
+    return await call(input)
   }
 
   /// Calls the hook; nil when none is set or its target is gone.
   @discardableResult
   public func callAsFunction(_ input: Input) async -> Output? { await callAsync(input) }
-
-  /// The old hook is let go of outside the lock: what it captured may run a `deinit` that comes back here.
-  private func replace(by new: Hook?) {
-    let old = hook.withLock { state in
-      defer { state = new }
-      return state
-    }
-    withExtendedLifetime(old) {}
-  }
 }

@@ -1,5 +1,3 @@
-internal import CacheCore
-
 /// A hook that one object fills in, without keeping that object alive.
 ///
 /// A plain closure property invites `self` into a retain cycle; this box holds its target weakly and hands it to the closure, so that nobody has to
@@ -11,12 +9,7 @@ internal import CacheCore
 ///
 /// - Important: The target is held weakly; what the closure captures besides it is held strongly.
 public final class Delegate<Input, Output>: Sendable {
-  private struct Hook: Sendable {
-    let isAlive: @Sendable () -> Bool
-    let call: @Sendable (Input) -> Output?
-  }
-
-  private let hook = Lock<Hook?>(nil)
+  private let hook = TargetedCall<@Sendable (Input) -> Output?>()
 
   /// An empty hook.
   public init() {}
@@ -29,33 +22,21 @@ public final class Delegate<Input, Output>: Sendable {
   public func delegate<Target: AnyObject & Sendable>(
     on target: Target, block: @escaping @Sendable (Target, Input) -> Output
   ) {
-    let new = Hook(
-      isAlive: { [weak target] in target != nil },
-      call: { [weak target] input in target.map { block($0, input) } })
-    replace(by: new)
+    hook.set(on: target) { [weak target] input in target.map { block($0, input) } }
   }
 
   /// Takes the hook out.
-  public func reset() { replace(by: nil) }
+  public func reset() { hook.reset() }
 
   /// Whether a hook is set whose target still lives.
-  public var isSet: Bool { hook.withLock { $0 }?.isAlive() ?? false }
+  public var isSet: Bool { hook.isSet }
 
   /// Calls the hook; nil when none is set or its target is gone.
-  public func call(_ input: Input) -> Output? { hook.withLock { $0 }?.call(input) }
+  public func call(_ input: Input) -> Output? { hook.current?(input) }
 
   /// Calls the hook; nil when none is set or its target is gone.
   @discardableResult
   public func callAsFunction(_ input: Input) -> Output? { call(input) }
-
-  /// The old hook is let go of outside the lock: what it captured may run a `deinit` that comes back here.
-  private func replace(by new: Hook?) {
-    let old = hook.withLock { state in
-      defer { state = new }
-      return state
-    }
-    withExtendedLifetime(old) {}
-  }
 }
 
 extension Delegate where Input == Void {

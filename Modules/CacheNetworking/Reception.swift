@@ -20,6 +20,9 @@ struct Reception {
     var bytes = 0
   }
 
+  /// Whether a challenge was answered with a credential, which no cache above has seen: the answer must not be stored for others to see.
+  var usesCredential = false
+
   private let method: HTTPRequest.Method
   private let startedAt: Duration
   private var head: ReceivedHead?
@@ -55,7 +58,7 @@ struct Reception {
     }
     held = nil
     head = new
-    return [.head(new.response)]
+    return [tell(new)]
   }
 
   /// Bytes came.
@@ -76,7 +79,7 @@ struct Reception {
     guard let kept = held else { return [] }
     held = nil
     head = kept.head
-    return [.head(kept.head.response)] + kept.chunks.map { .data($0) }
+    return [tell(kept.head)] + kept.chunks.map { .data($0) }
   }
 
   /// The platform's task ended. What is still held must be released before.
@@ -95,9 +98,16 @@ struct Reception {
       let late = ReceivedHead(platform, method: method, lacksBody: true)
     {
       head = late
-      return [.head(late.response), .end(nil)]
+      return [tell(late), .end(nil)]
     }
     return [.end(CacheError(.malformedResponse, reason: "the answer had no head"))]
+  }
+
+  /// The head as an event. The whole field is replaced: `must-understand` beside it would overrule `no-store` (RFC 9111 §5.2.2.3).
+  private func tell(_ head: ReceivedHead) -> SessionDataTask.Event {
+    var response = head.response
+    if usesCredential { response.headerFields[.cacheControl] = "no-store" }
+    return .head(response)
   }
 
   /// Bytes of the body, as the head announces them and as they are delivered.

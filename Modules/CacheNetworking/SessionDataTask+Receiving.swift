@@ -18,6 +18,9 @@ extension SessionDataTask {
 
   func receive(_ data: Data) -> [Event] { state.withLock { $0.reception.receive(data) } }
 
+  /// A challenge is answered with a credential: what comes from here on is one user's.
+  func noteCredential() { state.withLock { $0.reception.usesCredential = true } }
+
   /// The answer that was held back counts.
   func releaseHeld() -> [Event] { state.withLock { $0.reception.release() } }
 

@@ -19,9 +19,6 @@ public import FoundationNetworking
 /// task.resume()
 /// ```
 public final class SessionDataTask: Sendable {
-  /// Names one callback of one task.
-  public typealias CancelToken = Int
-
   /// What happens to a transfer, in this order: one head, any number of chunks, one end.
   public enum Event: Sendable {
     /// The final answer's head; interim ones (1xx) are not told.

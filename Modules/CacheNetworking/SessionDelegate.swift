@@ -29,7 +29,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Told each redirect. It is not followed here: the 3xx is the answer.
   public let onRedirect = Delegate<Redirect, Void>()
   /// Asked for a credential when a server wants one; nil, like no hook, makes the 401 the answer. Asked again when the server refuses the
-  /// credential, up to ``attemptsPerChallenge`` times in all. On Linux for Basic (RFC 7617) alone, since Foundation traps on Digest.
+  /// credential, up to ``attemptsPerChallenge`` times in all. What it opens is one user's, and no cache sees whose: such an answer's `Cache-Control` is
+  /// replaced by `no-store`. On Linux for Basic (RFC 7617) alone, since Foundation traps on Digest.
   public let onChallenge = AsyncDelegate<Challenge, URLCredential?>()
   /// Told the end of each transfer: an error, a cancellation too, or nil.
   public let onCompletion = Delegate<Completion, Void>()
@@ -149,6 +150,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
         if transfer.hasEnded {
           completionHandler(.cancelAuthenticationChallenge, nil)
         } else if let credential {
+          transfer.noteCredential()
           completionHandler(.useCredential, credential)
         } else {
           decline(transfer, completionHandler)

@@ -21,10 +21,19 @@ extension SessionDownloader {
     /// Bytes of a body that are kept for requests that come while it is under way. A longer body is shared by those who came in time.
     public var joinLimit = 1 << 20
     /// `User-Agent` of requests that have none; nil: the platform's.
+    ///
+    /// One for all requests of a downloader, whose ``SessionDownloader/id`` no other has; it is added below the cache, which does not see it. Where an
+    /// answer varies by it and the store outlives it, set the field in the request.
     public var userAgent: String?
-    /// Fields that are added to requests which don't have them.
+    /// Fields that are added to requests which don't have them, below the cache, which does not see them.
+    ///
+    /// Not for `Authorization`, `Cookie` and `Proxy-Authorization`: a cache that does not see whose answer it stores shows it to the next user. With one of
+    /// them here every download fails with ``CacheCore/CacheError/Code/invalidConfiguration``, without a request; they belong into the request.
     public var additionalHeaders: HTTPFields = [:]
     /// Whether the session keeps cookies and sends them. Off: an answer must not depend on what other requests left behind.
+    ///
+    /// - Important: Such cookies are added below the cache, which does not see them, and all requests of a downloader share them. Where they make answers
+    ///   one user's, give each user a downloader, and a `partition` in the request's options, or have the origin send `no-store`.
     public var handlesCookies = false
 
     /// The defaults.
@@ -46,6 +55,12 @@ extension SessionDownloader {
       session.waitsForConnectivity = waitsForConnectivity
       #endif
       return session
+    }
+
+    /// A credential among the added fields.
+    var misplacedCredential: HTTPField.Name? {
+      let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+      return credentials.first { additionalHeaders.contains($0) }
     }
 
     /// Rounded up, since Linux cuts the fraction off and takes what is left, 0 as well, at its word; a year is as good as never.

@@ -108,6 +108,11 @@ public final class SessionDownloader: Downloader {
 
   private func start(_ request: DownloadRequest, _ handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
+    if let field = configuration.misplacedCredential {
+      throw CacheError(
+        .invalidConfiguration,
+        reason: "\(field) must not stand in additionalHeaders, where a cache does not see it: set it in the request")
+    }
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
     let body = try await Self.collect(request, handle)

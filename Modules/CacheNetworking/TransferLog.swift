@@ -33,7 +33,8 @@ struct TransferLog {
   private enum Outcome { case complete, failed(CacheError) }
 
   private var readers: [Token: Reader] = [:]
-  private var nextToken = 0
+  private let issuer = Token.Issuer()
+  private var issued = 0
   private var head: HTTPResponse?
   private var outcome: Outcome?
   private var spool: TransferSpool
@@ -44,7 +45,6 @@ struct TransferLog {
   init(joinLimit: Int) { spool = TransferSpool(joinLimit: joinLimit) }
 
   var hasEnded: Bool { outcome != nil }
-  var hasHead: Bool { head != nil }
   var retainedBytes: Int { spool.retainedBytes }
   var canJoin: Bool { outcome == nil && !spool.hasDropped }
 
@@ -53,11 +53,12 @@ struct TransferLog {
   /// A new reader, which gets everything from the head on; nil when it comes too late for that.
   mutating func join(_ delivery: Delivery) -> Token? {
     guard canJoin else { return nil }
-    nextToken += 1
+    issued += 1
     spool.join()
     activeReaders += 1
-    readers[nextToken] = Reader(delivery: delivery)
-    return nextToken
+    let token = Token(issuer, number: issued)
+    readers[token] = Reader(delivery: delivery)
+    return token
   }
 
   /// The reader's next event, or nil when there is none yet, or no such reader.
@@ -125,7 +126,9 @@ struct TransferLog {
   }
 
   /// Cancels every reader that is left.
-  mutating func cancelAll() -> [Token] { readers.keys.sorted().filter { cancel($0) } }
+  mutating func cancelAll() -> [Token] { tokensInOrder.filter { cancel($0) } }
+
+  private var tokensInOrder: [Token] { readers.keys.sorted { $0.number < $1.number } }
 
   // MARK: The transfer
 
@@ -148,7 +151,7 @@ struct TransferLog {
   }
 
   /// Whoever has something to get now, and was not served yet.
-  mutating func wakeUps() -> [WakeUp] { readers.keys.sorted().compactMap { wakeUp($0) } }
+  mutating func wakeUps() -> [WakeUp] { tokensInOrder.compactMap { wakeUp($0) } }
 
   /// The reader's turn, when it has something to get and waits for it.
   mutating func wakeUp(_ token: Token) -> WakeUp? {

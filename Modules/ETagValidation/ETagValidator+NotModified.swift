@@ -9,24 +9,23 @@ extension ETagValidator {
     let confirmed = asked.first { index in
       stored.indices.contains(index) && matches(stored[index], exchange.request) && sent.asks(about: stored[index])
     }
-    guard let confirmed, confirms(exchange.response.headerFields, stored[confirmed].response.headerFields) else {
+    guard let confirmed, confirms(exchange.response.headerFields, stored[confirmed].response.headerFields, sent) else {
       return .refetch
     }
     return .freshen(confirmed, freshened(stored[confirmed], by: exchange))
   }
 
-  /// Whether the validators in a 304, where it has any, are those of the stored answer: tags weakly, `Last-Modified` only without a tag. A 304 without
-  /// validators confirms what was asked about.
+  /// Whether a 304 speaks of the stored answer: by its tag, else by `Last-Modified` where only that was asked about.
   ///
-  /// RFC 9111 §4.3.4 wants a strong tag to match strongly. But nginx labels a compressed 200 `W/"a"` and the 304 that confirms it `"a"`: taken at its
-  /// word, everything it compresses would be sent again after each 304. The condition was compared weakly (RFC 9110 §13.1.2), and the stored tag
-  /// stays weak, so nothing comes to be labelled that was not.
-  private func confirms(_ notModified: HTTPFields, _ stored: HTTPFields) -> Bool {
+  /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong comparison would fetch every
+  /// compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the 304, which has no bytes to compress.
+  private func confirms(_ notModified: HTTPFields, _ stored: HTTPFields, _ sent: HTTPRequest) -> Bool {
     guard stored.hasRoom(for: notModified.count) else { return false }
-    if let tag = EntityTag.of(notModified) {
-      guard let storedTag = EntityTag.of(stored) else { return false }
-      return tag.weaklyMatches(storedTag)
+    if let tag = EntityTag.asked(of: notModified) {
+      return EntityTag.asked(of: stored).map(tag.weaklyMatches) ?? false
     }
+    // Asked by a tag, the origin has not looked at the date (RFC 9110 §13.1.3).
+    if sent.headerFields.contains(.ifNoneMatch) { return true }
     guard let modified = notModified.first(.lastModified) else { return true }
     return modified.bytes == stored.first(.lastModified)?.bytes
   }

@@ -30,7 +30,7 @@ extension ETagValidator {
       return .use(match, thenRevalidate: nil)
     case .revalidate(let floor, _):
       // A clock that was set back proves nothing about the time that passed.
-      if let floor, !directives.noCache, now >= metadata.responseTime, now - metadata.responseTime < floor {
+      if let floor, use.isWelcome, now >= metadata.responseTime, now - metadata.responseTime < floor {
         return .use(match, thenRevalidate: nil)
       }
     case .staleWhileRevalidate where use.mayShowStale:

@@ -19,7 +19,7 @@ extension HTTPRequest {
     guard !directives.noStore, headerFields.hasRoom(for: 2) else { return self }
     let fields = metadata.response.headerFields
     var request = self
-    if let tag = fields.first(.eTag), EntityTag(tag) != nil { request.headerFields.append(tag.renamed(.ifNoneMatch)) }
+    if let tag = fields.first(.eTag), EntityTag.isAsked(with: tag) { request.headerFields.append(tag.renamed(.ifNoneMatch)) }
     if let modified = fields.first(.lastModified), !modified.value.isEmpty {
       request.headerFields.append(modified.renamed(.ifModifiedSince))
     }

@@ -29,6 +29,9 @@ struct StoredUse {
 
   private var allowsOffline: Bool { facts.servesOfflineUntil.map { now < $0 } ?? false }
 
+  /// Whether it keeps to what the request says about age and freshness, whatever the answer itself allows.
+  var isWelcome: Bool { !isRefused && (now < facts.freshUntil || isStaleWelcome) }
+
   /// What the request says rules this answer out, fresh or stale. `max-age=0` does even at age zero: whoever sends it wants to ask.
   private var isRefused: Bool {
     if directives.noCache { return true }

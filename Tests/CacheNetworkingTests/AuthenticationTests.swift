@@ -84,6 +84,50 @@ import FoundationNetworking
     }
   }
 
+  @Test("an answer that a hook's credential opened says that it must not be stored, and no other does")
+  func notForTheCache() async throws {
+    let asked = Recorder<Void>()
+    let fields: HTTPFields = [.cacheControl: "max-age=60, must-understand", .eTag: "\"a\""]
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(50), fields: fields, credential: credential))
+      fixture.origin.setRoute("/open", Route(pattern(50), fields: fields))
+      fixture.downloader.delegate.onChallenge.delegate(on: asked) { (asked, _) in
+        asked.record(())
+        return URLCredential(user: "ada", password: "lovelace", persistence: .none)
+      }
+      let own: HTTPFields = [.authorization: "Basic " + Data("ada:lovelace".utf8).base64EncodedString()]
+
+      let opened = try await fixture.get("/a")
+      let free = try await fixture.get("/open")
+      let ownCredential = try await fixture.get("/a", fields: own)
+
+      #expect(opened.head.status == .ok)
+      #expect(opened.head.headerFields[.cacheControl] == "no-store")
+      #expect(try await opened.body.collect() == pattern(50))
+      #expect(asked.values.count == 1)
+      #expect(free.head.headerFields[.cacheControl] == "max-age=60, must-understand")
+      #expect(ownCredential.head.headerFields[.cacheControl] == "max-age=60, must-understand")
+    }
+  }
+
+  @Test(
+    "a credential among the added fields fails every download by its name, and no request is sent",
+    arguments: [HTTPField.Name.authorization, .cookie, .proxyAuthorization])
+  func addedCredential(name: HTTPField.Name) async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.additionalHeaders = [.accept: "*/*", name: "secret"]
+    try await Fixture.run(configuration) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(50)))
+
+      let error = try await fixture.failure(of: fixture.request("/a", fields: [name: "own"]))
+
+      #expect(error?.code == .invalidConfiguration)
+      #expect(error?.reason.contains(name.canonicalName) == true || error?.reason.contains(name.rawName) == true)
+      #expect(error?.reason.contains("secret") == false)
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
   @Test("a credential that is refused again and again ends as a 401")
   func wrongCredential() async throws {
     let asked = Recorder<Int>()

@@ -68,7 +68,7 @@ import Testing
     try await Fixture.run { fixture async throws in
       let gate = Gate()
       let (task, _, response) = try await running(fixture, gate)
-      let (seen, cancelled) = (Recorder<Seen>(), Recorder<Int>())
+      let (seen, cancelled) = (Recorder<Seen>(), Recorder<SessionDataTask.CancelToken>())
       task.onCallbackCancelled.delegate(on: cancelled) { (cancelled, token) in cancelled.record(token) }
       let token = try #require(task.addCallback { seen.record(Seen($0)) })
       #expect(task.sharers == 2)
@@ -85,13 +85,40 @@ import Testing
     }
   }
 
+  @Test("one task's token cancels and removes nothing of another's")
+  func foreignToken() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      let (task, _, response) = try await running(fixture, gate)
+      fixture.origin.setRoute("/b", Route(pattern(3000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1000)))
+      let otherHandle = DownloadTask()
+      let otherResponse = try await fixture.downloader.download(fixture.request("/b"), as: otherHandle)
+      let other = try #require(otherHandle.sessionTask)
+      let seen = Recorder<Seen>()
+      let token = try #require(task.addCallback { seen.record(Seen($0)) })
+      let otherToken = try #require(other.addCallback { _ in })
+
+      other.cancel(token: token)
+      #expect(!other.removeCallback(token))
+      task.cancel(token: otherToken)
+
+      #expect(token != otherToken)
+      #expect(task.sharers == 2)
+      #expect(other.sharers == 2)
+      gate.open()
+      #expect(try await response.body.collect() == pattern(3000))
+      #expect(try await otherResponse.body.collect() == pattern(3000))
+      #expect(!seen.values.contains(.end(.cancelled)))
+    }
+  }
+
   @Test("a callback may cancel itself from inside")
   func cancelInside() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
       let (task, _, response) = try await running(fixture, gate, offset: 0)
       let seen = Recorder<Seen>()
-      let own = Lock<Int?>(nil)
+      let own = Lock<SessionDataTask.CancelToken?>(nil)
       let token = task.addCallback { event in
         seen.record(Seen(event))
         if case .data = event, let token = own.withLock({ $0 }) { task.cancel(token: token) }

@@ -25,6 +25,24 @@ struct RequestDirectiveTests {
     #expect(sight(of: plain, again: .page(.get, "Cache-Control: \(line)"), after: seconds) == expected)
   }
 
+  @Test(
+    "the floor of revalidate does not overrule what the request asks for",
+    arguments: [
+      // request, seconds that passed, sight
+      ("x", 30, .fullyCached), ("x", 90, .fullyCached), ("no-cache", 30, .conditionallyCached),
+      ("max-age=0", 30, .conditionallyCached), ("max-age=0", 0, .conditionallyCached), ("max-age=30", 30, .fullyCached),
+      ("max-age=30", 31, .conditionallyCached), ("max-age=200", 59, .fullyCached), ("max-age=200", 60, .conditionallyCached),
+      ("min-fresh=20", 40, .fullyCached), ("min-fresh=20", 41, .conditionallyCached), ("max-stale", 90, .fullyCached),
+      ("max-stale=10", 70, .fullyCached), ("max-stale=10", 71, .conditionallyCached),
+    ] as [(String, Int64, Sight)])
+  func floor(line: String, seconds: Int64, expected: Sight) {
+    let again = HTTPRequest.page(.get, "Cache-Control: \(line)")
+    #expect(sight(of: plain, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
+    // The floor is the caller's word about the answer's own `no-cache`, not about his request.
+    let strict = HTTPResponse.ok("Cache-Control: max-age=60, no-cache", "ETag: \"a\"")
+    #expect(sight(of: strict, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
+  }
+
   @Test("Pragma: no-cache asks, unless there is a Cache-Control")
   func pragma() {
     #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)

@@ -32,6 +32,58 @@ struct RevalidationTests {
     #expect(shelf.sent[0].headerFields[text: "X-A"] == "1")
   }
 
+  @Test("a compressed file costs one 304, and the tag that labels its bytes stays weak")
+  func compressed() {
+    // Given an origin that marks its tag as weak on the compressed 200, and not on the 304.
+    var shelf = shelf(.ok("ETag: W/\"65a-1f\"", "Content-Encoding: gzip", "Cache-Control: max-age=5"))
+    let revision = shelf.stored[0].revision
+
+    // When it is asked about again and again.
+    for _ in 0..<2 {
+      let outcome = shelf.load { head in
+        .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : .head(304, "ETag: \"65a-1f\""))
+      }
+      #expect(outcome.source == .revalidated)
+      shelf.advance(10)
+    }
+
+    // Then no body is fetched, and the 304's strong tag is not attached to bytes it was not issued for.
+    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == ["W/\"65a-1f\"", "W/\"65a-1f\""])
+    #expect(shelf.stored[0].response.headerFields[.eTag] == "W/\"65a-1f\"")
+    #expect(shelf.stored[0].revision == revision)
+  }
+
+  @Test(
+    "what the origin could read as any tag, or as several, is not asked with",
+    arguments: [
+      "*", "  * ", "*abc", "*, \"a\"", "a,b", "a, *", "\"a\", \"b\"", "\"a\",", "W/\"a\", *", "\"a,b", "w/\"a,b\"",
+      "\"a, b\"",
+    ])
+  func unaskable(tag: String) {
+    var shelf = shelf(.ok("ETag: \(tag)"))
+    // An origin whose tag would confirm whatever it has.
+    let outcome = shelf.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok("X-New: 1") : .head(304)) }
+    #expect(outcome.source == .network)
+    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == [nil])
+  }
+
+  @Test("a date is still asked with where the tag is not")
+  func dateAlone() {
+    var shelf = shelf(.ok("ETag: *", "Last-Modified: \(date(-9))"))
+    #expect(shelf.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
+    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == nil)
+    #expect(shelf.sent[0].headerFields[.ifModifiedSince] == date(-9))
+  }
+
+  @Test(
+    "one well-formed tag goes back whatever it contains, and so does another single one",
+    arguments: ["\"a,b\"", "W/\"a,*\"", "\"*\"", "\"\"", "abc", "\"a", "a b", "w/\"a\""])
+  func askable(tag: String) {
+    var shelf = shelf(.ok("ETag: \(tag)"))
+    #expect(shelf.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
+    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == [tag])
+  }
+
   @Test("a tag that is no UTF-8 goes back unharmed")
   func tagBytes() {
     let tag = HTTPField(name: .eTag, value: [0x22, 0xFF, 0xE9, 0x22])
@@ -111,9 +163,12 @@ struct RevalidationTests {
       // stored tag, stored date, 304's tag, 304's date, whether it confirms
       ("\"a\"", nil, "\"a\"", nil, true), ("\"a\"", nil, "\"b\"", nil, false), ("\"a\"", nil, "W/\"a\"", nil, true),
       ("W/\"a\"", nil, "W/\"a\"", nil, true), ("W/\"a\"", nil, "\"a\"", nil, true), ("W/\"a\"", nil, "W/\"b\"", nil, false),
+      ("W/\"a\"", nil, "\"b\"", nil, false), ("W/\"a\"", nil, nil, nil, true), ("W/\"a\"", date(-9), "\"a\"", date(-8), true),
       ("\"a\"", nil, nil, nil, true), (nil, date(-9), nil, date(-9), true), (nil, date(-9), nil, date(-8), false),
       (nil, date(-9), nil, nil, true), ("\"a\"", date(-9), "\"a\"", date(-8), true), (nil, date(-9), "\"a\"", date(-9), false),
-      ("\"a\"", nil, nil, date(-8), false),
+      ("\"a\"", nil, nil, date(-8), true), ("\"a\"", date(-9), nil, date(-8), true),
+      // A value that the plan does not ask with decides nothing: the date does.
+      ("*", date(-9), "*", date(-9), true), ("*", date(-9), "*", date(-8), false), ("*", date(-9), "a, b", nil, true),
     ] as [(String?, String?, String?, String?, Bool)])
   func confirmation(storedTag: String?, storedDate: String?, tag: String?, modified: String?, confirms: Bool) {
     var answer = HTTPResponse.ok()

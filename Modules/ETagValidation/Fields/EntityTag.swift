@@ -41,6 +41,4 @@ public struct EntityTag: Hashable, Sendable {
   /// Both label the same state, weak or not (RFC 9110 §8.8.3.2).
   public func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 
-  /// The tag of an answer, that of the first `ETag` line.
-  static func of(_ fields: HTTPFields) -> EntityTag? { fields.first(.eTag).flatMap(EntityTag.init) }
 }

@@ -1,0 +1,28 @@
+internal import HTTPTypes
+
+extension EntityTag {
+  /// The tag of an answer, that of the first `ETag` line; nil when that is not asked with, since then it confirms nothing either.
+  static func asked(of fields: HTTPFields) -> EntityTag? {
+    fields.first(.eTag).flatMap { field in isAsked(with: field) ? EntityTag(field) : nil }
+  }
+
+  /// Whether an answer's `ETag` may go back to the origin as `If-None-Match`.
+  ///
+  /// What begins with `*` would be read as "any representation", and text with a comma as a list of tags, with `*` or another representation's tag among
+  /// them: both would confirm what is stored for ever. One well-formed tag is safe whatever it contains; of what is malformed, text without a comma is one
+  /// value to the origin as well, which knows best what it means.
+  static func isAsked(with field: HTTPField) -> Bool {
+    guard EntityTag(field) != nil else { return false }
+    let text = field.bytes.drop { $0 == 0x20 || $0 == 0x09 }
+    if text.first == UInt8(ascii: "*") { return false }
+    return !text.contains(UInt8(ascii: ",")) || isWellFormed(text)
+  }
+
+  /// `entity-tag` to the letter (RFC 9110 §8.8.3): without blanks and control characters, and with a capital `W`.
+  private static func isWellFormed(_ text: ArraySlice<UInt8>) -> Bool {
+    let quote = UInt8(ascii: "\"")
+    let tag = text.starts(with: [UInt8(ascii: "W"), UInt8(ascii: "/")]) ? text.dropFirst(2) : text
+    guard tag.count >= 2, tag.first == quote, tag.last == quote else { return false }
+    return tag.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != quote && $0 != 0x7F }
+  }
+}
