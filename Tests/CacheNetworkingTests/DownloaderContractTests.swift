@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The contract of downloaders, on URLSession")
 struct DownloaderContractTests {
-  @Test("holds", .timeLimit(.minutes(2)), arguments: DownloaderContract.cases)
+  @Test("holds", .timeLimit(.minutes(10)), arguments: DownloaderContract.cases)
   func contract(_ statement: DownloaderContract.Case) async throws {
     try await Fixture.run { fixture in try await statement.run(on: fixture.downloader, origin: fixture.origin) }
   }

@@ -2,7 +2,7 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("The manual clock", .timeLimit(.minutes(1)))
+@Suite("The manual clock", .timeLimit(.minutes(10)))
 struct ManualClockTests {
   private let clock = ManualClock(now: Timestamp(seconds: 1_000))
 

@@ -113,8 +113,14 @@ struct PropertyTests {
     let names: [HTTPField.Name] = [
       .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .authorization, .accept,
     ]
+    // One thread alone: under the thread sanitizer there is nothing to find here, and the other tests need the machine.
+    #if TSAN
+    let rounds = 2_000
+    #else
+    let rounds = 100_000
+    #endif
     var decided = 0
-    for _ in 0..<100_000 {
+    for _ in 0..<rounds {
       var bytes: [UInt8] = []
       for _ in 0..<Int.random(in: 0...6, using: &generator) {
         if Bool.random(using: &generator) {
@@ -130,7 +136,7 @@ struct PropertyTests {
       _ = (CacheControl(text), HTTPDate(text, receivedAt: now), EntityTag(field))
       decided += Self.decide(HTTPFields([field, HTTPField(name: .lastModified, lenientValue: bytes)]), now)
     }
-    #expect(decided == 100_000)
+    #expect(decided == rounds)
   }
 
   /// Sends `fields` through a request and an answer; 1 when every stage came to a decision.

@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("From end to end, with every default", .timeLimit(.minutes(2)))
+@Suite("From end to end, with every default", .timeLimit(.minutes(10)))
 struct JourneyTests {
   @Test("cold, memory, after a restart, unchanged, changed, offline: each from where it should come")
   func wholeJourney() async throws {
@@ -128,7 +128,8 @@ struct JourneyTests {
       gate.open()
 
       // Then
-      for load in loads { #expect(try await load.value.data == pattern(100_000)) }
+      let expected = pattern(100_000)
+      for load in loads { #expect(try await load.value.data == expected) }
       #expect(street.requests("/cold") == 1)
       #expect(street.origin.counters(for: "/cold").bodyBytesSent == 100_000)
     }
