@@ -38,12 +38,12 @@ struct FormTests {
 
   @Test("is named after its decoder and its processors, in order")
   func names() {
-    #expect(Form(decoder: Text()).id == "utf8")
-    #expect(Form(decoder: Text(encoding: "latin1")).id == "latin1")
+    #expect(Form(decoder: Text()).id == "Text#4:utf8")
+    #expect(Form(decoder: Text(encoding: "latin1")).id == "Text#6:latin1")
     let (a, b) = (Appending(suffix: "a"), Appending(suffix: "b"))
-    #expect(Form(decoder: Text(), processors: [a, b]).id == "utf8|append(a)|append(b)")
+    #expect(Form(decoder: Text(), processors: [a, b]).id == "Text#4:utf8|Appending#9:append(a)|Appending#9:append(b)")
     #expect(Form(decoder: Text(), processors: [a, b]).id != Form(decoder: Text(), processors: [b, a]).id)
-    #expect(Form(decoder: Text()).map("upper") { $0.uppercased() }.id == "utf8|upper")
+    #expect(Form(decoder: Text()).map("upper") { $0.uppercased() }.id == "Text#4:utf8|upper")
   }
 
   @Test("decodes, then processes in order, and weighs the value")

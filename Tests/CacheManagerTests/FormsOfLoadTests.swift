@@ -233,7 +233,7 @@ struct DerivedValueTests {
     #expect(try await value("2", "1").value == "abc21")
     let forms = Set([try await value("1", "2"), try await value("2", "1"), try await value("1")].map(\.key.form))
     #expect(forms.count == 3)
-    #expect(forms.allSatisfy { $0.hasPrefix("CacheManagerTests.TextDecoder#4:text|CacheManagerTests.Suffix#") })
+    #expect(forms.allSatisfy { $0.hasPrefix("TextDecoder#4:text|Suffix#") })
   }
 
   @Test("values are made on the executor that was asked for")

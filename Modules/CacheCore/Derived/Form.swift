@@ -52,10 +52,10 @@ public struct Form<Value: Sendable>: Sendable {
       })
   }
 
-  /// A component in text: its type's full name, and its parameters with their length, so that no two lists of steps read alike.
+  /// A component in text: its type's name (a full one names addresses for private types), and its parameters with their length, so that no two lists of steps read alike.
   private static func step(_ component: any Component) -> String {
     let parameters = component.id.parameters
-    return "\(String(reflecting: type(of: component)))#\(parameters.utf8.count):\(parameters)"
+    return "\(String(describing: type(of: component)))#\(parameters.utf8.count):\(parameters)"
   }
 
   /// The same form with one more step; `id` names the step and its parameters.
