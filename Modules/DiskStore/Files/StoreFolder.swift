@@ -300,11 +300,20 @@ final class StoreFolder: Sendable {
   /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
   func removeAll() throws(CacheError) {
     do throws(SystemError) {
-      guard (try? FileStatus(path: entries)) != nil else { return try restore() }
-      let trash = try temporaryPath("trash")
-      if let error = change({ calls.rename(entries, trash) }), error != .notFound { throw error }
-      try Paths.makeFolder(entries)
-      Paths.removeTree(trash, calls)
+      for _ in 0..<8 {
+        do throws(SystemError) {
+          guard (try? FileStatus(path: entries)) != nil else { return try restore() }
+          let trash = try temporaryPath("trash")
+          if let error = change({ calls.rename(entries, trash) }) { throw error }
+          try Paths.makeFolder(entries)
+          return Paths.removeTree(trash, calls)
+        } catch {
+          // The entries may be there all the same: it can be the folder they were to leave for that is gone.
+          guard error == .notFound else { throw error }
+          try restore()
+        }
+      }
+      throw .notFound
     } catch {
       throw error.error("remove the entries", entries)
     }
