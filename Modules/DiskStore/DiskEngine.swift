@@ -133,11 +133,12 @@ final class DiskEngine: Sendable {
     try requireWritable()
     var identity: FileStatus.Identity?
     if let revision {
+      switch EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)) {
+      case .entry(let file) where file.header.revision == revision: identity = file.status.identity
+      case .failed(let error): throw error.error("open an entry", folder.path(name))
       // Also a damaged entry and another key's is none of that revision.
-      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)),
-        file.header.revision == revision
-      else { return }
-      identity = file.status.identity
+      case .entry, .nothing, .otherKey, .newer, .damaged: return
+      }
     }
     if case .failed(let error) = remove(name, ifStill: identity) { throw error.error("remove an entry", folder.path(name)) }
   }
