@@ -35,8 +35,7 @@ extension DiskEngine {
     guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, accounting.known.size > limit else {
       return
     }
-    // Below the limit, or each store would evict.
-    evict(to: limit / 10 * 9, .size)
+    evict(to: configuration.sizeMark, .size)
   }
 
   /// Removes what was not used for longest. Goes on when a file can't be removed.
