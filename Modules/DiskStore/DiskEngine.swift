@@ -189,7 +189,7 @@ final class DiskEngine: Sendable {
       guard let size = try append(metadata, to: file) else { return .tooLarge }
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      accounting.stored(name, size: size, at: now)
+      accounting.resized(name, size: size, at: now)
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
@@ -225,7 +225,8 @@ final class DiskEngine: Sendable {
   func stored(_ name: EntryName, size: Int64) {
     count { $0.writes += 1 }
     let total = accounting.stored(name, size: size, at: now)
-    if let limit = configuration.sizeLimit, total > limit { startTrimming() }
+    guard let limit = configuration.sizeLimit else { return }
+    if total > limit || accounting.wantsList(limit: limit, foreignChanges: folder.foreignChanges) { startTrimming() }
   }
 
   /// Enforces the size limit in the background; what is over the limit when a trimming runs already, it sees too.

@@ -68,8 +68,22 @@ final class StoreFolder: Sendable {
 
   func path(_ name: EntryName) -> String { "\(root)/entries/\(name.path)" }
 
-  /// nil: read-only, so nothing can be said.
-  var foreignChanges: UInt64? { state.withLock { $0.generation }?.foreignChanges }
+  /// What others changed in the folder that the counters are of; nil: read-only, so nothing can be said. Asks memory only.
+  var foreignChanges: Generation.Counts? { state.withLock { $0.generation }?.foreignChanges }
+
+  /// The counters that lie in the folder now are not those that we have mapped: it was deleted, and perhaps made anew.
+  var hasLostGeneration: Bool {
+    guard let generation = state.withLock({ $0.generation }) else { return false }
+    return (try? FileStatus(path: "\(root)/generation"))?.identity != generation.identity
+  }
+
+  /// Maps the counters of a folder that somebody else made anew, or the two of us would not notice each other's changes.
+  func adoptGeneration() {
+    guard hasLostGeneration, (try? FileStatus(path: "\(root)/generation"))?.kind == .file else { return }
+    guard let lock = try? FileDescriptor(root, .folder), lock.lockExclusively(waits: false) else { return }
+    let found = withExtendedLifetime(lock) { try? Generation("\(root)/generation", calls) }
+    if let found { state.withLock { $0.generation = found } }
+  }
 
   // MARK: Making
 
