@@ -43,7 +43,7 @@ struct EntryHeader: Hashable, Sendable {
   /// Where the body begins: a writer needs to know before it knows how long the body gets.
   static func bodyOffset(keyLength: Int) -> UInt64 { UInt64(length + keyLength).rounded(upTo: 16) }
 
-  var tableLength: Int { Int(BlockChecksums.tableLength(ofBody: bodyLength)) }
+  var tableLength: UInt64 { BlockChecksums.tableLength(ofBody: bodyLength) }
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
