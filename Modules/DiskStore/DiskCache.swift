@@ -48,11 +48,16 @@ public final class DiskCache: CacheStore {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a path without NUL", path: path)
     }
     engine = try DiskEngine(path, configuration, calls)
+    // Nobody can tell whether two clocks go alike, unless both are the system's.
+    id =
+      configuration.clock is SystemClock
+      ? ComponentID(DiskCache.self, parameters: "\(configuration.expiration) \(engine.folder.parent)")
+      : .unique(DiskCache.self)
     engine.executor.start(.upkeep) { [engine] in engine.settle() }
   }
 
-  /// Caches in one folder answer alike.
-  public var id: ComponentID { ComponentID(DiskCache.self, parameters: engine.folder.parent) }
+  /// Caches in one folder answer alike when they have the same time to live and both go by the system's clock.
+  public let id: ComponentID
 
   /// The folder that was given, links resolved.
   public var path: String { engine.folder.parent }
