@@ -106,7 +106,7 @@ final class DiskEngine: Sendable {
     let now = now
     accounting.used(name, at: now)
     let since = now - file.status.modified
-    if folder.isWritable, since >= .seconds(60) || since <= .seconds(-60) { file.descriptor.setModified(now) }
+    if since >= .seconds(60) || since <= .seconds(-60), folder.isWritable { file.descriptor.setModified(now) }
   }
 
   // MARK: Changing

@@ -3,6 +3,14 @@ import DiskStore
 import HTTPTypes
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -22,6 +30,12 @@ final class FaultyFileSystem: Sendable {
     /// Removing a path that contains this fails.
     var undeletable: String?
     var sync: SystemError?
+    var isReadOnly = false
+    /// What happens while a lock is waited for.
+    var onPause: (@Sendable (_ number: Int) -> Void)?
+    var pauses = 0
+    /// The file numbers of what was flushed.
+    var flushed: Set<UInt64> = []
     var syncs = 0
     var writes = 0
   }
@@ -56,13 +70,27 @@ final class FaultyFileSystem: Sendable {
       }
     }
     calls.sync = { [self] descriptor in
-      set { $0.syncs += 1 }
+      var status = stat()
+      fstat(descriptor, &status)
+      let number = UInt64(status.st_ino)
+      set { state in
+        state.syncs += 1
+        state.flushed.insert(number)
+      }
       return current.sync ?? system.sync(descriptor)
     }
     calls.rename = { [self] from, to in current.rename ?? system.rename(from, to) }
     calls.unlink = { [self] path in
       if let part = current.undeletable, path.contains(part) { return SystemError(number: 1) }
       return current.unlink ?? system.unlink(path)
+    }
+    calls.isWritable = { [self] path in !current.isReadOnly && system.isWritable(path) }
+    calls.pause = { [self] in
+      let (number, action) = state.withLock { state in
+        state.pauses += 1
+        return (state.pauses, state.onPause)
+      }
+      action?(number)
     }
     return calls
   }

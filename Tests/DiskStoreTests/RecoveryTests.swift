@@ -3,7 +3,9 @@ import CacheTesting
 import DiskStore
 import Testing
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
 import Musl
@@ -101,6 +103,69 @@ struct RecoveryTests {
     #expect(cache.id != plain)
     #expect(cache.id == cache.id)
     #expect(try id(.init(clock: clock)) != cache.id)
+  }
+
+  /// Another opening of the folder that holds its lock.
+  private func lockedFolder() throws -> Int32 {
+    let descriptor = open(folder.root, O_RDONLY)
+    try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    return descriptor
+  }
+
+  @Test("a folder whose lock is never let go of is an error after a bounded wait")
+  func stuckLock() async throws {
+    await (try DiskCache(path: folder.path)).close()
+    let descriptor = try lockedFolder()
+    defer { close(descriptor) }
+    let faults = FaultyFileSystem()
+    let error = #expect(throws: CacheError.self) {
+      try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == folder.root)
+    #expect(error?.errno == EWOULDBLOCK)
+    #expect(error?.reason.contains("another process") == true)
+    #expect(faults.current.pauses == 99)
+  }
+
+  @Test("a folder whose lock is let go of in time is opened")
+  func passingLock() async throws {
+    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
+    let descriptor = try lockedFolder()
+    let faults = FaultyFileSystem()
+    faults.set { $0.onPause = { number in if number == 3 { close(descriptor) } } }
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    #expect(faults.current.pauses == 3)
+    #expect(try await cache.bytes(key) == bytes(5))
+  }
+
+  @Test("a folder that could only be read is written to when that becomes possible, and the reverse is said", arguments: 0..<3)
+  func changingRights(first: Int) async throws {
+    let other = try DiskCache(path: folder.path)
+    try await other.store(bytes(5), for: key, metadata())
+    #expect(try await other.entryCount == 1)
+    let faults = FaultyFileSystem()
+    faults.set { $0.isReadOnly = true }
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    #expect(!cache.isWritable)
+    #expect(try await cache.bytes(key) == bytes(5))
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    faults.set { $0.isReadOnly = false }
+    #expect(cache.isWritable)
+    switch first {
+    case 0:
+      try await cache.store(bytes(6), for: CacheKey(resource: "s"), metadata())
+      #expect(try await cache.bytes(CacheKey(resource: "s")) == bytes(6))
+    case 1: try await cache.remove(key, ifRevision: nil)
+    default: try await cache.removeAll()
+    }
+    // The other one is told of the change.
+    #expect(try await other.entryCount == (first == 0 ? 2 : 0))
+    faults.set { $0.isReadOnly = true }
+    #expect(!cache.isWritable)
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
+    #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
   }
 
   #if os(Linux)

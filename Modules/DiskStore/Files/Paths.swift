@@ -41,8 +41,6 @@ enum Paths {
     return String(cString: result)
   }
 
-  static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
-
   static func link(_ from: String, _ to: String) -> SystemError? { linkSystem(from, to) == 0 ? nil : .last }
 
   private static func linkSystem(_ from: String, _ to: String) -> Int32 { linkat(AT_FDCWD, from, AT_FDCWD, to, 0) }

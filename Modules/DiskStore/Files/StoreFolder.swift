@@ -12,8 +12,6 @@ final class StoreFolder: Sendable {
   let root: String
   let key: SipHash.Key
   let calls: FileCalls
-  /// Whether this process may change something here; a read-only folder can be read all the same.
-  let isWritable: Bool
   private let state: Lock<State>
 
   private struct State {
@@ -41,10 +39,8 @@ final class StoreFolder: Sendable {
     self.calls = calls
     do throws(SystemError) {
       try Paths.makeFolder(root)
-      isWritable = Paths.isWritable(root)
-      if isWritable {
-        let lock = try FileDescriptor(root, .folder)
-        lock.lockExclusively(waits: true)
+      if calls.isWritable(root) {
+        let lock = try Self.locked(root, calls)
         let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
         key = prepared.key
         state = Lock(State(generation: prepared.generation))
@@ -63,6 +59,9 @@ final class StoreFolder: Sendable {
   }
 
   var entries: String { "\(root)/entries" }
+
+  /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for rights come and go.
+  var isWritable: Bool { calls.isWritable(root) }
 
   private var tmp: String { "\(root)/tmp" }
 
@@ -86,6 +85,20 @@ final class StoreFolder: Sendable {
   }
 
   // MARK: Making
+
+  /// How often a lock is asked for, with a pause in between: two seconds in all.
+  private static let lockAttempts = 100
+
+  /// The folder, locked. Waits for another process, but not without end: one that is suspended never lets go.
+  private static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
+    let folder = try FileDescriptor(root, .folder)
+    for attempt in 1...lockAttempts {
+      // Without locks in the file system the key is still made by one process only.
+      guard folder.tryLocking() == .wouldBlock else { return folder }
+      if attempt < lockAttempts { calls.pause() }
+    }
+    throw .wouldBlock
+  }
 
   private static func prepare(
     _ root: String, _ calls: FileCalls, key mine: SipHash.Key?
@@ -141,14 +154,19 @@ final class StoreFolder: Sendable {
   private func restore() throws(SystemError) {
     try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
-    let lock = try FileDescriptor(root, .folder)
-    lock.lockExclusively(waits: true)
+    let lock = try Self.locked(root, calls)
     let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
     }
     state.withLock { state in
       state.generation = generation
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
     }
+  }
+
+  /// Before any change. What could only be read when it was opened, and can be written to now, is prepared for that.
+  private func prepareToWrite() throws(SystemError) {
+    guard isWritable else { throw .readOnly }
+    if state.withLock({ $0.generation == nil }) { try restore() }
   }
 
   // MARK: Temporary files
@@ -184,6 +202,7 @@ final class StoreFolder: Sendable {
   func makeSpool() throws(CacheError) -> (path: String, file: FileDescriptor) {
     do throws(SystemError) {
       do throws(SystemError) {
+        try prepareToWrite()
         let path = try temporaryPath("spool")
         return (path, try FileDescriptor(path, .createNew))
       } catch {
@@ -298,8 +317,8 @@ final class StoreFolder: Sendable {
   /// - Parameter identity: the file that is meant; another one that has taken its place stays. nil: whatever is there.
   @discardableResult
   func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
-    guard isWritable else { return .failed(.readOnly) }
     do throws(SystemError) {
+      try prepareToWrite()
       guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { return .absent }
       if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { return .absent }
       if let identity, try FileStatus(path: path(name)).identity != identity { return .absent }
@@ -314,6 +333,7 @@ final class StoreFolder: Sendable {
   /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
   func removeAll() throws(CacheError) {
     do throws(SystemError) {
+      try prepareToWrite()
       for _ in 0..<8 {
         do throws(SystemError) {
           guard (try? FileStatus(path: entries)) != nil else { return try restore() }
