@@ -16,7 +16,7 @@ final class DiskEngine: Sendable {
   private let isTrimming = Lock(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
-    folder = try StoreFolder(path, calls)
+    folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
     executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
   }

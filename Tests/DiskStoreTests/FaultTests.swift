@@ -229,6 +229,28 @@ struct FaultTests {
     #expect(faults.current.syncs - before == first + second)
   }
 
+  @Test("a folder that is made is flushed with those that name it, where folders are flushed; also when it is made again")
+  func durabilityOfTheFolder() async throws {
+    func number(_ path: String) throws -> UInt64 {
+      try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64)
+    }
+    let path = folder.path + "/a/b"
+    func named() throws -> [UInt64] { try [path + "/etagere-1", path, folder.path + "/a", folder.path].map { try number($0) } }
+    let cache = try DiskCache(path: path, configuration: .init(durability: .fileAndFolder), calls: faults.calls)
+    #expect(faults.current.flushed.isSuperset(of: try named()))
+    try FileManager.default.removeItem(atPath: folder.path + "/a")
+    faults.set { $0.flushed = [] }
+    try await cache.store(bytes(9), for: key, metadata())
+    #expect(faults.current.flushed.isSuperset(of: try named()))
+    faults.set { $0.flushed = [] }
+    try await cache.removeAll()
+    #expect(faults.current.flushed == [try number(path + "/etagere-1")])
+    faults.set { $0.flushed = [] }
+    let lazy = try DiskCache(path: folder.path + "/c", configuration: .init(durability: .file), calls: faults.calls)
+    #expect(lazy.isWritable)
+    #expect(faults.current.flushed.isDisjoint(with: [try number(folder.path + "/c"), try number(folder.path)]))
+  }
+
   @Test("freshening flushes only before the log is written over, and only where a flush was asked for", arguments: [true, false])
   func barriers(durable: Bool) async throws {
     let cache = try DiskCache(

@@ -12,6 +12,8 @@ final class StoreFolder: Sendable {
   let root: String
   let key: SipHash.Key
   let calls: FileCalls
+  /// Whether a new folder's name is flushed to the disk too.
+  private let syncsFolders: Bool
   private let state: Lock<State>
 
   private struct State {
@@ -27,9 +29,12 @@ final class StoreFolder: Sendable {
   }
 
   /// Makes the folder, or finds it.
-  init(_ path: String, _ calls: FileCalls) throws(CacheError) {
+  ///
+  /// - Parameter syncsFolders: whether its name and those in it are on the disk itself when this returns.
+  init(_ path: String, _ calls: FileCalls, syncsFolders: Bool) throws(CacheError) {
+    let made: Int
     do throws(SystemError) {
-      try Paths.makeFolders(path)
+      made = try Paths.makeFolders(path)
       parent = try Paths.resolved(path)
     } catch {
       throw error.error("open the store's folder", path)
@@ -37,12 +42,14 @@ final class StoreFolder: Sendable {
     let root = parent == "/" ? "/\(Self.name)" : "\(parent)/\(Self.name)"
     self.root = root
     self.calls = calls
+    self.syncsFolders = syncsFolders
     do throws(SystemError) {
       try Paths.makeFolder(root)
       if calls.isWritable(root) {
         let lock = try Self.locked(root, calls)
         let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
         key = prepared.key
+        if syncsFolders { try Self.synchronise(root, made: made, calls) }
         state = Lock(State(generation: prepared.generation))
       } else {
         guard let key = try Self.readKey(root) else { throw .readOnly }
@@ -119,6 +126,15 @@ final class StoreFolder: Sendable {
     return (try publish(key, root, calls), generation)
   }
 
+  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders above it.
+  private static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
+    var path = root
+    for _ in 0..<made + 2 {
+      try calls.synchronise(FileDescriptor(path, .folder))
+      path = Paths.parent(of: path)
+    }
+  }
+
   /// nil: not there, or damaged.
   private static func readKey(_ root: String) throws(SystemError) -> SipHash.Key? {
     let file: FileDescriptor
@@ -152,11 +168,12 @@ final class StoreFolder: Sendable {
 
   /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
   private func restore() throws(SystemError) {
-    try Paths.makeFolders(parent)
+    let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
     let lock = try Self.locked(root, calls)
     let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
     }
+    if syncsFolders { try Self.synchronise(root, made: made, calls) }
     state.withLock { state in
       state.generation = generation
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
@@ -340,6 +357,7 @@ final class StoreFolder: Sendable {
           let trash = try temporaryPath("trash")
           if let error = change({ calls.rename(entries, trash) }) { throw error }
           try Paths.makeFolder(entries)
+          if syncsFolders { try calls.synchronise(FileDescriptor(root, .folder)) }
           return Paths.removeTree(trash, calls)
         } catch {
           // The entries may be there all the same: it can be the folder they were to leave for that is gone.
