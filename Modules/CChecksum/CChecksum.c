@@ -9,7 +9,14 @@
 #include <nmmintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #define CCHECKSUM_ARM 1
-#include <arm_acle.h>
+#elif defined(__aarch64__) && defined(__linux__) && defined(__clang__)
+// The oldest processors of the architecture lack the instruction, so compilers don't assume it there; the kernel tells.
+#define CCHECKSUM_ARM 1
+#define CCHECKSUM_ARM_ASKS 1
+#include <sys/auxv.h>
+#ifndef HWCAP_CRC32
+#define HWCAP_CRC32 (1 << 7)
+#endif
 #endif
 
 // The polynomial 0x1EDC6F41, bits reversed.
@@ -78,6 +85,8 @@ static void prepare(void) {
 #if defined(CCHECKSUM_SSE42)
   __builtin_cpu_init();
   has_instruction = __builtin_cpu_supports("sse4.2");
+#elif defined(CCHECKSUM_ARM_ASKS)
+  has_instruction = (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #elif defined(CCHECKSUM_ARM)
   has_instruction = true;
 #endif
@@ -106,9 +115,13 @@ uint32_t cchecksum_crc32c_portable(uint32_t crc, const void *bytes, size_t count
 #define STEP8(crc, word) ((uint32_t)_mm_crc32_u64((crc), (word)))
 #define STEP1(crc, byte) _mm_crc32_u8((crc), (byte))
 #else
+#if defined(CCHECKSUM_ARM_ASKS)
+#define WITH_INSTRUCTION __attribute__((target("crc")))
+#else
 #define WITH_INSTRUCTION
-#define STEP8(crc, word) __crc32cd((crc), (word))
-#define STEP1(crc, byte) __crc32cb((crc), (byte))
+#endif
+#define STEP8(crc, word) __builtin_arm_crc32cd((crc), (word))
+#define STEP1(crc, byte) __builtin_arm_crc32cb((crc), (byte))
 #endif
 
 static inline uint64_t word_at(const unsigned char *place) {

@@ -9,16 +9,18 @@ extension DiskCache {
     /// The file's content is on the disk before it becomes visible: what is found after a loss of power is whole. Costs a flush of the disk for each
     /// commit: 0.3 ms on a quick disk, about 4 ms on a slow one.
     case file
-    /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or four where a folder was made.
+    /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or four where a folder was made,
+    /// and two more when the store is opened.
     case fileAndFolder
   }
 
   /// How a ``DiskCache`` is set up.
   public struct Configuration: Sendable {
-    /// Bytes that all entries' files may take together; nil: no limit. Enforced in the background right after a commit, the least recently used
-    /// first, down to 90 %. 512 MiB.
+    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the background right after a commit,
+    /// the least recently used first, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
-    /// Bytes that one body may have; nil: as many as ``sizeLimit``. A larger one is refused with `CacheError.Code.entryTooLarge`.
+    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with `CacheError.Code.entryTooLarge`, and so is,
+    /// whatever this says, an entry whose file would take more than 90 % of ``sizeLimit``: making room for it would remove all others, and then itself.
     public var entrySizeLimit: Int64?
     /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it and reading does not.
     public var expiration: Expiration
@@ -43,8 +45,11 @@ extension DiskCache {
       self.ioWidth = ioWidth
     }
 
+    /// Bytes that are left when the limit has been enforced, and that no entry's file alone may exceed. Below the limit, or each store would evict.
+    var sizeMark: Int64 { sizeLimit.map { $0 / 10 * 9 } ?? .max }
+
     /// Bytes of the largest body that is taken.
-    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeLimit ?? .max) }
+    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark) }
 
     func validate() throws(CacheError) {
       for (name, limit) in [("sizeLimit", sizeLimit), ("entrySizeLimit", entrySizeLimit)] {

@@ -25,10 +25,11 @@ public final class DiskCache: CacheStore {
 
   /// A cache in `folder`, which is made when it is not there. A folder that can only be read is read; writing throws `CacheError.Code.readOnly`.
   ///
-  /// Makes or reads a few small files before it returns; entries are counted later, in the background.
+  /// Makes or reads a few small files before it returns, in the caller's thread; entries are counted later, in the background. When another process makes
+  /// the same folder at that moment, it is waited for, two seconds at most.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and error number when the folder is none, or can be neither
-  ///   made nor read; `CacheError.Code.invalidConfiguration` when a setting, or the URL, makes no sense.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and error number when the folder is none, can be neither
+  ///   made nor read, or is kept locked by another process; `CacheError.Code.invalidConfiguration` when a setting, or the URL, makes no sense.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     guard folder.isFileURL else {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
@@ -48,11 +49,16 @@ public final class DiskCache: CacheStore {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a path without NUL", path: path)
     }
     engine = try DiskEngine(path, configuration, calls)
+    // Nobody can tell whether two clocks go alike, unless both are the system's.
+    id =
+      configuration.clock is SystemClock
+      ? ComponentID(DiskCache.self, parameters: "\(configuration.expiration) \(engine.folder.parent)")
+      : .unique(DiskCache.self)
     engine.executor.start(.upkeep) { [engine] in engine.settle() }
   }
 
-  /// Caches in one folder answer alike.
-  public var id: ComponentID { ComponentID(DiskCache.self, parameters: engine.folder.parent) }
+  /// Caches in one folder answer alike when they have the same time to live and both go by the system's clock.
+  public let id: ComponentID
 
   /// The folder that was given, links resolved.
   public var path: String { engine.folder.parent }
@@ -60,7 +66,7 @@ public final class DiskCache: CacheStore {
   /// How it was set up.
   public var configuration: Configuration { engine.configuration }
 
-  /// Whether entries can be stored and removed.
+  /// Whether entries can be stored and removed, as far as the folder's permissions and its file system tell now.
   public var isWritable: Bool { engine.folder.isWritable }
 
   /// What this object did so far.

@@ -16,7 +16,7 @@ final class DiskEngine: Sendable {
   private let isTrimming = Lock(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
-    folder = try StoreFolder(path, calls)
+    folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
     executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
   }
@@ -106,7 +106,7 @@ final class DiskEngine: Sendable {
     let now = now
     accounting.used(name, at: now)
     let since = now - file.status.modified
-    if folder.isWritable, since >= .seconds(60) || since <= .seconds(-60) { file.descriptor.setModified(now) }
+    if since >= .seconds(60) || since <= .seconds(-60), folder.isWritable { file.descriptor.setModified(now) }
   }
 
   // MARK: Changing
@@ -133,11 +133,12 @@ final class DiskEngine: Sendable {
     try requireWritable()
     var identity: FileStatus.Identity?
     if let revision {
+      switch EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)) {
+      case .entry(let file) where file.header.revision == revision: identity = file.status.identity
+      case .failed(let error): throw error.error("open an entry", folder.path(name))
       // Also a damaged entry and another key's is none of that revision.
-      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)),
-        file.header.revision == revision
-      else { return }
-      identity = file.status.identity
+      case .entry, .nothing, .otherKey, .newer, .damaged: return
+      }
     }
     if case .failed(let error) = remove(name, ifStill: identity) { throw error.error("remove an entry", folder.path(name)) }
   }
@@ -188,7 +189,7 @@ final class DiskEngine: Sendable {
       guard let size = try append(metadata, to: file) else { return .tooLarge }
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      accounting.stored(name, size: size, at: now)
+      accounting.resized(name, size: size, at: now)
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
@@ -224,7 +225,8 @@ final class DiskEngine: Sendable {
   func stored(_ name: EntryName, size: Int64) {
     count { $0.writes += 1 }
     let total = accounting.stored(name, size: size, at: now)
-    if let limit = configuration.sizeLimit, total > limit { startTrimming() }
+    guard let limit = configuration.sizeLimit else { return }
+    if total > limit || accounting.wantsList(limit: limit, foreignChanges: folder.foreignChanges) { startTrimming() }
   }
 
   /// Enforces the size limit in the background; what is over the limit when a trimming runs already, it sees too.

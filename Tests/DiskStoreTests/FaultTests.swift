@@ -3,6 +3,14 @@ import DiskStore
 import HTTPTypes
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -22,6 +30,12 @@ final class FaultyFileSystem: Sendable {
     /// Removing a path that contains this fails.
     var undeletable: String?
     var sync: SystemError?
+    var isReadOnly = false
+    /// What happens while a lock is waited for.
+    var onPause: (@Sendable (_ number: Int) -> Void)?
+    var pauses = 0
+    /// The file numbers of what was flushed.
+    var flushed: Set<UInt64> = []
     var syncs = 0
     var writes = 0
   }
@@ -56,13 +70,27 @@ final class FaultyFileSystem: Sendable {
       }
     }
     calls.sync = { [self] descriptor in
-      set { $0.syncs += 1 }
+      var status = stat()
+      fstat(descriptor, &status)
+      let number = UInt64(status.st_ino)
+      set { state in
+        state.syncs += 1
+        state.flushed.insert(number)
+      }
       return current.sync ?? system.sync(descriptor)
     }
     calls.rename = { [self] from, to in current.rename ?? system.rename(from, to) }
     calls.unlink = { [self] path in
       if let part = current.undeletable, path.contains(part) { return SystemError(number: 1) }
       return current.unlink ?? system.unlink(path)
+    }
+    calls.isWritable = { [self] path in !current.isReadOnly && system.isWritable(path) }
+    calls.pause = { [self] in
+      let (number, action) = state.withLock { state in
+        state.pauses += 1
+        return (state.pauses, state.onPause)
+      }
+      action?(number)
     }
     return calls
   }
@@ -199,6 +227,28 @@ struct FaultTests {
     #expect(faults.current.syncs - before == first)
     try await cache.store(bytes(2000), for: key, metadata())
     #expect(faults.current.syncs - before == first + second)
+  }
+
+  @Test("a folder that is made is flushed with those that name it, where folders are flushed; also when it is made again")
+  func durabilityOfTheFolder() async throws {
+    func number(_ path: String) throws -> UInt64 {
+      try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64)
+    }
+    let path = folder.path + "/a/b"
+    func named() throws -> [UInt64] { try [path + "/etagere-1", path, folder.path + "/a", folder.path].map { try number($0) } }
+    let cache = try DiskCache(path: path, configuration: .init(durability: .fileAndFolder), calls: faults.calls)
+    #expect(faults.current.flushed.isSuperset(of: try named()))
+    try FileManager.default.removeItem(atPath: folder.path + "/a")
+    faults.set { $0.flushed = [] }
+    try await cache.store(bytes(9), for: key, metadata())
+    #expect(faults.current.flushed.isSuperset(of: try named()))
+    faults.set { $0.flushed = [] }
+    try await cache.removeAll()
+    #expect(faults.current.flushed == [try number(path + "/etagere-1")])
+    faults.set { $0.flushed = [] }
+    let lazy = try DiskCache(path: folder.path + "/c", configuration: .init(durability: .file), calls: faults.calls)
+    #expect(lazy.isWritable)
+    #expect(faults.current.flushed.isDisjoint(with: [try number(folder.path + "/c"), try number(folder.path)]))
   }
 
   @Test("freshening flushes only before the log is written over, and only where a flush was asked for", arguments: [true, false])

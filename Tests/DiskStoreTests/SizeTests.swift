@@ -152,6 +152,54 @@ struct SizeTests {
     #expect(Int64(left) == (try await two.totalSize))
   }
 
+  @Test("the limit is that of the folder, however many caches store in it", arguments: [2, 4, 8])
+  func limitOfManyCaches(count: Int) async throws {
+    let limit: Int64 = 1_000_000
+    let caches = try (0..<count).map { _ in try cache(limit: limit) }
+    for number in 0..<340 {
+      clock.advance(by: .seconds(1))
+      try await caches[number % count].store(bytes(10_000), for: key(number), metadata(at: clock.now))
+    }
+    for cache in caches { await cache.close() }
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(Int64(sum) <= limit / 10 * 12, "\(sum)")
+    #expect(Int64(sum) >= limit / 10 * 7, "\(sum)")
+  }
+
+  @Test("an entry that would leave no room below the sweep's mark is refused, and takes nothing along")
+  func largestEntry() async throws {
+    let cache = try cache(limit: 1_000_000)
+    try await fill(cache, 0..<10)
+    let count = try await cache.entryCount
+    for length in [899_000, 899_800, 950_000, 1_000_000] {
+      let stated = await failure { try await cache.store(bytes(length), for: key(100), metadata(at: clock.now)) }
+      #expect(stated?.code == .entryTooLarge)
+      let writer = try await cache.begin(key(100), metadata(at: clock.now))
+      #expect(
+        await failure {
+          try await writer.write(bytes(length))
+          _ = try await writer.commit(trailers: nil)
+        }?.code == .entryTooLarge)
+      #expect(try await cache.entryCount == count)
+    }
+    // What just fits stays; others leave for it.
+    clock.advance(by: .seconds(1))
+    try await cache.store(bytes(898_000), for: key(101), metadata(at: clock.now))
+    try await fill(cache, 20..<21)
+    #expect(try await cache.totalSize <= 1_000_000)
+    #expect(try await present(cache, 20..<21) == [20])
+    #expect(try await present(cache, 101..<102) == [101])
+  }
+
+  @Test("metadata counts too: a small body with more of it than the limit leaves room for is refused")
+  func largeMetadata() async throws {
+    let cache = try cache(limit: 100_000)
+    try await fill(cache, 0..<3)
+    let large = metadata(at: clock.now, padding: 95_000)
+    #expect(await failure { try await cache.store(bytes(10), for: key(9), large) }?.code == .entryTooLarge)
+    #expect(try await cache.entryCount == 3)
+  }
+
   @Test("entries are listed with key, size, dates and validators, the least recently used first")
   func listing() async throws {
     let cache = try cache(limit: nil)

@@ -41,8 +41,8 @@ package struct ByteReader {
   }
 
   package mutating func counted() -> ArraySlice<UInt8>? {
-    guard let count = integer(UInt32.self) else { return nil }
-    return raw(Int(count))
+    guard let count = integer(UInt32.self), let count = Int(exactly: count) else { return nil }
+    return raw(count)
   }
 
   /// Invalid UTF-8 is nil, not repaired: a key must come back as it was.

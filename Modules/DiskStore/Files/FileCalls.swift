@@ -16,6 +16,10 @@ package struct FileCalls: Sendable {
   package var rename: @Sendable (_ from: String, _ to: String) -> SystemError?
   /// Removes a file.
   package var unlink: @Sendable (String) -> SystemError?
+  /// Whether this process may change what is in a folder. One that is not there can be made, as far as anybody knows.
+  package var isWritable: @Sendable (String) -> Bool
+  /// Waits a moment, 20 ms, for a lock that somebody else holds.
+  package var pause: @Sendable () -> Void
 
   /// The system's own.
   package static let system = FileCalls(
@@ -31,7 +35,9 @@ package struct FileCalls: Sendable {
       return fsync(descriptor) == 0 ? nil : .last
     },
     rename: { from, to in renameFile(from, to) },
-    unlink: { path in unlinkFile(path) })
+    unlink: { path in unlinkFile(path) },
+    isWritable: { path in access(path, W_OK) == 0 || errno == ENOENT || errno == ENOTDIR },
+    pause: { usleep(20_000) })
 
   /// Writes all of `bytes`, however often it is interrupted or cut short.
   func writeAll(_ file: FileDescriptor, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {

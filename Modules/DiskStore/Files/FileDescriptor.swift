@@ -61,9 +61,16 @@ final class FileDescriptor: Sendable {
   /// - Returns: false when somebody else holds it and `waits` is false, or when the file system has no locks.
   @discardableResult
   func lockExclusively(waits: Bool) -> Bool {
+    lock(waits ? LOCK_EX : LOCK_EX | LOCK_NB) == nil
+  }
+
+  /// Takes the lock if it is free. ``SystemError/wouldBlock``: somebody else holds it; other errors mean that the file system has no locks.
+  func tryLocking() -> SystemError? { lock(LOCK_EX | LOCK_NB) }
+
+  private func lock(_ operation: Int32) -> SystemError? {
     var result: Int32
-    repeat { result = flock(raw, waits ? LOCK_EX : LOCK_EX | LOCK_NB) } while result != 0 && errno == EINTR
-    return result == 0
+    repeat { result = flock(raw, operation) } while result != 0 && errno == EINTR
+    return result == 0 ? nil : .last
   }
 
   func unlock() { _ = flock(raw, LOCK_UN) }

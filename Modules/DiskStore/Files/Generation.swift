@@ -22,12 +22,25 @@ final class Generation: @unchecked Sendable {
   private static let finishedOffset = 128
 
   private let memory: UnsafeMutableRawPointer
-  private let own = Lock(UInt64(0))
+  /// The part of both counts that this object made.
+  private let own = Lock(Counts())
+  /// The file that is mapped: another one may be at its path by now.
+  let identity: FileStatus.Identity
+
+  /// How often a change was begun, and ended.
+  struct Counts: Hashable, Sendable {
+    var started: UInt64 = 0
+    var finished: UInt64 = 0
+
+    /// No change is under way.
+    var isQuiet: Bool { started == finished }
+  }
 
   /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it mapped stay with it.
   /// The caller holds the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
     let file = try Self.open(path, calls)
+    identity = try file.status().identity
     guard let memory = mmap(nil, Self.length, PROT_READ | PROT_WRITE, MAP_SHARED, file.raw, 0), memory != MAP_FAILED else {
       throw .last
     }
@@ -55,21 +68,28 @@ final class Generation: @unchecked Sendable {
     return file
   }
 
-  var started: UInt64 { cchecksum_shared_load(memory + Self.startedOffset) }
+  private var started: UInt64 { cchecksum_shared_load(memory + Self.startedOffset) }
 
-  var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
+  private var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
 
-  /// How often others than this object changed something; equal numbers mean that nobody did.
-  var foreignChanges: UInt64 {
-    let mine = own.withLock { $0 }
-    return started &- mine
+  /// How often others than this object changed something; equal and quiet counts mean that nobody did meanwhile.
+  var foreignChanges: Counts {
+    own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
   }
 
   /// Runs `change` between the two counts.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
-    own.withLock { $0 &+= 1 }
-    cchecksum_shared_increment(memory + Self.startedOffset)
-    defer { cchecksum_shared_increment(memory + Self.finishedOffset) }
+    // Ours and everybody's go up under one lock: in between, a change of ours would look like another's.
+    own.withLock {
+      $0.started &+= 1
+      cchecksum_shared_increment(memory + Self.startedOffset)
+    }
+    defer {
+      own.withLock {
+        $0.finished &+= 1
+        cchecksum_shared_increment(memory + Self.finishedOffset)
+      }
+    }
     return try change()
   }
 }

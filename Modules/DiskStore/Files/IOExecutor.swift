@@ -5,7 +5,7 @@ internal import Dispatch
 ///
 /// Work on one resource keeps to one lane, so it happens in the order in which it was asked for. One more lane does the upkeep of the whole folder.
 final class IOExecutor: Sendable {
-  enum Lane { case entry(Int), upkeep }
+  enum Lane { case entry(UInt64), upkeep }
 
   private struct State {
     var pending = 0
@@ -71,7 +71,7 @@ final class IOExecutor: Sendable {
 
   private func queue(_ lane: Lane) -> DispatchQueue {
     switch lane {
-    case .entry(let number): queues[number % queues.count]
+    case .entry(let number): queues[Int(number % UInt64(queues.count))]
     case .upkeep: upkeep
     }
   }

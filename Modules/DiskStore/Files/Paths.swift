@@ -20,18 +20,29 @@ enum Paths {
   }
 
   /// Makes a folder and those above it; links on the way are the caller's choice and are followed.
-  static func makeFolders(_ path: String) throws(SystemError) {
-    if mkdir(path, 0o700) == 0 { return }
+  ///
+  /// - Returns: how many were made.
+  @discardableResult
+  static func makeFolders(_ path: String) throws(SystemError) -> Int {
+    if mkdir(path, 0o700) == 0 { return 1 }
     let error = SystemError.last
     if error == .exists {
       var status = stat()
       guard stat(path, &status) == 0 else { throw .last }
       guard status.st_mode & S_IFMT == S_IFDIR else { throw .notAFolder }
-      return
+      return 0
     }
     guard error == .notFound, let slash = path.lastIndex(of: "/"), slash != path.startIndex else { throw error }
-    try makeFolders(String(path[..<slash]))
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .last }
+    let above = try makeFolders(String(path[..<slash]))
+    if mkdir(path, 0o700) == 0 { return above + 1 }
+    guard errno == EEXIST else { throw .last }
+    return above
+  }
+
+  /// The folder that holds what is at `path`, which has no links in it; the topmost holds itself.
+  static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
+    return String(path[..<slash])
   }
 
   /// The path without links, `.` and `..`.
@@ -40,8 +51,6 @@ enum Paths {
     defer { free(result) }
     return String(cString: result)
   }
-
-  static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
 
   static func link(_ from: String, _ to: String) -> SystemError? { linkSystem(from, to) == 0 ? nil : .last }
 

@@ -12,8 +12,8 @@ final class StoreFolder: Sendable {
   let root: String
   let key: SipHash.Key
   let calls: FileCalls
-  /// Whether this process may change something here; a read-only folder can be read all the same.
-  let isWritable: Bool
+  /// Whether a new folder's name is flushed to the disk too.
+  private let syncsFolders: Bool
   private let state: Lock<State>
 
   private struct State {
@@ -29,9 +29,12 @@ final class StoreFolder: Sendable {
   }
 
   /// Makes the folder, or finds it.
-  init(_ path: String, _ calls: FileCalls) throws(CacheError) {
+  ///
+  /// - Parameter syncsFolders: whether its name and those in it are on the disk itself when this returns.
+  init(_ path: String, _ calls: FileCalls, syncsFolders: Bool) throws(CacheError) {
+    let made: Int
     do throws(SystemError) {
-      try Paths.makeFolders(path)
+      made = try Paths.makeFolders(path)
       parent = try Paths.resolved(path)
     } catch {
       throw error.error("open the store's folder", path)
@@ -39,14 +42,14 @@ final class StoreFolder: Sendable {
     let root = parent == "/" ? "/\(Self.name)" : "\(parent)/\(Self.name)"
     self.root = root
     self.calls = calls
+    self.syncsFolders = syncsFolders
     do throws(SystemError) {
       try Paths.makeFolder(root)
-      isWritable = Paths.isWritable(root)
-      if isWritable {
-        let lock = try FileDescriptor(root, .folder)
-        lock.lockExclusively(waits: true)
+      if calls.isWritable(root) {
+        let lock = try Self.locked(root, calls)
         let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
         key = prepared.key
+        if syncsFolders { try Self.synchronise(root, made: made, calls) }
         state = Lock(State(generation: prepared.generation))
       } else {
         guard let key = try Self.readKey(root) else { throw .readOnly }
@@ -64,14 +67,45 @@ final class StoreFolder: Sendable {
 
   var entries: String { "\(root)/entries" }
 
+  /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for rights come and go.
+  var isWritable: Bool { calls.isWritable(root) }
+
   private var tmp: String { "\(root)/tmp" }
 
   func path(_ name: EntryName) -> String { "\(root)/entries/\(name.path)" }
 
-  /// nil: read-only, so nothing can be said.
-  var foreignChanges: UInt64? { state.withLock { $0.generation }?.foreignChanges }
+  /// What others changed in the folder that the counters are of; nil: read-only, so nothing can be said. Asks memory only.
+  var foreignChanges: Generation.Counts? { state.withLock { $0.generation }?.foreignChanges }
+
+  /// The counters that lie in the folder now are not those that we have mapped: it was deleted, and perhaps made anew.
+  var hasLostGeneration: Bool {
+    guard let generation = state.withLock({ $0.generation }) else { return false }
+    return (try? FileStatus(path: "\(root)/generation"))?.identity != generation.identity
+  }
+
+  /// Maps the counters of a folder that somebody else made anew, or the two of us would not notice each other's changes.
+  func adoptGeneration() {
+    guard hasLostGeneration, (try? FileStatus(path: "\(root)/generation"))?.kind == .file else { return }
+    guard let lock = try? FileDescriptor(root, .folder), lock.lockExclusively(waits: false) else { return }
+    let found = withExtendedLifetime(lock) { try? Generation("\(root)/generation", calls) }
+    if let found { state.withLock { $0.generation = found } }
+  }
 
   // MARK: Making
+
+  /// How often a lock is asked for, with a pause in between: two seconds in all.
+  private static let lockAttempts = 100
+
+  /// The folder, locked. Waits for another process, but not without end: one that is suspended never lets go.
+  private static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
+    let folder = try FileDescriptor(root, .folder)
+    for attempt in 1...lockAttempts {
+      // Without locks in the file system the key is still made by one process only.
+      guard folder.tryLocking() == .wouldBlock else { return folder }
+      if attempt < lockAttempts { calls.pause() }
+    }
+    throw .wouldBlock
+  }
 
   private static func prepare(
     _ root: String, _ calls: FileCalls, key mine: SipHash.Key?
@@ -90,6 +124,15 @@ final class StoreFolder: Sendable {
     }
     let key = mine ?? .random()
     return (try publish(key, root, calls), generation)
+  }
+
+  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders above it.
+  private static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
+    var path = root
+    for _ in 0..<made + 2 {
+      try calls.synchronise(FileDescriptor(path, .folder))
+      path = Paths.parent(of: path)
+    }
   }
 
   /// nil: not there, or damaged.
@@ -125,16 +168,22 @@ final class StoreFolder: Sendable {
 
   /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
   private func restore() throws(SystemError) {
-    try Paths.makeFolders(parent)
+    let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
-    let lock = try FileDescriptor(root, .folder)
-    lock.lockExclusively(waits: true)
+    let lock = try Self.locked(root, calls)
     let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
     }
+    if syncsFolders { try Self.synchronise(root, made: made, calls) }
     state.withLock { state in
       state.generation = generation
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
     }
+  }
+
+  /// Before any change. What could only be read when it was opened, and can be written to now, is prepared for that.
+  private func prepareToWrite() throws(SystemError) {
+    guard isWritable else { throw .readOnly }
+    if state.withLock({ $0.generation == nil }) { try restore() }
   }
 
   // MARK: Temporary files
@@ -170,6 +219,7 @@ final class StoreFolder: Sendable {
   func makeSpool() throws(CacheError) -> (path: String, file: FileDescriptor) {
     do throws(SystemError) {
       do throws(SystemError) {
+        try prepareToWrite()
         let path = try temporaryPath("spool")
         return (path, try FileDescriptor(path, .createNew))
       } catch {
@@ -284,8 +334,8 @@ final class StoreFolder: Sendable {
   /// - Parameter identity: the file that is meant; another one that has taken its place stays. nil: whatever is there.
   @discardableResult
   func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
-    guard isWritable else { return .failed(.readOnly) }
     do throws(SystemError) {
+      try prepareToWrite()
       guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { return .absent }
       if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { return .absent }
       if let identity, try FileStatus(path: path(name)).identity != identity { return .absent }
@@ -300,53 +350,24 @@ final class StoreFolder: Sendable {
   /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
   func removeAll() throws(CacheError) {
     do throws(SystemError) {
-      guard (try? FileStatus(path: entries)) != nil else { return try restore() }
-      let trash = try temporaryPath("trash")
-      if let error = change({ calls.rename(entries, trash) }), error != .notFound { throw error }
-      try Paths.makeFolder(entries)
-      Paths.removeTree(trash, calls)
-    } catch {
-      throw error.error("remove the entries", entries)
-    }
-  }
-
-  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over.
-  func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {
-    do throws(SystemError) {
-      for shard in try names(entries) where EntryName.isShard(shard) {
-        for file in try names("\(entries)/\(shard)") {
-          if let name = EntryName(shard: shard, file: file) {
-            visit(name, body)
-          } else if EntryName.isResourceFolder(file), file.hasPrefix(shard) {
-            for member in try names("\(entries)/\(shard)/\(file)") {
-              if let name = EntryName(folder: file, member: member) { visit(name, body) }
-            }
-          }
+      try prepareToWrite()
+      for _ in 0..<8 {
+        do throws(SystemError) {
+          guard (try? FileStatus(path: entries)) != nil else { return try restore() }
+          let trash = try temporaryPath("trash")
+          if let error = change({ calls.rename(entries, trash) }) { throw error }
+          try Paths.makeFolder(entries)
+          if syncsFolders { try calls.synchronise(FileDescriptor(root, .folder)) }
+          return Paths.removeTree(trash, calls)
+        } catch {
+          // The entries may be there all the same: it can be the folder they were to leave for that is gone.
+          guard error == .notFound else { throw error }
+          try restore()
         }
       }
+      throw .notFound
     } catch {
-      throw error.error("list the entries", entries)
-    }
-  }
-
-  private func visit(_ name: EntryName, _ body: (EntryName, FileStatus) -> Void) {
-    guard let status = try? FileStatus(path: path(name)), status.kind == .file else { return }
-    body(name, status)
-  }
-
-  /// The names in a folder of ours; none when it is gone, or is none.
-  private func names(_ folder: String) throws(SystemError) -> [String] {
-    do throws(SystemError) { return try Paths.names(in: folder) } catch {
-      if [.notFound, .notAFolder, .isLink].contains(error) { return [] }
-      throw error
-    }
-  }
-
-  /// The other files of a resource that may be its variants.
-  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] {
-    let folder = "\(plain.resource)\(EntryName.folderSuffix)"
-    return try names("\(entries)/\(plain.resourceFolder)").compactMap { member in
-      member.hasSuffix(EntryName.originalSuffix) ? EntryName(folder: folder, member: member) : nil
+      throw error.error("remove the entries", entries)
     }
   }
 }

@@ -22,6 +22,7 @@ package struct SystemError: Error, Hashable, Sendable {
   static let exists = SystemError(number: EEXIST)
   static let isLink = SystemError(number: ELOOP)
   static let notAFolder = SystemError(number: ENOTDIR)
+  static let wouldBlock = SystemError(number: EWOULDBLOCK)
   static let ioFailure = SystemError(number: EIO)
   package static let diskFull = SystemError(number: ENOSPC)
   package static let readOnly = SystemError(number: EROFS)
@@ -32,7 +33,8 @@ package struct SystemError: Error, Hashable, Sendable {
   /// The error of a caller's who wanted to do `action` with the file at `path`.
   func error(_ action: String, _ path: String) -> CacheError {
     let full = number == ENOSPC || number == EDQUOT
-    let text = String(cString: strerror(number))
+    // No call of ours waits for anything but a lock.
+    let text = self == .wouldBlock ? "another process holds its lock" : String(cString: strerror(number))
     return CacheError(
       full ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
   }

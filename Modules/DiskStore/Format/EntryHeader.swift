@@ -32,10 +32,18 @@ struct EntryHeader: Hashable, Sendable {
       upTo: UInt64(MetadataRecord.slot))
   }
 
+  /// Bytes of the file of an entry with a key section, a body and metadata of these lengths, as it is when it is stored.
+  static func fileSize(keyLength: Int, bodyLength: Int64, payload: Int) -> UInt64 {
+    let header = EntryHeader(
+      revision: Revision(high: 0, low: 0), storedAt: Timestamp(nanoseconds: 0), keyLength: keyLength,
+      bodyLength: max(bodyLength, 0))
+    return header.metadataOffset + UInt64(MetadataRecord.slots(payload: payload) * MetadataRecord.slot)
+  }
+
   /// Where the body begins: a writer needs to know before it knows how long the body gets.
   static func bodyOffset(keyLength: Int) -> UInt64 { UInt64(length + keyLength).rounded(upTo: 16) }
 
-  var tableLength: Int { Int(BlockChecksums.tableLength(ofBody: bodyLength)) }
+  var tableLength: UInt64 { BlockChecksums.tableLength(ofBody: bodyLength) }
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()

@@ -71,5 +71,5 @@ struct EntryName: Hashable, Sendable {
   var path: String { member.map { "\(resourceFolder)/\($0)" } ?? "\(shard)/\(resource)\(Self.originalSuffix)" }
 
   /// All files of one resource are worked on in one lane.
-  var lane: Int { Int(UInt64(resource.prefix(8), radix: 16) ?? 0) }
+  var lane: UInt64 { UInt64(resource.prefix(8), radix: 16) ?? 0 }
 }

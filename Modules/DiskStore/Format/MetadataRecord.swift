@@ -46,8 +46,8 @@ struct MetadataRecord: Sendable {
     guard bytes.count >= headLength, bytes.integer(at: 0) == magic, bytes.integer(at: 24) == revision.high,
       bytes.integer(at: 32) == revision.low
     else { return nil }
-    let length = Int(bytes.integer(at: 8, as: UInt32.self))
-    guard length <= payloadLimit, headLength + length <= bytes.count,
+    guard let length = Int(exactly: bytes.integer(at: 8, as: UInt32.self)), length <= payloadLimit,
+      headLength + length <= bytes.count,
       bytes.integer(at: 4) == Checksum.of(bytes.part(8..<headLength + length))
     else { return nil }
     return (bytes.integer(at: 16), headLength..<headLength + length)

@@ -127,7 +127,7 @@ extension EntryFile {
     case .damaged(let reason): throw .damaged(reason)
     }
     let key = try self.key(reader, header, expecting: expected)
-    let checksums = try reader.bytes(header.tableOffset, UInt64(header.tableLength)) { BlockChecksums.checksums(inTable: $0) }
+    let checksums = try reader.bytes(header.tableOffset, header.tableLength) { BlockChecksums.checksums(inTable: $0) }
     guard let checksums else { throw .damaged("table of checksums") }
     let (newest, metadata) = try self.metadata(reader, header, status)
     return EntryFile(
@@ -189,7 +189,9 @@ private struct FileReader {
     let (end, overflows) = offset.addingReportingOverflow(length)
     guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
     if end <= UInt64(head.count) { return head.withBytes { body($0.part(Int(offset)..<Int(end))) } }
-    return try read(offset, Int(length), body)
+    // More than this machine can address is none of its entries.
+    guard let length = Int(exactly: length) else { throw .damaged("impossible lengths") }
+    return try read(offset, length, body)
   }
 
   /// Reads from the file once more, up to its end as it is now.

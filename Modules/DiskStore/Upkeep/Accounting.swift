@@ -19,7 +19,11 @@ final class Accounting: Sendable {
     /// Uses of entries that no list has named yet.
     var early: [EntryName: Timestamp] = [:]
     var isComplete = false
-    var foreignChanges: UInt64?
+    /// As they were when the last list was begun.
+    var foreignChanges: Generation.Counts?
+    /// Entries, and their bytes, that were stored since then.
+    var stores: UInt64 = 0
+    var storedBytes: Int64 = 0
 
     mutating func set(_ name: EntryName, _ use: Use?) {
       let old = uses[name]?.size ?? 0
@@ -31,14 +35,35 @@ final class Accounting: Sendable {
 
   private let state = Lock(State())
 
-  /// An entry was stored, or changed its size.
+  /// An entry was stored.
   ///
   /// - Returns: the sum of all sizes that are known, in bytes.
   @discardableResult
   func stored(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
     state.withLock { state in
       state.set(name, Use(size: size, last: time))
+      state.stores += 1
+      state.storedBytes += size
       return state.total
+    }
+  }
+
+  /// Metadata was appended to an entry.
+  func resized(_ name: EntryName, size: Int64, at time: Timestamp) {
+    state.withLock { $0.set(name, Use(size: size, last: time)) }
+  }
+
+  /// Whether what others stored meanwhile may have brought the folder a tenth of `limit` beyond what is known of it.
+  ///
+  /// Others only tell how often they changed something, so their entries are taken to be as large as ours. At least a hundredth of the limit is stored
+  /// between two lists, so that small changes of others don't make each store of ours list the folder.
+  func wantsList(limit: Int64, foreignChanges: Generation.Counts?) -> Bool {
+    state.withLock { state in
+      guard state.storedBytes >= limit / 100, state.stores > 0, let foreignChanges else { return false }
+      guard let listed = state.foreignChanges else { return state.storedBytes >= limit / 10 }
+      let foreign = foreignChanges.started &- listed.started
+      guard foreign > 0 else { return false }
+      return Double(state.storedBytes) * (1 + Double(foreign) / Double(state.stores)) >= Double(limit) / 10
     }
   }
 
@@ -64,9 +89,16 @@ final class Accounting: Sendable {
     }
   }
 
-  func beginList() { state.withLock { $0.touched = [] } }
+  func beginList() {
+    state.withLock { state in
+      state.touched = []
+      state.stores = 0
+      state.storedBytes = 0
+    }
+  }
 
-  func endList(_ found: [EntryName: Use], foreignChanges: UInt64?) {
+  /// - Parameter foreignChanges: as they were before the list was begun.
+  func endList(_ found: [EntryName: Use], foreignChanges: Generation.Counts?) {
     let old = state.withLock { state in
       var uses = found
       for (name, use) in found {
@@ -90,9 +122,12 @@ final class Accounting: Sendable {
   func abandonList() { state.withLock { $0.touched = nil } }
 
   /// Bytes and entries; nil when the files must be listed first because nobody did, or because others changed something since.
-  func sum(foreignChanges: UInt64?) -> (size: Int64, count: Int)? {
+  func sum(foreignChanges: Generation.Counts?) -> (size: Int64, count: Int)? {
     state.withLock { state in
-      guard state.isComplete, let foreignChanges, state.foreignChanges == foreignChanges else { return nil }
+      // A change that was under way while the files were listed may be in the list or not.
+      guard state.isComplete, let foreignChanges, foreignChanges.isQuiet, state.foreignChanges == foreignChanges else {
+        return nil
+      }
       return (state.total, state.uses.count)
     }
   }

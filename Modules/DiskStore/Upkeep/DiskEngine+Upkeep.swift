@@ -12,6 +12,7 @@ extension DiskEngine {
 
   /// Lists the files, so that what other processes stored and removed is counted, once.
   func list() throws(CacheError) {
+    folder.adoptGeneration()
     let foreignChanges = folder.foreignChanges
     var found: [EntryName: Accounting.Use] = [:]
     accounting.beginList()
@@ -26,7 +27,7 @@ extension DiskEngine {
 
   /// Bytes and entries, other processes' among them.
   func sum() throws(CacheError) -> (size: Int64, count: Int) {
-    if let sum = accounting.sum(foreignChanges: folder.foreignChanges) { return sum }
+    if !folder.hasLostGeneration, let sum = accounting.sum(foreignChanges: folder.foreignChanges) { return sum }
     try list()
     return accounting.known
   }
@@ -35,8 +36,7 @@ extension DiskEngine {
     guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, accounting.known.size > limit else {
       return
     }
-    // Below the limit, or each store would evict.
-    evict(to: limit / 10 * 9, .size)
+    evict(to: configuration.sizeMark, .size)
   }
 
   /// Removes what was not used for longest. Goes on when a file can't be removed.

@@ -52,10 +52,14 @@ final class DiskEntryWriter: EntryWriter {
 
   private var lane: IOExecutor.Lane { .entry(name.lane) }
 
-  private func requireRoom(_ length: Int64) throws(CacheError) {
+  private func requireRoom(_ length: Int64, payload: Int = 0) throws(CacheError) {
     let limit = engine.configuration.bodyLimit
     guard length <= limit else {
       throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.folder.path(name))
+    }
+    let mark = engine.configuration.sizeMark
+    guard EntryHeader.fileSize(keyLength: keySection.count, bodyLength: length, payload: payload) <= UInt64(mark) else {
+      throw CacheError(.entryTooLarge, reason: "the entry takes more than \(mark) bytes", path: engine.folder.path(name))
     }
   }
 
@@ -172,6 +176,7 @@ final class DiskEntryWriter: EntryWriter {
     guard payload.count <= MetadataRecord.payloadLimit else {
       throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: engine.folder.path(name))
     }
+    try requireRoom(spool.length, payload: payload.count)
     let now = engine.now
     let header = EntryHeader(revision: stored.revision, storedAt: now, keyLength: keySection.count, bodyLength: spool.length)
     let pending = spool.pending

@@ -1,0 +1,189 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Disk store: recovery from what others do to its folder")
+struct RecoveryTests {
+  let folder: TemporaryFolder
+  let key = CacheKey(resource: "r")
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
+
+  @Test("removing all removes all, also when the folder of temporary files was cleared away", arguments: [true, false])
+  func removeAllWithoutTemporaryFolder(hasWritten: Bool) async throws {
+    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
+    let cache = try DiskCache(path: folder.path)
+    if hasWritten { try await cache.store(bytes(5), for: CacheKey(resource: "s"), metadata()) }
+    try remove(folder.root + "/tmp")
+    try await cache.removeAll()
+    #expect(folder.entryFiles.isEmpty)
+    #expect(try await cache.entryCount == 0)
+    #expect(try await cache.bytes(key) == nil)
+    try await cache.store(bytes(6), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(6))
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("a folder that was deleted is noticed when the entries are counted")
+  func countOfDeletedFolder() async throws {
+    let path = folder.path + "/store"
+    let cache = try DiskCache(path: path)
+    try await cache.store(bytes(5), for: key, metadata())
+    #expect(try await cache.entryCount == 1)
+    try remove(path)
+    #expect(try await cache.entryCount == 0)
+    #expect(try await cache.totalSize == 0)
+  }
+
+  @Test("a folder that another cache made anew is counted as it is, and what is stored in it is seen by both")
+  func countOfFolderMadeAnew() async throws {
+    let path = folder.path + "/store"
+    let one = try DiskCache(path: path)
+    try await one.store(bytes(5), for: key, metadata())
+    #expect(try await one.entryCount == 1)
+    try remove(path)
+    let two = try DiskCache(path: path)
+    #expect(try await two.entryCount == 0)
+    try await two.store(bytes(5), for: CacheKey(resource: "a"), metadata())
+    try await two.store(bytes(5), for: CacheKey(resource: "b"), metadata())
+    #expect(try await one.entryCount == 2)
+    try await one.store(bytes(5), for: CacheKey(resource: "c"), metadata())
+    #expect(try await two.entryCount == 3)
+    #expect(try await one.entryCount == 3)
+  }
+
+  @Test("a count that was made while another process changed something is not trusted afterwards")
+  func countDuringChange() async throws {
+    let cache = try DiskCache(path: folder.path)
+    for number in 0..<3 { try await cache.store(bytes(5), for: CacheKey(resource: "\(number)"), metadata()) }
+    let path = folder.root + "/generation"
+    // Another process has announced a change, and not yet made it.
+    var counters = try file(path)
+    counters[64] += 1
+    try counters.write(to: URL(filePath: path), options: [])
+    #expect(try await cache.entryCount == 3)
+    try remove(folder.entryFiles[0])
+    #expect(try await cache.entryCount == 2)
+    counters[128] += 1
+    try counters.write(to: URL(filePath: path), options: [])
+    #expect(try await cache.entryCount == 2)
+  }
+
+  @Test("caches that answer differently have different identities: by their time to live, and by their clocks")
+  func identities() throws {
+    func id(_ configuration: DiskCache.Configuration) throws -> ComponentID {
+      try DiskCache(path: folder.path, configuration: configuration).id
+    }
+    let plain = try id(.init())
+    #expect(try id(.init(sizeLimit: 5, durability: .file)) == plain)
+    let week = try id(.init(expiration: .after(.seconds(604_800))))
+    #expect(week != plain)
+    #expect(try id(.init(expiration: .after(.seconds(604_800)))) == week)
+    #expect(try id(.init(expiration: .after(.seconds(604_801)))) != week)
+    #expect(try id(.init(expiration: .at(Timestamp(seconds: 604_800)))) != week)
+    let clock = ManualClock()
+    let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock))
+    #expect(cache.id != plain)
+    #expect(cache.id == cache.id)
+    #expect(try id(.init(clock: clock)) != cache.id)
+  }
+
+  /// Another opening of the folder that holds its lock.
+  private func lockedFolder() throws -> Int32 {
+    let descriptor = open(folder.root, O_RDONLY)
+    try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    return descriptor
+  }
+
+  @Test("a folder whose lock is never let go of is an error after a bounded wait")
+  func stuckLock() async throws {
+    await (try DiskCache(path: folder.path)).close()
+    let descriptor = try lockedFolder()
+    defer { close(descriptor) }
+    let faults = FaultyFileSystem()
+    let error = #expect(throws: CacheError.self) {
+      try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == folder.root)
+    #expect(error?.errno == EWOULDBLOCK)
+    #expect(error?.reason.contains("another process") == true)
+    #expect(faults.current.pauses == 99)
+  }
+
+  @Test("a folder whose lock is let go of in time is opened")
+  func passingLock() async throws {
+    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
+    let descriptor = try lockedFolder()
+    let faults = FaultyFileSystem()
+    faults.set { $0.onPause = { number in if number == 3 { close(descriptor) } } }
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    #expect(faults.current.pauses == 3)
+    #expect(try await cache.bytes(key) == bytes(5))
+  }
+
+  @Test("a folder that could only be read is written to when that becomes possible, and the reverse is said", arguments: 0..<3)
+  func changingRights(first: Int) async throws {
+    let other = try DiskCache(path: folder.path)
+    try await other.store(bytes(5), for: key, metadata())
+    #expect(try await other.entryCount == 1)
+    let faults = FaultyFileSystem()
+    faults.set { $0.isReadOnly = true }
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    #expect(!cache.isWritable)
+    #expect(try await cache.bytes(key) == bytes(5))
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    faults.set { $0.isReadOnly = false }
+    #expect(cache.isWritable)
+    switch first {
+    case 0:
+      try await cache.store(bytes(6), for: CacheKey(resource: "s"), metadata())
+      #expect(try await cache.bytes(CacheKey(resource: "s")) == bytes(6))
+    case 1: try await cache.remove(key, ifRevision: nil)
+    default: try await cache.removeAll()
+    }
+    // The other one is told of the change.
+    #expect(try await other.entryCount == (first == 0 ? 2 : 0))
+    faults.set { $0.isReadOnly = true }
+    #expect(!cache.isWritable)
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
+    #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
+  }
+
+  #if os(Linux)
+  @Test("a removal that names a revision and can't read the entry is an error, not a success")
+  func unreadableRemoval() async throws {
+    let cache = try DiskCache(path: folder.path)
+    let stored = try await cache.store(bytes(5), for: key, metadata())
+    let place = folder.entryFiles[0]
+    try remove(place)
+    // A socket can't be opened, whoever tries.
+    try #require(mknod(place, S_IFSOCK | 0o600, 0) == 0)
+    let error = await failure { try await cache.remove(key, ifRevision: stored.revision) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path == place)
+    #expect(error?.errno == ENXIO)
+    try await cache.remove(key, ifRevision: nil)
+    try await cache.remove(key, ifRevision: stored.revision)
+    #expect(!fileExists(place))
+  }
+  #endif
+}
