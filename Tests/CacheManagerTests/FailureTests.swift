@@ -21,6 +21,16 @@ struct FailureTests {
     #expect(try await house.manager.load(house.url, options: .policy(.cacheOnly)).text == "kept")
   }
 
+  @Test(
+    "a status is told in words, also when the engine gives none",
+    arguments: [(404, "404 Not Found"), (503, "503 Service Unavailable"), (599, "599")])
+  func phrase(_ code: Int, _ words: String) async throws {
+    let house = try House()
+    house.network.answer(house.url, .response(HTTPResponse.Status(code: code, reasonPhrase: "")))
+
+    #expect(try await house.failure(house.url).reason == "the server answered \(words)")
+  }
+
   @Test("a body that is cut short is an error, and nothing of it is stored")
   func truncated() async throws {
     let house = try House()

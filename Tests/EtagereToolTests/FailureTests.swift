@@ -61,8 +61,8 @@ struct FailureTests {
   @Test(
     "an answer that is no success, or that breaks off",
     arguments: [
-      Failure(what: "404", url: "/404", status: 22, reason: "the server answered 404"),
-      Failure(what: "500", url: "/500", status: 22, reason: "the server answered 500"),
+      Failure(what: "404", url: "/404", status: 22, reason: "the server answered 404 Not Found"),
+      Failure(what: "500", url: "/500", status: 22, reason: "the server answered 500 Internal Server Error"),
       Failure(what: "a body cut short", url: "/cut", status: 18, reason: "the body ended after 3 of 6 bytes"),
       Failure(what: "no HTTP", url: "/garbage", status: 8),
       Failure(what: "no answer", url: "/closed", status: 56),
@@ -129,7 +129,7 @@ struct FailureTests {
       #expect(run.status == 22)
       #expect(
         run.complaints == [
-          "etagere: gopher://x: nobody here loads gopher: URLs", "etagere: \(late): the server answered 404",
+          "etagere: gopher://x: nobody here loads gopher: URLs", "etagere: \(late): the server answered 404 Not Found",
         ])
       #expect(run.lines.count == 2)
       #expect(run.lines.contains { $0.hasPrefix("network      200 ") && $0.hasSuffix(good) })

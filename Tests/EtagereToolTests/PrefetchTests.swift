@@ -55,7 +55,7 @@ struct PrefetchTests {
       // Then
       let complaints = [
         "etagere: list, line 3: no url: not an absolute URL (no scheme, such as https://)",
-        "etagere: \(missing): the server answered 404",
+        "etagere: \(missing): the server answered 404 Not Found",
       ]
       #expect(plain.status == 22)
       #expect(plain.complaints == complaints)

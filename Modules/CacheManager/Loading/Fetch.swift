@@ -57,8 +57,18 @@ struct Fetch: Sendable {
   }
 
   static func unacceptable(_ status: HTTPResponse.Status) -> CacheError {
-    let phrase = status.reasonPhrase.isEmpty ? HTTPResponse.Status(code: status.code).reasonPhrase : status.reasonPhrase
+    let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase
     let words = phrase.isEmpty ? "" : " \(phrase)"
     return CacheError(.unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code)
   }
+
+  /// What the statuses mean that people meet (RFC 9110 §15): HTTP/2 has no reason phrases, and not every engine tells them.
+  private static let phrases: [Int: String] = {
+    let met: [HTTPResponse.Status] = [
+      .movedPermanently, .found, .seeOther, .notModified, .temporaryRedirect, .permanentRedirect, .badRequest, .unauthorized,
+      .forbidden, .notFound, .methodNotAllowed, .notAcceptable, .requestTimeout, .conflict, .gone, .tooManyRequests,
+      .internalServerError, .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
+    return Dictionary(met.map { ($0.code, $0.reasonPhrase) }, uniquingKeysWith: { first, _ in first })
+  }()
 }
