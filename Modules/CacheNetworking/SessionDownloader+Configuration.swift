@@ -28,7 +28,7 @@ extension SessionDownloader {
     /// Fields that are added to requests which don't have them, below the cache, which does not see them.
     ///
     /// Not for `Authorization`, `Cookie` and `Proxy-Authorization`: a cache that does not see whose answer it stores shows it to the next user. With one of
-    /// them here every download fails with ``CacheCore/CacheError/Code/invalidConfiguration``, without a request; they belong into the request.
+    /// them here every download fails with `CacheError.Code.invalidConfiguration`, without a request; they belong into the request.
     public var additionalHeaders: HTTPFields = [:]
     /// Whether the session keeps cookies and sends them. Off: an answer must not depend on what other requests left behind.
     ///

@@ -18,9 +18,8 @@ public struct Form<Value: Sendable>: Sendable {
   /// Makes the value. Runs on no actor.
   public var make: @Sendable @concurrent (Body, StoredMetadata) async throws(CacheError) -> Value
 
-  /// A form of its parts.
-  ///
-  /// - Parameter id: tells it from every other form of the same resource, with all its parameters; not empty, since that is what ``bytes`` has.
+  /// A form of its parts. `id` tells it from every other form of the same resource, with all its parameters; it is not empty, since that is what ``bytes``
+  /// has.
   public init(
     id: String, cost: @escaping @Sendable (Value) -> Int,
     make: @escaping @Sendable @concurrent (Body, StoredMetadata) async throws(CacheError) -> Value

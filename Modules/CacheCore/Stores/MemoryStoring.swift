@@ -41,7 +41,9 @@ public protocol MemoryStoring: Component {
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
   /// Looks and changes in one step, which nobody comes between: an older answer must not overwrite a newer one.
   ///
-  /// - Parameter change: called once, perhaps under the store's lock: it must be quick and must not call the store.
+  /// - Parameters:
+  ///   - key: what is looked at and changed.
+  ///   - change: called once, perhaps under the store's lock: it must be quick and must not call the store.
   /// - Returns: whether the key holds what `change` wanted; false when it kept things as they are, or a bound refused the entry.
   @discardableResult
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
