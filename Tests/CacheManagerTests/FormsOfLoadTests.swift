@@ -5,7 +5,6 @@ import Dispatch
 import Foundation
 import HTTPTypes
 import MemoryStore
-import Synchronization
 import Testing
 
 /// One way of asking, reduced to what it answered.
@@ -98,22 +97,22 @@ struct FormsOfLoadTests {
     let queue = DispatchQueue(label: "callbacks")
     let mark = DispatchSpecificKey<Bool>()
     queue.setSpecific(key: mark, value: true)
-    let log = Mutex<[String]>([])
+    let log = CallLog()
     let options = RequestOptions { $0.callbackQueue = .dispatch(queue) }
 
     await withCheckedContinuation { continuation in
       house.manager.load(
         house.url, options: options,
         progress: { progress in
-          log.withLock { $0.append(DispatchQueue.getSpecific(key: mark) == true ? "\(progress.received)" : "elsewhere") }
+          log.append(DispatchQueue.getSpecific(key: mark) == true ? "\(progress.received)" : "elsewhere")
         },
         completion: { _ in
-          log.withLock { $0.append(DispatchQueue.getSpecific(key: mark) == true ? "end" : "elsewhere") }
+          log.append(DispatchQueue.getSpecific(key: mark) == true ? "end" : "elsewhere")
           continuation.resume()
         })
     }
 
-    #expect(log.withLock { $0 } == (1...10).map { "\($0 * 100)" } + ["end"])
+    #expect(log.lines == (1...10).map { "\($0 * 100)" } + ["end"])
   }
 
   @Test("an untouched callback of a hit in memory is called before the call returns")
@@ -290,4 +289,13 @@ final class CountingExecutor: TaskExecutor {
     jobs.increment()
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
+}
+
+/// What was called, in order.
+final class CallLog: Sendable {
+  private let log = Lock<[String]>([])
+
+  var lines: [String] { log.withLock { $0 } }
+
+  func append(_ line: String) { log.withLock { $0.append(line) } }
 }

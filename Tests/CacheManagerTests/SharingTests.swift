@@ -174,7 +174,7 @@ struct SharingTests {
 
 /// Outcomes of callbacks, in order.
 final class Outcomes: Sendable {
-  private let outcomes = Mutex<[Result<Resource<Data>, CacheError>]>([])
+  private let outcomes = Lock<[Result<Resource<Data>, CacheError>]>([])
 
   var all: [Result<Resource<Data>, CacheError>] { outcomes.withLock { $0 } }
 

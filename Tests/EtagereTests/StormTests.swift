@@ -1,8 +1,8 @@
 #if Origin
+import CacheCore
 import Etagere
 import Foundation
 import LoopbackOrigin
-import Synchronization
 import Testing
 
 @Suite("A storm of loads", .timeLimit(.minutes(3)))
@@ -21,7 +21,7 @@ struct StormTests {
 
   /// How often each load has ended.
   final class Tally: Sendable {
-    private let counts = Mutex<[Int: Int]>([:])
+    private let counts = Lock<[Int: Int]>([:])
 
     var all: [Int: Int] { counts.withLock { $0 } }
 
