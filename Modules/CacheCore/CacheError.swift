@@ -32,13 +32,15 @@ public struct CacheError: Error, Sendable {
   public var path: String?
   /// The system's error number.
   public var errno: Int32?
+  /// How many requests had been sent for the resource when it failed; nil: not known, or none.
+  public var attempt: Int?
   /// The error behind it.
   public var underlying: (any Error)?
 
   /// An error of its parts.
   public init(
     _ code: Code, reason: String, url: String? = nil, status: Int? = nil, path: String? = nil, errno: Int32? = nil,
-    underlying: (any Error)? = nil
+    attempt: Int? = nil, underlying: (any Error)? = nil
   ) {
     self.code = code
     self.reason = reason
@@ -46,6 +48,7 @@ public struct CacheError: Error, Sendable {
     self.status = status
     self.path = path
     self.errno = errno
+    self.attempt = attempt
     self.underlying = underlying
   }
 
@@ -58,7 +61,9 @@ public struct CacheError: Error, Sendable {
   /// Whether no answer came at all, so that a stored answer may stand in (RFC 9111 §4.2.4).
   public var isUnreachable: Bool {
     [
-      .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody, .noDownloader,
+      .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
+      .bodyInterrupted, .noDownloader,
+      .networkRestricted, .proxyFailure,
     ].contains(code)
   }
 
@@ -86,6 +91,12 @@ extension CacheError.Code {
   public static let connectionLost = Self(rawValue: "connectionLost")
   /// There is no network.
   public static let offline = Self(rawValue: "offline")
+  /// There is a network, and the request may not use it: see ``NetworkAccess``.
+  public static let networkRestricted = Self(rawValue: "networkRestricted")
+  /// The host's address is one that loads may not go to: see ``AddressPolicy``.
+  public static let addressRefused = Self(rawValue: "addressRefused")
+  /// The proxy can't be reached, or refuses.
+  public static let proxyFailure = Self(rawValue: "proxyFailure")
   /// Nothing came for too long, or the load's deadline passed.
   public static let timedOut = Self(rawValue: "timedOut")
   /// No trusted connection could be made.
@@ -94,6 +105,10 @@ extension CacheError.Code {
   public static let malformedResponse = Self(rawValue: "malformedResponse")
   /// The body ended before the length that was announced.
   public static let truncatedBody = Self(rawValue: "truncatedBody")
+  /// The body broke off and what is missing can't be had: who has kept nothing of it, or can let go of it, may ask for the whole anew.
+  public static let bodyInterrupted = Self(rawValue: "bodyInterrupted")
+  /// The body's content coding is damaged.
+  public static let damagedContentCoding = Self(rawValue: "damagedContentCoding")
   /// The body is larger than allowed.
   public static let bodyTooLarge = Self(rawValue: "bodyTooLarge")
   /// The status is none that was asked for; see ``CacheError/status``.

@@ -116,6 +116,6 @@ struct Reception {
   /// What was measured up to now. Of a body that the platform decodes, the bytes on the wire are known when all of them have come.
   var metrics: TransferMetrics {
     let encoded = isComplete ? head?.encodedLength : nil
-    return TransferMetrics(bytesOnWire: encoded ?? received, timeToHead: timeToHead)
+    return TransferMetrics(timeToHead: timeToHead, bytesOnWire: encoded ?? received, bytesDecoded: received)
   }
 }

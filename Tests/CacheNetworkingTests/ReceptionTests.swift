@@ -37,7 +37,7 @@ import FoundationNetworking
     let events = reception.end(nil, response: nil)
 
     #expect(told(events) == ["end truncatedBody"])
-    #expect(reception.metrics == TransferMetrics(bytesOnWire: 4, timeToHead: .seconds(2)))
+    #expect(reception.metrics == TransferMetrics(timeToHead: .seconds(2), bytesOnWire: 4, bytesDecoded: 4))
   }
 
   @Test(

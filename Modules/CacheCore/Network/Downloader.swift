@@ -4,40 +4,36 @@ public import HTTPTypes
 public struct DownloadRequest: Sendable {
   /// Method, URL and fields, as they go out.
   public var head: HTTPRequest
-  /// What is sent with it.
+  /// What is sent with it, streamed. Read once: who sends the request a second time needs another one.
   public var body: Body?
   /// How urgent it is; may rise meanwhile.
   public var priority: LoadPriority
   /// How long nothing may come before the engine gives up; nil: the engine's default.
   public var idleTimeout: Duration?
+  /// How long head and body together may take, from the call on; nil: as long as bytes keep coming.
+  public var timeout: Duration?
+  /// The networks that may be used. Heeded where the platform tells them apart (Apple's); what is not allowed fails with
+  /// ``CacheError/Code/networkRestricted``.
+  public var networkAccess: NetworkAccess
   /// Whether an engine that shares transfers may answer this request and an equal one with one transfer. A manager says no: it has decided already who
   /// may have whose answer.
   public var mayShare: Bool
+  /// Counted from 1: how often the resource has been asked for, this time included.
+  public var attempt: Int
 
   /// A request for one hop.
   public init(
     head: HTTPRequest, body: Body? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
-    mayShare: Bool = true
+    timeout: Duration? = nil, networkAccess: NetworkAccess = .all, mayShare: Bool = true, attempt: Int = 1
   ) {
     self.head = head
     self.body = body
     self.priority = priority
     self.idleTimeout = idleTimeout
+    self.timeout = timeout
+    self.networkAccess = networkAccess
     self.mayShare = mayShare
-  }
-}
-
-/// What an engine measured of one transfer.
-public struct TransferMetrics: Hashable, Sendable {
-  /// Body bytes as they crossed the network, before any content decoding, as far as the engine can tell.
-  public var bytesOnWire: Int64
-  /// From the request's start to its head; nil: not yet, or unknown.
-  public var timeToHead: Duration?
-
-  /// Metrics of their parts.
-  public init(bytesOnWire: Int64 = 0, timeToHead: Duration? = nil) {
-    self.bytesOnWire = bytesOnWire
-    self.timeToHead = timeToHead
+    self.attempt = attempt
   }
 }
 

@@ -81,7 +81,8 @@ public final class LocalFileDownloader: Downloader {
     guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
     guard let data = try? Data(contentsOf: file) else { return Self.empty(.notFound) }
     head.headerFields[.contentLength] = String(data.count)
-    return DownloadResponse(head: head, body: Body(data), metrics: { TransferMetrics(bytesOnWire: Int64(data.count)) })
+    return DownloadResponse(
+      head: head, body: Body(data), metrics: { TransferMetrics(bytesOnWire: Int64(data.count), bytesDecoded: Int64(data.count)) })
   }
 
   /// The file that a request names, or nil when it names none inside the folder, also by way of a link.

@@ -103,7 +103,7 @@ public final class ScriptedDownloader: Downloader {
     let source = ScriptedBody(body, answer) { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } }
     return DownloadResponse(
       head: head, body: Body(length: answer.statesLength ? Int64(body.count) : nil, source: source),
-      metrics: { TransferMetrics(bytesOnWire: source.delivered) })
+      metrics: { TransferMetrics(bytesOnWire: source.delivered, bytesDecoded: source.delivered) })
   }
 
   private static func name(_ url: URL) -> String { (try? HTTPRequest(resource: url)).map(name) ?? url.absoluteString }
