@@ -5,6 +5,7 @@ import Dispatch
 import Foundation
 import HTTPTypes
 import MemoryStore
+import Synchronization
 import Testing
 
 /// One way of asking, reduced to what it answered.
