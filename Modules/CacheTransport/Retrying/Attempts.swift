@@ -83,7 +83,10 @@ struct Attempts: Sendable {
   func discard(_ response: DownloadResponse) {
     ledger.close(isCounted: false)
     let body = response.body
-    guard body.data == nil, let length = body.length, length <= Self.drained else { return body.source.cancel() }
+    // A body that recovers would send requests for bytes that nobody wants.
+    guard body.data == nil, !(body.source is RecoveringBody), let length = body.length, length <= Self.drained else {
+      return body.source.cancel()
+    }
     let before = response.metrics().bytesOnWire
     let (ledger, metrics) = (ledger, response.metrics)
     Task.detached(priority: .utility) {
