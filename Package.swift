@@ -104,7 +104,7 @@ let package = Package(
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
-    tests("CacheTransportTests", ["CacheTransport", "CacheTesting", httpTypes]),
+    tests("CacheTransportTests", ["CacheTransport", "CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
     tests(
       "CacheManagerTests",
