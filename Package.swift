@@ -110,7 +110,12 @@ let package = Package(
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
-    tests("CacheTransportTests", ["CacheTransport", "CacheTesting", httpTypes]),
+    tests(
+      "CacheTransportTests",
+      [
+        "CacheTransport", "CacheTesting", "CacheManager", "CacheNetworking", "ETagValidation", "MemoryStore",
+        "LoopbackOrigin", zlib, httpTypes,
+      ]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
     tests(
       "CacheManagerTests",
