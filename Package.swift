@@ -41,6 +41,8 @@ func nio(_ product: String) -> Target.Dependency {
   .product(name: product, package: "swift-nio", condition: .when(traits: ["Origin"]))
 }
 
+let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
+
 let package = Package(
   name: "Etagere",
   platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -59,8 +61,10 @@ let package = Package(
   ],
   traits: [
     .trait(name: "Origin", description: "LoopbackOrigin, a programmable HTTP origin for tests (SwiftNIO)"),
+    .trait(name: "ContentDecoding", description: "CacheTransport undoes gzip and deflate itself (the system's zlib)"),
     .trait(
-      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)", enabledTraits: ["Origin"]),
+      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
+      enabledTraits: ["Origin", "ContentDecoding"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -74,7 +78,9 @@ let package = Package(
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
     module("CacheNetworking", ["CacheCore", httpTypes]),
-    module("CacheTransport", ["CacheCore", httpTypes]),
+    .systemLibrary(
+      name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
     module("CacheManager", ["CacheCore", httpTypes]),
     module("CacheTesting", ["CacheCore", httpTypes]),
@@ -104,7 +110,12 @@ let package = Package(
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
-    tests("CacheTransportTests", ["CacheTransport", "CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
+    tests(
+      "CacheTransportTests",
+      [
+        "CacheTransport", "CacheTesting", "CacheManager", "CacheNetworking", "ETagValidation", "MemoryStore",
+        "LoopbackOrigin", zlib, httpTypes,
+      ]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
     tests(
       "CacheManagerTests",
