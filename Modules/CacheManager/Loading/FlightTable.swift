@@ -7,6 +7,8 @@ struct FlightID: Hashable, Sendable {
   /// Nil for bytes.
   var form: String?
   var value: ObjectIdentifier?
+  /// Where the value is made: who asks for a place gets it there. The flight's load holds the executor.
+  var executor: ObjectIdentifier?
 }
 
 /// The flights of a manager: those that may be joined, and all whose work has not ended.
@@ -36,7 +38,7 @@ final class FlightTable: Sendable {
     _ id: FlightID, _ load: ResolvedLoad, alone: Bool, task: LoadTask, waiter: Flight<Output>.Waiter,
     begin: (Flight<Output>) -> Void
   ) -> Bool? {
-    let isShared = !alone && load.head.method == .get
+    let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
       guard let (flight, isNew) = flight(id, load, as: Output.self, isShared: isShared, isAccepted: alone) else { return nil }
       guard let token = flight.join(waiter) else {
