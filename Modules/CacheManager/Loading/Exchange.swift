@@ -95,15 +95,18 @@ struct Exchange: Sendable {
   private func store(
     _ candidate: Candidate, replacing outdated: [Candidate], _ answer: Answer
   ) async throws(CacheError) -> Fetched {
-    let receiver = Receiver(
-      load: load, body: answer.response.body, writer: await shelf.writer(candidate), key: candidate.key,
-      report: hop.fetch.report)
-    let (data, committed) = try await receiver.receive()
     var complete = candidate
-    complete.metadata.bodyLength = Int64(data.count)
-    if let committed { complete.metadata = committed }
-    await shelf.store(data, complete, isOnDisk: committed != nil, replacing: outdated, known: candidates)
-    return fetched(data, complete, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
+    // Announced, so that a store that is too small for it can say so before it has taken half of it.
+    complete.metadata.bodyLength = answer.response.body.length
+    let receiver = Receiver(
+      load: load, body: answer.response.body, writer: try await shelf.writer(complete), key: candidate.key,
+      report: hop.fetch.report)
+    let received = try await receiver.receive()
+    complete.metadata.bodyLength = received.count
+    if let committed = received.committed { complete.metadata = committed }
+    await shelf.store(
+      received.data, complete, isOnDisk: received.committed != nil, replacing: outdated, known: candidates)
+    return fetched(received.data, complete, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
   }
 
   private func pass(
@@ -111,25 +114,26 @@ struct Exchange: Sendable {
   ) async throws(CacheError) -> Fetched {
     for uri in invalidated { await invalidate(uri) }
     let head = answer.response.head
-    let data: Data
-    if load.acceptedStatuses.contains(head.status.code) {
+    var (data, count) = (Data(), Int64(0))
+    if load.acceptedStatuses.contains(head.status.code), !load.target.isStore {
       let receiver = Receiver(
         load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
-      data = try await receiver.receive().data
+      let received = try await receiver.receive()
+      (data, count) = (received.data, received.count)
     } else {
       drain(answer.response.body)
-      data = Data()
     }
     var request = hop.request
     request.headerFields = [:]
     let now = load.clock.now
     let metadata = StoredMetadata(
-      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: Int64(data.count),
+      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
       revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
     var fetched = fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
       validation: isAbout == nil ? .none : .fresh)
     fetched.isShareable = isShareable
+    fetched.isStored = false
     return fetched
   }
 

@@ -19,6 +19,8 @@ struct Fetched: Shareable {
   var timeToHead: Duration?
   var bytesOnWire: Int64 = 0
   var isShareable = true
+  /// Whether it is, or was, stored: not so for an answer that may not be.
+  var isStored = true
 
   /// Shown without the origin's word, and past its freshness.
   private func isPastFreshness(at now: Timestamp) -> Bool {

@@ -34,6 +34,8 @@ struct ResolvedLoad: Sendable {
   var acceptedStatuses: AcceptedStatuses
   var redirectLimit: Int
   var maximumBodySize: Int64
+  /// Where the bytes go.
+  var target = BodyTarget.memory
   /// What users remove while the load runs.
   let removals: RemovalEpoch
 
