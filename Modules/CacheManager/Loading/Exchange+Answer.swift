@@ -57,14 +57,17 @@ extension Exchange {
   ) async throws(CacheError) -> Fetched {
     var candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+    // Announced, so that a store that is too small for it can say so before it has taken half of it.
+    candidate.metadata.bodyLength = answer.response.body.length
     let receiver = Receiver(
-      load: load, body: answer.response.body, writer: await shelf.writer(candidate), key: candidate.key,
+      load: load, body: answer.response.body, writer: try await shelf.writer(candidate), key: candidate.key,
       report: hop.fetch.report)
-    let (data, committed) = try await receiver.receive()
-    candidate.metadata.bodyLength = Int64(data.count)
-    if let committed { candidate.metadata = committed }
-    await shelf.store(data, candidate, isOnDisk: committed != nil, replacing: outdated, known: candidates)
-    return fetched(data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
+    let received = try await receiver.receive()
+    candidate.metadata.bodyLength = received.count
+    if let committed = received.committed { candidate.metadata = committed }
+    await shelf.store(
+      received.data, candidate, isOnDisk: received.committed != nil, replacing: outdated, known: candidates)
+    return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
   }
 
   private func pass(
@@ -72,25 +75,26 @@ extension Exchange {
   ) async throws(CacheError) -> Fetched {
     for uri in invalidated { await invalidate(uri) }
     let head = answer.response.head
-    let data: Data
-    if load.acceptedStatuses.contains(head.status.code) {
+    var (data, count) = (Data(), Int64(0))
+    if load.acceptedStatuses.contains(head.status.code), !load.target.isStore {
       let receiver = Receiver(
         load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
-      data = try await receiver.receive().data
+      let received = try await receiver.receive()
+      (data, count) = (received.data, received.count)
     } else {
       drain(answer.response.body)
-      data = Data()
     }
     var request = hop.request
     request.headerFields = [:]
     let now = load.clock.now
     let metadata = StoredMetadata(
-      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: Int64(data.count),
+      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
       revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
     var fetched = fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
       validation: isAbout == nil ? .none : .fresh)
     fetched.isShareable = isShareable
+    fetched.isStored = false
     return fetched
   }
 

@@ -21,6 +21,8 @@ struct Fetched: Shareable {
   var isShareable = true
   /// Why the answer that should have come did not, where a stored one stands in for it.
   var standsInFor: CacheError?
+  /// Whether it is, or was, stored: not so for an answer that may not be.
+  var isStored = true
 
   /// Shown without the origin's word, and past its freshness.
   private func isPastFreshness(at now: Timestamp) -> Bool {

@@ -36,7 +36,7 @@ struct Hop: Sendable {
           continue
         }
         let stored = usable(kept, candidates[index])
-        guard let revalidation else { return stored }
+        guard let revalidation, load.target.isMemory || load.writes.contains(.disk) else { return stored }
         announce(stored)
         return try await ask(revalidation, candidates, fallback: index)
       case .fetch(let sent, let fallback):
@@ -69,7 +69,10 @@ struct Hop: Sendable {
 
   /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.
   private func announce(_ stored: Fetched) {
-    if load.standing == .original, load.isResult(stored.metadata.response) { fetch.report(.stale(stored)) }
+    guard load.standing == .original, load.isResult(stored.metadata.response) else { return }
+    // Whoever waits for a file takes it now: what follows goes into the store alone.
+    if case .file(let draft) = load.target { draft.seal() }
+    fetch.report(.stale(stored))
   }
 
   /// Asks the network, and once more without conditions when a 304 confirms nothing that can be shown.
@@ -96,7 +99,8 @@ struct Hop: Sendable {
 
   /// `showCachedAfter`: a timer that shows the stored answer when the network is slow.
   private func showCached(_ candidates: [Candidate], _ fallback: Int?) -> Task<Void, Never>? {
-    guard case .revalidate(_, let delay?) = load.policy, let fallback else { return nil }
+    // A file is written once, by one answer at a time.
+    guard case .revalidate(_, let delay?) = load.policy, let fallback, load.target.isMemory else { return nil }
     return Task {
       guard (try? await load.clock.sleep(for: delay)) != nil else { return }
       guard let kept = try? await shelf.read(candidates[fallback]), !Task.isCancelled else { return }

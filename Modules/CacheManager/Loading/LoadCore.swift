@@ -18,7 +18,9 @@ final class LoadCore: Sendable {
   }
 
   let removals = RemovalEpoch()
-  private let flights = FlightTable()
+  let flights = FlightTable()
+  /// Who waits for its turn to load something, and how urgent that is.
+  let interest = QueuedInterest()
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
@@ -64,7 +66,7 @@ final class LoadCore: Sendable {
 
   // MARK: Bytes
 
-  private func joinBytes(
+  func joinBytes(
     _ load: ResolvedLoad, alone: Bool, task: LoadTask, post: @escaping @Sendable (FlightEvent<Fetched>) -> Void,
     deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<Fetched, CacheError>) -> Void
   ) {
@@ -72,9 +74,10 @@ final class LoadCore: Sendable {
       self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end)
     }
     let id = FlightID(request: FlightKey(load))
+    interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await Fetch(load: load, priority: flight.priority) { flight.report($0) }.run()
+        let result = await self.fetch(load, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result
       }

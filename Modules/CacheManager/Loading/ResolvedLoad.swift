@@ -43,6 +43,8 @@ struct ResolvedLoad: Sendable {
   var allowsInsecureRedirects: Bool
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
+  /// Where the bytes go.
+  var target = BodyTarget.memory
   /// What users remove while the load runs.
   let removals: RemovalEpoch
 
