@@ -17,7 +17,7 @@ struct DownloaderContractTests {
     "an answer is measured": "the end of a body is not always timed",
     "a body that trickles for ever runs into the whole time-out": "Foundation ignores timeoutIntervalForResource",
     "a server that never answers, or byte by byte, runs into the whole time-out": "Foundation ignores timeoutIntervalForResource",
-    "two lengths that differ are an error, and equal ones are one": "libcurl takes the last one",
+    "two lengths that differ are an error": "libcurl takes the last one",
     "a length that is no number is an error": "libcurl's words for it vary",
     "a damaged content coding is an error of its own, or handed over as it is": "libcurl's words for it vary",
   ]
