@@ -125,7 +125,8 @@ struct RetryOriginTests {
   @Test("by a date that is old enough a body is continued, too")
   func date() async throws {
     try await Wire.run { wire in
-      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: Date(timeIntervalSinceNow: -86_400)) }
+      let yesterday = Date(timeIntervalSinceNow: -86_400)
+      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: yesterday) }
       let (data, error, _) = await wire.read()
       #expect(error == nil)
       #expect(data == bytes)
