@@ -198,15 +198,8 @@ struct RetryOriginTests {
       wire.serve { number in
         number == 1 ? OriginAnswer(text: "busy", status: .serviceUnavailable, fields: [.retryAfter: "7"]) : answer(bytes)
       }
-      let clock = ManualClock()
-      var policy = wire.policy
-      policy.onRetry = { event in
-        Task {
-          await clock.sleepers(1)
-          clock.advance(by: event.delay)
-        }
-      }
-      let response = try await wire.session.retrying(policy, clock: clock).download(wire.request())
+      let clock = HastyClock()
+      let response = try await wire.session.retrying(wire.policy, clock: clock).download(wire.request())
       #expect(response.head.status == .ok)
       #expect(try await response.body.collect() == bytes)
       #expect(clock.uptime == .seconds(7))
