@@ -12,11 +12,47 @@ extension SessionDataTask {
     _ response: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
   ) throws(CacheError) -> [Event] {
     try state.withLock { state throws(CacheError) in
-      try state.reception.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
+      state.lastActivity = uptime
+      return try state.reception.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
     }
   }
 
-  func receive(_ data: Data) -> [Event] { state.withLock { $0.reception.receive(data) } }
+  func receive(_ data: Data, at uptime: Duration) -> [Event] {
+    state.withLock { state in
+      state.lastActivity = uptime
+      return state.reception.receive(data)
+    }
+  }
+
+  /// From here on silence is counted: the transfer starts.
+  func watchIdleness(_ watch: DeadlineWatch, at now: Duration) {
+    let appointment = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
+    state.withLock { state in
+      guard !state.log.hasEnded else { return }
+      state.lastActivity = now
+      state.idleness = appointment
+    }
+  }
+
+  /// Bytes of the request went out.
+  func noteActivity(at uptime: Duration) { state.withLock { $0.lastActivity = uptime } }
+
+  /// The platform waits for a network: that is no idleness. Ends with the next activity.
+  func pauseIdleness() { state.withLock { $0.lastActivity = nil } }
+
+  /// What the platform measured.
+  func note(_ times: TaskTimes) { state.withLock { $0.reception.times = times } }
+
+  /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because it has.
+  func checkIdleness(at now: Duration) -> Duration? {
+    let due: Duration? = state.withLock { state in
+      guard !state.log.hasEnded else { return nil }
+      return (state.lastActivity ?? now) + idleTimeout
+    }
+    guard let due, due <= now else { return due }
+    finish(CacheError(.timedOut, reason: "nothing came for \(idleTimeout)"), stopping: true)
+    return nil
+  }
 
   /// A challenge is answered with a credential: what comes from here on is one user's.
   func noteCredential() { state.withLock { $0.reception.usesCredential = true } }
@@ -24,10 +60,10 @@ extension SessionDataTask {
   /// The answer that was held back counts.
   func releaseHeld() -> [Event] { state.withLock { $0.reception.release() } }
 
-  func receiveEnd(_ error: (any Error)?, response: URLResponse?) -> [Event] {
+  func receiveEnd(_ error: (any Error)?, response: URLResponse?, at uptime: Duration) -> [Event] {
     state.withLock { state in
-      let held = state.reception.release()
-      return held + state.reception.end(error, response: response)
+      let held = state.reception.releaseAtEnd(error)
+      return held + state.reception.end(error, response: response, at: uptime)
     }
   }
 
@@ -47,10 +83,15 @@ extension SessionDataTask {
         return state.log.wakeUps()
       }
     case .data(let data):
-      wakeUps = state.withLock { state in
+      let shed: [CancelToken]
+      let isLast: Bool
+      (wakeUps, shed, isLast) = state.withLock { state in
         state.log.receive(data)
-        return state.log.wakeUps()
+        let shed = bufferLimit.map { state.log.shed(beyond: $0) } ?? []
+        let isLast = !shed.isEmpty && state.log.activeReaders == 0 && state.log.end(.cancelled)
+        return (state.log.wakeUps(), shed, isLast)
       }
+      if !shed.isEmpty { left(shed, wasLast: isLast) }
     case .end(let error):
       finish(error)
       return
