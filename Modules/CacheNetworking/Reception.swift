@@ -84,6 +84,13 @@ struct Reception {
     return [tell(new)]
   }
 
+  /// Counts bytes that are a body's next ones, and nothing but that; false when they need a closer look.
+  mutating func count(_ data: Data) -> Bool {
+    guard held == nil, head != nil else { return false }
+    received += Int64(data.count)
+    return true
+  }
+
   /// Bytes came.
   mutating func receive(_ data: Data) -> [SessionDataTask.Event] {
     if held?.isFromTunnel == true {

@@ -73,29 +73,52 @@ extension SessionDataTask {
   /// Bytes that are going to be delivered, once the head is there; nil: unknown.
   var bodyLength: Int64? { state.withLock { $0.reception.bodyLength } }
 
+  /// Takes a body's next bytes and passes them on, in one critical section; false when they need ``receive(_:at:)``.
+  func pass(_ data: Data, at uptime: Duration) -> Bool {
+    let delivery: Delivery? = state.withLock { state in
+      guard state.reception.count(data) else { return nil }
+      state.lastActivity = uptime
+      return state.deliver(data, limit: bufferLimit)
+    }
+    guard let delivery else { return false }
+    carryOut(delivery)
+    return true
+  }
+
   /// Passes an event on to everybody who waits.
   func publish(_ event: Event) {
-    let wakeUps: [TransferLog.WakeUp]
     switch event {
     case .head(let head):
-      wakeUps = state.withLock { state in
+      let wakeUps = state.withLock { state in
         state.log.receive(head: head)
         return state.log.wakeUps()
       }
-    case .data(let data):
-      let shed: [CancelToken]
-      let isLast: Bool
-      (wakeUps, shed, isLast) = state.withLock { state in
-        state.log.receive(data)
-        let shed = bufferLimit.map { state.log.shed(beyond: $0) } ?? []
-        let isLast = !shed.isEmpty && state.log.activeReaders == 0 && state.log.end(.cancelled)
-        return (state.log.wakeUps(), shed, isLast)
-      }
-      if !shed.isEmpty { left(shed, wasLast: isLast) }
-    case .end(let error):
-      finish(error)
-      return
+      perform(wakeUps)
+    case .data(let data): carryOut(state.withLock { $0.deliver(data, limit: bufferLimit) })
+    case .end(let error): finish(error)
     }
-    perform(wakeUps)
+  }
+
+  private func carryOut(_ delivery: Delivery) {
+    if !delivery.shed.isEmpty { left(delivery.shed, wasLast: delivery.wasLast) }
+    perform(delivery.wakeUps)
+  }
+
+  /// What a chunk brings about, to be done outside the lock.
+  struct Delivery {
+    var wakeUps: [TransferLog.WakeUp]
+    /// Readers that were given up because of it.
+    var shed: [CancelToken] = []
+    /// Whether nobody was left then.
+    var wasLast = false
+  }
+}
+
+extension SessionDataTask.State {
+  fileprivate mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
+    log.receive(data)
+    let shed = limit.map { log.shed(beyond: $0) } ?? []
+    let wasLast = !shed.isEmpty && log.activeReaders == 0 && log.end(.cancelled)
+    return SessionDataTask.Delivery(wakeUps: log.wakeUps(), shed: shed, wasLast: wasLast)
   }
 }

@@ -16,7 +16,7 @@ extension SessionDownloader {
     public var idleTimeout = Duration.seconds(60)
     /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is not read is held in memory. A
     /// reader that is further behind ends with `CacheError.Code.readerTooSlow`; others that share its transfer are not touched.
-    public var bufferLimit: Int? = 128 << 20
+    public var bufferLimit: Int? = 512 << 20
     /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body whose bytes are at hand stays
     /// where it is.
     public var uploadMemoryLimit = 1 << 20
