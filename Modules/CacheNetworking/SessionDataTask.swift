@@ -61,17 +61,20 @@ public final class SessionDataTask: Sendable {
   let proxy: ProxySettings.Proxy?
   /// What is sent; here so that its file lives as long as the platform's task may read it.
   private let body: OutgoingBody
+  private let queue: OperationQueue
   private let didEnd: @Sendable (SessionDataTask, CacheError?) -> Void
 
   /// - Parameters:
+  ///   - queue: the session's, on which its delegate is called.
   ///   - plan: what is asked, and how.
   ///   - joinLimit: bytes kept for those who join late.
   ///   - didEnd: called once, outside any lock, when the transfer is over or given up.
   init(
-    _ task: URLSessionDataTask, plan: TransferPlan, joinLimit: Int, bufferLimit: Int?, startedAt: Duration,
+    _ task: URLSessionDataTask, queue: OperationQueue, plan: TransferPlan, joinLimit: Int, bufferLimit: Int?, startedAt: Duration,
     didEnd: @escaping @Sendable (SessionDataTask, CacheError?) -> Void
   ) {
     self.task = task
+    self.queue = queue
     request = plan.head
     url = plan.url
     idleTimeout = plan.idleTimeout
@@ -163,9 +166,13 @@ public final class SessionDataTask: Sendable {
   public var metrics: TransferMetrics { state.withLock { $0.reception.metrics } }
 
   private func stop() {
-    task.cancel()
+    cancelPlatform()
     leave(.cancelled)
   }
+
+  /// On the session's queue: Foundation on Linux traps when a task is cancelled while another thread marks it completed, which it does on that queue right
+  /// after the delegate was told.
+  private func cancelPlatform() { queue.addOperation { [task] in task.cancel() } }
 
   private func leave(_ error: CacheError?) {
     let idleness = state.withLock { state in
@@ -190,7 +197,7 @@ public final class SessionDataTask: Sendable {
       return (true, state.log.wakeUps())
     }
     guard ended else { return }
-    if stopping { task.cancel() }
+    if stopping { cancelPlatform() }
     leave(error)
     perform(wakeUps)
   }

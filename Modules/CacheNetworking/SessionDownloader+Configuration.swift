@@ -99,7 +99,7 @@ extension SessionDownloader {
     }
 
     /// Seconds by which the platform's time-out comes after ours, so that ours, which is exact, is the one that is told.
-    static let platformGrace: Int64 = 5
+    static let platformGrace: Int64 = 30
 
     /// Rounded up, since Linux cuts the fraction off and takes what is left, 0 as well, at its word; a year is as good as never.
     static func wholeSeconds(_ timeout: Duration) -> Int64 {

@@ -177,7 +177,8 @@ public final class SessionDownloader: Downloader {
     guard let engine = transfers.close() else { return }
     guard !finishingTransfers else { return engine.session.finishTasksAndInvalidate() }
     cancelAll()
-    engine.session.invalidateAndCancel()
+    // Where transfers are cancelled too, and for the same reason.
+    engine.session.delegateQueue.addOperation { engine.session.invalidateAndCancel() }
   }
 
   // MARK: One download
@@ -272,7 +273,8 @@ public final class SessionDownloader: Downloader {
     return try transfers.enter(key) { engine in
       let (configuration, delegate) = (engine.configuration, engine.delegate)
       let transfer = SessionDataTask(
-        Self.task(for: plan, in: engine), plan: plan, joinLimit: isShared ? configuration.joinLimit : 0,
+        Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
+        joinLimit: isShared ? configuration.joinLimit : 0,
         bufferLimit: configuration.bufferLimit, startedAt: startedAt
       ) { transfer, error in
         transfers.leave(transfer, key)
