@@ -13,14 +13,9 @@ struct FlightID: Hashable, Sendable {
 
 /// The flights of a manager: those that may be joined, and all whose work has not ended.
 final class FlightTable: Sendable {
-  private struct Running {
-    var retire: @Sendable () -> Void
-    var ended: @Sendable () async -> Void
-  }
-
   private struct State {
-    var open: [FlightID: any Sendable] = [:]
-    var running: [ObjectIdentifier: Running] = [:]
+    var open: [FlightID: any AnyFlight] = [:]
+    var running: [ObjectIdentifier: any AnyFlight] = [:]
     var isClosed = false
   }
 
@@ -46,7 +41,7 @@ final class FlightTable: Sendable {
         continue
       }
       flight.priority.raise(to: task.priority.level)
-      task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
+      if task.isHandedOut { task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) } }
       task.link { flight.leave(token, $0) }
       if isNew { begin(flight) }
       return !isNew
@@ -60,18 +55,20 @@ final class FlightTable: Sendable {
       if state.isClosed && !isAccepted { return nil }
       if isShared, let flight = state.open[id] as? Flight<Output> { return (flight, false) }
       let flight = Flight<Output>(
-        priority: LoadPriority(load.priority), onClose: { [weak self] in self?.forget($0, id) },
-        onOver: { [weak self] flight in
-          _ = self?.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
+        priority: LoadPriority(load.priority),
+        // Strong: a flight lives in `running` no longer than its work, and until then the table has to be there.
+        onClose: { flight in if isShared { self.forget(flight, id) } },
+        onOver: { flight in
+          _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
         })
       if isShared { state.open[id] = flight }
-      state.running[ObjectIdentifier(flight)] = Running(retire: { flight.retire() }, ended: { await flight.ended() })
+      state.running[ObjectIdentifier(flight)] = flight
       return (flight, true)
     }
   }
 
-  private func forget<Output: Shareable>(_ flight: Flight<Output>, _ id: FlightID) {
-    state.withLock { if $0.open[id] as? Flight<Output> === flight { $0.open[id] = nil } }
+  private func forget(_ flight: any AnyFlight, _ id: FlightID) {
+    state.withLock { if $0.open[id] === flight { $0.open[id] = nil } }
   }
 
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for
