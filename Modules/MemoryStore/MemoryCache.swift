@@ -131,7 +131,7 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
   // Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that every load makes are
   // compiled for the usual policy by itself: a class behind a protocol is not specialised otherwise, and looks up its types at each turn.
 
-  #if hasAttribute(specialized)
+  #if compiler(>=6.3)
   @specialized(where Policy == LeastRecentlyUsed)
   #endif
   func entry(for key: CacheKey, clock: any CacheClock, sliding: Expiration?) -> MemoryEntry? {
@@ -139,7 +139,7 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
     return storage.withLock { $0.entry(for: key, now: { clock.now }, sliding: sliding, left: &left) }
   }
 
-  #if hasAttribute(specialized)
+  #if compiler(>=6.3)
   @specialized(where Policy == LeastRecentlyUsed)
   #endif
   func insert(_ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits) -> Bool {
@@ -147,7 +147,7 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
     return storage.withLock { $0.insert(entry, for: key, deadline: deadline, limits: limits, left: &left) }
   }
 
-  #if hasAttribute(specialized)
+  #if compiler(>=6.3)
   @specialized(where Policy == LeastRecentlyUsed)
   #endif
   func update(
