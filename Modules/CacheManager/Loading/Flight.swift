@@ -20,11 +20,17 @@ enum Departure: Sendable {
   case satisfied
 }
 
+/// A flight, whatever it brings.
+protocol AnyFlight: AnyObject, Sendable {
+  func retire()
+  func ended() async
+}
+
 /// One piece of work that many wait for. Ends exactly once for each of them.
 ///
 /// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more waiters, so a request that comes
 /// then starts anew; but where somebody left satisfied by a stale value, the work that brings the fresh one survives them all.
-final class Flight<Output: Shareable>: Sendable {
+final class Flight<Output: Shareable>: AnyFlight {
   struct Waiter: Sendable {
     /// Takes an event in. Called in order, under the flight's lock: it must put the event down and call nobody.
     var post: @Sendable (FlightEvent<Output>) -> Void
@@ -49,6 +55,11 @@ final class Flight<Output: Shareable>: Sendable {
     var lastProgress: LoadProgress?
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
+
+    /// In the order in which they came.
+    var waitersInOrder: [Waiter] {
+      waiters.count < 2 ? Array(waiters.values) : waiters.sorted { $0.key < $1.key }.map(\.value)
+    }
 
     /// Whether the work is to be cancelled now, since nobody needs it.
     mutating func cancelsWhenUnattended() -> Bool {
@@ -159,7 +170,7 @@ final class Flight<Output: Shareable>: Sendable {
       case .progress(let progress): state.lastProgress = progress
       case .stale(let output): state.stale = output
       }
-      let waiters = state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      let waiters = state.waitersInOrder
       for waiter in waiters { waiter.post(event) }
       return waiters
     }
@@ -172,7 +183,7 @@ final class Flight<Output: Shareable>: Sendable {
         state.isClosed = true
         state.waiters = [:]
       }
-      return state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      return state.waitersInOrder
     }
     onClose(self)
     let isShareable = (try? result.get().isShareable) ?? true

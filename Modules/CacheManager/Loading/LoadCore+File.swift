@@ -121,15 +121,14 @@ extension LoadCore {
     _ load: ResolvedLoad, _ draft: FileDraft, alone: Bool, task: LoadTask,
     post: @escaping @Sendable (FlightEvent<Drafted>) -> Void, end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
   ) {
-    var writing = load
-    writing.target = .file(draft)
+    let writing = load.with { $0.target = .file(draft) }
     let waiter = Flight<Drafted>.Waiter(post: post, deliver: {}, end: end) {
       self.join(load, draft, alone: true, task: task, post: post, end: end)
     }
     let id = FlightID(request: FlightKey(load), form: FlightID.file)
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
-      flight.start { [writing] flight in
+      flight.start { flight in
         let result = await self.fetch(writing, flight.priority) { event in
           switch event {
           case .progress(let progress): flight.report(.progress(progress))
