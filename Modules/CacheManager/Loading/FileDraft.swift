@@ -111,7 +111,8 @@ final class FileDraft: Sendable {
   func write(_ chunk: Data) async throws(CacheError) {
     let isFull = state.withLock { state in
       guard !state.isSealed else { return false }
-      state.pending.append(chunk)
+      // A large chunk goes on as it is, without a copy.
+      if state.pending.isEmpty { state.pending = chunk } else { state.pending.append(chunk) }
       return state.pending.count >= Self.batch
     }
     if isFull { try await flush() }
