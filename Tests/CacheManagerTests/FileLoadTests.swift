@@ -36,7 +36,9 @@ final class DownloadFolder: Sendable {
 }
 
 /// Bytes that tell their position, so that a lost or repeated part shows.
-private func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+private func pattern(_ count: Int) -> Data { longestPattern.prefix(count) }
+
+private let longestPattern = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
 @Suite("Loads into a file")
 struct FileLoadTests {
@@ -510,7 +512,7 @@ struct LargeFileTests {
 
     let id = ComponentID.unique(Flow.self)
     private let length: Int64
-    private let chunk = Data(count: 100_000)
+    private let chunk = Data(count: 1_000_000)
     private let account = Lock(Account())
 
     init(length: Int64) { self.length = length }
@@ -554,7 +556,7 @@ struct LargeFileTests {
     _ = try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
 
     #expect(flow.written == 2_000_000_000)
-    #expect(flow.highest <= 500_000)
+    #expect(flow.highest <= 1_300_000)
     #expect(disk.counters.failedWrites == 0)
     #expect(
       house.observer.events.contains { if case .storeFailed(_, let error) = $0 { error.code == .entryTooLarge } else { false } })

@@ -146,7 +146,7 @@ extension LoadCore {
           }
         }
         if flight.hasSatisfied { load.observeBackground(result) }
-        return result.map { Drafted(fetched: $0, draft: draft) { [weak flight] in flight?.hasBeenShared ?? true } }
+        return result.map { Drafted(fetched: $0, draft: draft) { flight.hasBeenShared } }
       }
     }
     switch joined {
