@@ -52,6 +52,8 @@ final class Flight<Output: Shareable>: AnyFlight {
     /// The manager is closing: nothing survives its waiters any more.
     var isRetired = false
     var survivesItsWaiters = false
+    /// Nobody leaves any more.
+    var isSettled = false
     var lastProgress: LoadProgress?
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
@@ -124,12 +126,20 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// Ends the waiting of one; the others do not notice. Does nothing for whom the flight has ended.
   func leave(_ token: Int, _ departure: Departure) {
     let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
-      guard let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
+      guard !state.isSettled, let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
       if case .satisfied = departure { state.survivesItsWaiters = true }
       return (waiter, state.task, state.cancelsWhenUnattended())
     }
     if cancels { cancel(task) }
     if let waiter, case .failed(let error) = departure { waiter.end(.failure(error)) }
+  }
+
+  /// The outcome is about to be made: who waits now gets it, and a cancel comes too late. False when nobody waits any more.
+  func settle() -> Bool {
+    state.withLock { state in
+      state.isSettled = !state.waiters.isEmpty
+      return state.isSettled
+    }
   }
 
   /// The manager closes: the work is cancelled as soon as nobody waits for it, also where it would have survived.
