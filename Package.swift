@@ -100,6 +100,15 @@ let package = Package(
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
 
+    // In no declared product: a client never clones for it.
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
+        "LoopbackOrigin", "MemoryStore", httpTypes,
+      ],
+      path: "Tests/Benchmarks", swiftSettings: strict),
+
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
