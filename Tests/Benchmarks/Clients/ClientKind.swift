@@ -36,11 +36,11 @@ enum Engine: String, Codable, CaseIterable, Sendable {
   }
 
   /// A downloader of the package's, and how it is closed.
-  func makeDownloader(connections: Int = 6) -> OpenDownloader {
+  func makeDownloader(connections: Int = 6) throws(CacheError) -> OpenDownloader {
     switch self {
     #if AsyncHTTP
     case .asyncHTTP:
-      let downloader = AsyncHTTPDownloader(configuration: .init { $0.connectionsPerHost = connections })
+      let downloader = try AsyncHTTPDownloader(configuration: .init { $0.connectionsPerHost = connections })
       return OpenDownloader(downloader: downloader) { await downloader.close() }
     #endif
     case .session:
@@ -85,7 +85,7 @@ struct ClientKind: Codable, Hashable, Sendable {
     }
   }
 
-  func make() -> any Client {
+  func make() throws -> any Client {
     switch layer {
     case .bare:
       switch engine {
@@ -94,9 +94,9 @@ struct ClientKind: Codable, Hashable, Sendable {
       #endif
       case .session: return BareSession()
       }
-    case .engine: return EngineClient(engine.makeDownloader())
+    case .engine: return EngineClient(try engine.makeDownloader())
     case .manager, .managerWithoutStore:
-      let open = engine.makeDownloader()
+      let open = try engine.makeDownloader()
       var configuration = ResourceManager.Configuration()
       configuration.downloader = open.downloader
       configuration.validator = ETagValidator()

@@ -9,7 +9,7 @@ struct ManagerClient: Client {
   private let open: OpenDownloader
 
   /// The layers that can load into a file.
-  static let fileLayers: [ClientKind.Layer] = []
+  static let fileLayers: [ClientKind.Layer] = [.manager]
 
   init(_ manager: ResourceManager, _ open: OpenDownloader) { (self.manager, self.open) = (manager, open) }
 
@@ -21,6 +21,11 @@ struct ManagerClient: Client {
 
   func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {
     throw BenchmarkFailure("the facade hands over whole resources, or files")
+  }
+
+  func save(_ address: Address, to file: URL) async throws {
+    let resource = try await manager.load(address.url, to: file)
+    guard resource.source == .network else { throw BenchmarkFailure("\(address.text) came from \(resource.source)") }
   }
 
   func close() async {

@@ -25,7 +25,7 @@ struct LargeJob: Job {
   let file: String
 
   func run() async throws -> Measurement {
-    let client = client.make()
+    let client = try client.make()
     let (address, file) = (try Address(url), URL(filePath: file))
     defer { try? FileManager.default.removeItem(at: file) }
     var measurement = Measurement()

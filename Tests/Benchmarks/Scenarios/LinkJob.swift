@@ -1,6 +1,7 @@
 #if Origin
 import CacheCore
 import CacheManager
+import CacheTransport
 import ETagValidation
 import Foundation
 import HTTPTypes
@@ -18,6 +19,10 @@ struct LinkJob: Job {
     case nothing
     /// Asks for the whole again.
     case again
+    /// A downloader around the engine asks for the whole again.
+    case retrying
+    /// A downloader around the engine asks for what is missing.
+    case resuming
   }
 
   static let bitsPerSecond = 2_000_000
@@ -50,10 +55,10 @@ struct LinkJob: Job {
 
   /// With an engine, connections and a manager of its own.
   private func pass(_ origin: OriginServer, _ bodies: [Data], path: String) async throws -> (Duration, Int) {
-    let open = engine.makeDownloader()
+    let open = try engine.makeDownloader()
     let manager = ResourceManager(
       .init {
-        $0.downloader = open.downloader
+        $0.downloader = repaired(open.downloader)
         $0.memory = MemoryCache()
         $0.validator = ETagValidator()
       })
@@ -75,6 +80,14 @@ struct LinkJob: Job {
     await manager.close()
     await open.close()
     return (wall, right)
+  }
+
+  private func repaired(_ downloader: any Downloader) -> any Downloader {
+    switch repair {
+    case .nothing, .again: downloader
+    case .retrying: downloader.retrying()
+    case .resuming: downloader.resuming().retrying()
+    }
   }
 
   /// The first answer to it breaks off in the middle, when it is to break.

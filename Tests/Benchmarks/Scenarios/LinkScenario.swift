@@ -14,7 +14,9 @@ struct LinkScenario {
       let order = isTogether ? "together" : "one by one"
       switch repair {
       case .nothing: return "\(engine.name), \(order)"
-      case .again: return "\(engine.name), \(order), third cut at 50 %, asked for again"
+      case .again: return "\(engine.name), \(order), third cut at 50 %, the caller asks again"
+      case .retrying: return "\(engine.name), \(order), third cut at 50 %, retrying"
+      case .resuming: return "\(engine.name), \(order), third cut at 50 %, resuming"
       }
     }
 
@@ -22,7 +24,8 @@ struct LinkScenario {
     var goal: Double? {
       switch repair {
       case .nothing: 1.03
-      case .again: nil
+      case .again, .retrying: nil
+      case .resuming: 1.05
       }
     }
   }
@@ -34,7 +37,7 @@ struct LinkScenario {
       "link",
       "photographs of 0.12, 0.30 and 1.11 MB over 2 Mbit/s and 5 ms, which allow \(Text.decimal(allowed, 2)) s, \(rounds) rounds")
     let ways = Engine.allCases.flatMap { engine in
-      [(true, LinkJob.Repair.nothing), (false, .nothing), (false, .again)]
+      [(true, LinkJob.Repair.nothing), (false, .nothing), (false, .again), (false, .retrying), (false, .resuming)]
         .map { Way(engine: engine, isTogether: $0, repair: $1) }
     }
     let measured = try await bench.rounds(ways, count: rounds) {

@@ -17,7 +17,7 @@ struct SmallJob: Job {
   let batches: Int
 
   func run() async throws -> Measurement {
-    let client = client.make()
+    let client = try client.make()
     var measurement = Measurement()
     // Connections, libraries and tables are made now; and every byte is looked at.
     try await read(client, batch: 0) { $0.count == size && Pattern.matches($0, at: 0) }

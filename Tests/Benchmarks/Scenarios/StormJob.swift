@@ -58,7 +58,7 @@ struct StormJob: Job {
   private func run(
     _ loads: Int, _ sky: Sky, _ origin: OriginServer, _ folder: URL, _ ledger: Ledger, _ measurement: inout Measurement
   ) async throws {
-    let open = engine.makeDownloader(connections: 64)
+    let open = try engine.makeDownloader(connections: 64)
     let store = try DiskCache(folder: folder, configuration: .init(durability: .none))
     let memory = MemoryCache()
     let manager = ResourceManager(

@@ -20,7 +20,7 @@ struct WaitersJob: Job {
 
   func run() async throws -> Measurement {
     let origin = try await OriginServer.start()
-    let open = engine.makeDownloader()
+    let open = try engine.makeDownloader()
     let manager = ResourceManager(
       .init {
         $0.downloader = open.downloader
