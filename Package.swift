@@ -37,8 +37,9 @@ func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-func nio(_ product: String) -> Target.Dependency {
-  .product(name: product, package: "swift-nio", condition: .when(traits: ["Origin"]))
+/// What a module behind a trait needs of a package that is cloned only with that trait.
+func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
@@ -51,6 +52,7 @@ let package = Package(
     .library(name: "MemoryStore", targets: ["MemoryStore"]),
     .library(name: "DiskStore", targets: ["DiskStore"]),
     .library(name: "CacheNetworking", targets: ["CacheNetworking"]),
+    .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
     .library(name: "CacheTransport", targets: ["CacheTransport"]),
     .library(name: "ETagValidation", targets: ["ETagValidation"]),
     .library(name: "CacheManager", targets: ["CacheManager"]),
@@ -63,12 +65,18 @@ let package = Package(
     .trait(name: "Origin", description: "LoopbackOrigin, a programmable HTTP origin for tests (SwiftNIO)"),
     .trait(name: "ContentDecoding", description: "CacheTransport undoes gzip and deflate itself (the system's zlib)"),
     .trait(
+      name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
+      enabledTraits: ["ContentDecoding"]),
+    .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
-      enabledTraits: ["Origin", "ContentDecoding"]),
+      enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
   ],
   targets: [
@@ -78,6 +86,16 @@ let package = Package(
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
     module("CacheNetworking", ["CacheCore", httpTypes]),
+    module(
+      "AsyncHTTPNetworking",
+      [
+        "CacheCore", httpTypes, product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
+        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
+      ]),
     .systemLibrary(
       name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     module("CacheTransport", ["CacheCore", zlib, httpTypes]),
@@ -92,13 +110,15 @@ let package = Package(
       ]),
     module(
       "LoopbackOrigin",
-      ["CacheCore", "CacheTesting", httpTypes, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1")]),
+      [
+        "CacheCore", "CacheTesting", httpTypes, product("NIOCore", of: "swift-nio", trait: "Origin"),
+        product("NIOPosix", of: "swift-nio", trait: "Origin"), product("NIOHTTP1", of: "swift-nio", trait: "Origin"),
+      ]),
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "LoopbackOrigin", httpTypes,
-        .product(
-          name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Tool"])),
+        "Etagere", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
       ],
       path: "Modules/EtagereTool", swiftSettings: strict),
 
@@ -106,10 +126,33 @@ let package = Package(
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
 
+    // In no declared product: a client never clones for it.
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
+        "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", httpTypes,
+        product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
+        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+      ],
+      path: "Tests/Benchmarks", swiftSettings: strict),
+
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
+    tests(
+      "AsyncHTTPNetworkingTests",
+      [
+        "AsyncHTTPNetworking", "CacheTesting", "LoopbackOrigin", httpTypes,
+        product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
+        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
+      ]),
     tests(
       "CacheTransportTests",
       [

@@ -1,0 +1,99 @@
+#if AsyncHTTP
+internal import AsyncHTTPClient
+internal import CacheCore
+internal import NIOCore
+internal import NIOSSL
+
+extension AsyncHTTPDownloader.Configuration {
+  /// The client's configuration: no redirects, no decoding, no second attempt, the peers' addresses checked.
+  func client() throws(CacheError) -> HTTPClient.Configuration {
+    var client = HTTPClient.Configuration()
+    client.redirectConfiguration = .disallow
+    client.decompression = .disabled
+    client.httpVersion = version == .http1Only ? .http1Only : .automatic
+    client.timeout = .init(connect: TimeAmount(connectTimeout))
+    client.connectionPool.idleTimeout = TimeAmount(connectionIdleTime)
+    client.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(connectionsPerHost, 1)
+    // Else a refused connection is tried again and again until the time for connecting is over; trying again is for who asks.
+    client.connectionPool.retryConnectionEstablishment = false
+    client.tlsConfiguration = try tls.client()
+    client.proxy = proxy.map(HTTPClient.Configuration.Proxy.init)
+    // Through a proxy the peer is the proxy, which the configuration trusts.
+    if let addressPolicy, proxy == nil {
+      let check = PeerCheck(addressPolicy)
+      client.http1_1ConnectionDebugInitializer = { check.check($0) }
+      client.http2ConnectionDebugInitializer = { check.check($0) }
+    }
+    return client
+  }
+}
+
+extension AsyncHTTPDownloader.TLS {
+  /// The client's configuration for every host but the trusted ones.
+  func client() throws(CacheError) -> TLSConfiguration {
+    var client = TLSConfiguration.makeClientConfiguration()
+    for root in additionalRoots { client.additionalTrustRoots.append(.certificates(try root.certificates())) }
+    if let identity {
+      client.certificateChain = try identity.chain.certificates().map { .certificate($0) }
+      client.privateKey = .privateKey(try identity.key.privateKey())
+    }
+    return client
+  }
+
+  /// The client's configuration for trusted hosts.
+  func unverifiedClient() throws(CacheError) -> TLSConfiguration {
+    var client = try client()
+    client.certificateVerification = .none
+    return client
+  }
+}
+
+extension AsyncHTTPDownloader.TLS.PEM {
+  fileprivate func certificates() throws(CacheError) -> [NIOSSLCertificate] {
+    let certificates = try read("certificates") {
+      switch self {
+      case .file(let path): try NIOSSLCertificate.fromPEMFile(path)
+      case .bytes(let bytes): try NIOSSLCertificate.fromPEMBytes(bytes)
+      }
+    }
+    guard !certificates.isEmpty else {
+      throw CacheError(.invalidConfiguration, reason: "there is no certificate", path: path)
+    }
+    return certificates
+  }
+
+  fileprivate func privateKey() throws(CacheError) -> NIOSSLPrivateKey {
+    try read("the private key") {
+      switch self {
+      case .file(let path): try NIOSSLPrivateKey(file: path, format: .pem)
+      case .bytes(let bytes): try NIOSSLPrivateKey(bytes: bytes, format: .pem)
+      }
+    }
+  }
+
+  private var path: String? {
+    if case .file(let path) = self { path } else { nil }
+  }
+
+  private func read<Value>(_ what: String, _ load: () throws -> Value) throws(CacheError) -> Value {
+    do {
+      return try load()
+    } catch {
+      throw CacheError(.invalidConfiguration, reason: "\(what) can't be read", path: path, underlying: error)
+    }
+  }
+}
+
+extension HTTPClient.Configuration.Proxy {
+  init(_ proxy: AsyncHTTPDownloader.Proxy) {
+    switch proxy.kind {
+    case .socks5: self = .socksServer(host: proxy.host, port: proxy.port)
+    case .http(nil): self = .server(host: proxy.host, port: proxy.port)
+    case .http(.basic(let user, let password)):
+      self = .server(host: proxy.host, port: proxy.port, authorization: .basic(username: user, password: password))
+    case .http(.bearer(let token)):
+      self = .server(host: proxy.host, port: proxy.port, authorization: .bearer(tokens: token))
+    }
+  }
+}
+#endif

@@ -1,0 +1,124 @@
+#if AsyncHTTP
+public import CacheCore
+public import NIOCore
+internal import NIOPosix
+
+extension AsyncHTTPDownloader {
+  /// How an ``AsyncHTTPDownloader`` with a client of its own asks.
+  ///
+  /// ```swift
+  /// let configuration = AsyncHTTPDownloader.Configuration {
+  ///   $0.connectionsPerHost = 16
+  ///   $0.addressPolicy = .publicOnly
+  /// }
+  /// ```
+  public struct Configuration: Sendable {
+    /// Versions of HTTP that are spoken.
+    public enum Version: Hashable, Sendable {
+      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1.
+      case automatic
+      /// HTTP/1.1, whatever the server offers.
+      case http1Only
+    }
+
+    /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one connection.
+    public var connectionsPerHost = 8
+    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own.
+    ///
+    /// Time in which the reader does not ask for bytes, or in which a request's own body is not there yet, does not count.
+    public var idleTimeout = Duration.seconds(60)
+    /// How long connecting may take: name, TCP, proxy and TLS together.
+    public var connectTimeout = Duration.seconds(10)
+    /// How long a connection that nobody uses is kept.
+    public var connectionIdleTime = Duration.seconds(60)
+    /// Versions of HTTP that are spoken.
+    public var version = Version.automatic
+    /// Through which proxy; nil: none. The environment (`HTTP_PROXY`) is not looked at.
+    public var proxy: Proxy?
+    /// Whom TLS trusts, and who this client is.
+    public var tls = TLS()
+    /// Which addresses may be connected to; nil: all. See `Docs/AsyncHTTPNetworking.md` for how strong the guarantee is.
+    public var addressPolicy: AddressPolicy?
+    /// `User-Agent` of requests that have none; nil: none is sent. It is added below the cache, which does not see it.
+    public var userAgent: String?
+    /// The threads that do the work: SwiftNIO's, shared by the process, unless another group is given. Whose it is shuts it down, after the downloader.
+    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+
+    /// The defaults.
+    public init() {}
+
+    /// The defaults, changed by `change`.
+    public init(_ change: (inout Configuration) -> Void) { change(&self) }
+  }
+
+  /// A server that requests go through.
+  ///
+  /// To an HTTP proxy every request is a tunnel (`CONNECT`, RFC 9110 §9.3.6), also one in plain text, so it must allow that.
+  public struct Proxy: Hashable, Sendable {
+    /// What the proxy speaks.
+    public enum Kind: Hashable, Sendable {
+      /// HTTP, with a credential where it wants one.
+      case http(Authorization?)
+      /// SOCKS 5 (RFC 1928), without a credential.
+      case socks5
+    }
+
+    /// What an HTTP proxy is told.
+    public enum Authorization: Hashable, Sendable {
+      /// A name with a password (RFC 7617).
+      case basic(user: String, password: String)
+      /// A token (RFC 6750).
+      case bearer(String)
+    }
+
+    /// Name or address.
+    public var host: String
+    /// Its port.
+    public var port: Int
+    /// What it speaks.
+    public var kind: Kind
+
+    /// A proxy of its parts.
+    public init(host: String, port: Int, kind: Kind = .http(nil)) {
+      self.host = host
+      self.port = port
+      self.kind = kind
+    }
+  }
+
+  /// Whom TLS trusts, and who this client is.
+  public struct TLS: Hashable, Sendable {
+    /// Certificates or keys as text (PEM, RFC 7468).
+    public enum PEM: Hashable, Sendable {
+      /// In a file, which is read when the downloader is made.
+      case file(String)
+      /// At hand.
+      case bytes([UInt8])
+    }
+
+    /// Who this client is, for servers that ask.
+    public struct Identity: Hashable, Sendable {
+      /// The client's certificate first, then those that lead to one the server trusts.
+      public var chain: PEM
+      /// The certificate's private key, without a passphrase.
+      public var key: PEM
+
+      /// An identity of its parts.
+      public init(chain: PEM, key: PEM) {
+        self.chain = chain
+        self.key = key
+      }
+    }
+
+    /// Certificates of authorities that are trusted besides the system's.
+    public var additionalRoots: [PEM] = []
+    /// Who this client is; nil: nobody in particular.
+    public var identity: Identity?
+    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a port, in lower case.
+    public var trustedHosts: Set<String> = []
+
+    /// The system's authorities, and no identity.
+    public init() {}
+  }
+}
+#endif

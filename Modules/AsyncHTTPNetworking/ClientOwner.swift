@@ -1,0 +1,84 @@
+#if AsyncHTTP
+internal import AsyncHTTPClient
+internal import CacheCore
+internal import Dispatch
+
+/// The client, the transfers that use it, and its end.
+///
+/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down a client of its own.
+final class ClientOwner: Sendable {
+  private struct State {
+    var isClosed = false
+    var isShutDown = false
+    var running: [ObjectIdentifier: Transfer] = [:]
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  let client: HTTPClient
+  private let ownsClient: Bool
+  private let state = Lock(State())
+
+  init(_ client: HTTPClient, ownsClient: Bool) {
+    self.client = client
+    self.ownsClient = ownsClient
+  }
+
+  /// A transfer begins; false once the downloader has been closed.
+  func enter(_ transfer: Transfer) -> Bool {
+    state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.running[ObjectIdentifier(transfer)] = transfer
+      return true
+    }
+  }
+
+  /// A transfer has ended.
+  func leave(_ transfer: Transfer) {
+    let isLast = state.withLock { state in
+      state.running[ObjectIdentifier(transfer)] = nil
+      return state.isClosed && state.running.isEmpty
+    }
+    if isLast { shutDown() }
+  }
+
+  /// Nothing new may begin; the client goes when the last transfer has ended.
+  func close() {
+    let isLast = state.withLock { state in
+      defer { state.isClosed = true }
+      return !state.isClosed && state.running.isEmpty
+    }
+    if isLast { shutDown() }
+  }
+
+  /// Ends what runs.
+  func failAll(_ error: CacheError) {
+    for transfer in state.withLock({ Array($0.running.values) }) { transfer.fail(error) }
+  }
+
+  /// Returns when the client is gone; only after ``close()``.
+  func waitForEnd() async {
+    await withCheckedContinuation { (waiter: CheckedContinuation<Void, Never>) in
+      let isShutDown = state.withLock { state in
+        if !state.isShutDown { state.waiting.append(waiter) }
+        return state.isShutDown
+      }
+      if isShutDown { waiter.resume() }
+    }
+  }
+
+  private func shutDown() {
+    guard ownsClient else { return didShutDown() }
+    // It can only fail by having been shut down before, which nobody else could do.
+    client.shutdown(queue: .global()) { _ in self.didShutDown() }
+  }
+
+  private func didShutDown() {
+    let waiting = state.withLock { state in
+      state.isShutDown = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for waiter in waiting { waiter.resume() }
+  }
+}
+#endif

@@ -1,0 +1,66 @@
+#if AsyncHTTP
+internal import CacheCore
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Glibc)
+internal import Glibc
+#endif
+
+/// Looks at what a host's name leads to, before anything is connected.
+struct NameCheck: Sendable {
+  private let policy: AddressPolicy
+
+  init(_ policy: AddressPolicy) { self.policy = policy }
+
+  /// - Returns: how long looking the name up took; nil for an address, which needs none.
+  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is none.
+  func check(_ host: String) async throws(CacheError) -> Duration? {
+    if let address = IPAddress(host) {
+      guard policy.allows(address) else { throw AddressPolicy.refusal(of: address, host: address.description) }
+      return nil
+    }
+    let start = NIODeadline.now()
+    // `getaddrinfo` blocks for seconds when a name server is silent: that is for a thread that may be blocked.
+    let addresses = try? await NIOThreadPool.singleton.runIfActive { Self.addresses(of: host) }
+    guard let addresses, !addresses.isEmpty else {
+      throw CacheError(.hostNotFound, reason: "the host name does not resolve")
+    }
+    // All of them: which one will be connected to is not known yet.
+    for address in addresses where !policy.allows(address) { throw AddressPolicy.refusal(of: address, host: host) }
+    return Duration(NIODeadline.now() - start)
+  }
+
+  private static func addresses(of host: String) -> [IPAddress] {
+    var hints = addrinfo()
+    #if canImport(Glibc)
+    hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+    #else
+    hints.ai_socktype = SOCK_STREAM
+    #endif
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, nil, &hints, &list) == 0, let list else { return [] }
+    defer { freeaddrinfo(list) }
+    return sequence(first: list, next: { $0.pointee.ai_next }).compactMap { address($0.pointee) }
+  }
+
+  private static func address(_ info: addrinfo) -> IPAddress? {
+    guard let socket = info.ai_addr else { return nil }
+    switch info.ai_family {
+    case AF_INET:
+      return socket.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { v4 in
+        withUnsafeBytes(of: v4.pointee.sin_addr) { IPAddress(bytes: Array($0)) }
+      }
+    case AF_INET6:
+      return socket.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { v6 in
+        withUnsafeBytes(of: v6.pointee.sin6_addr) { IPAddress(bytes: Array($0)) }
+      }
+    default: return nil
+    }
+  }
+}
+#endif

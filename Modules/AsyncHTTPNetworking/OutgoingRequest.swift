@@ -1,0 +1,76 @@
+#if AsyncHTTP
+internal import AsyncHTTPClient
+internal import CacheCore
+internal import HTTPTypes
+internal import NIOHTTP1
+internal import NIOSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A request as async-http-client takes it.
+struct OutgoingRequest: Sendable {
+  let url: String
+  /// Where it goes: the unit of connections.
+  let hostAndPort: String
+  /// The name or address alone, without brackets.
+  let host: String
+  let method: HTTPRequest.Method
+  let headers: HTTPHeaders
+
+  /// - Throws: `CacheError.Code.invalidURL` or `.unsupportedScheme`.
+  init(_ head: HTTPRequest, userAgent: String?) throws(CacheError) {
+    guard let scheme = head.scheme?.lowercased(), let path = head.path else {
+      throw CacheError(.invalidURL, reason: "the request names no URL")
+    }
+    guard scheme == "http" || scheme == "https" else {
+      throw CacheError(.unsupportedScheme, reason: "only http and https can be downloaded", url: head.absoluteURL?.absoluteString)
+    }
+    guard let authority = head.authority, let host = Self.host(authority) else {
+      throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.absoluteString)
+    }
+    self.host = host
+    hostAndPort = "\(scheme)://\(authority)".lowercased()
+    url = "\(scheme)://\(authority)\(path)"
+    method = head.method
+    var headers = HTTPHeaders(sending: head.headerFields)
+    if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
+    self.headers = headers
+  }
+
+  /// For a request without a body.
+  func request(tls: TLSConfiguration?) throws(CacheError) -> HTTPClient.Request {
+    do {
+      return try HTTPClient.Request(
+        url: url, method: HTTPMethod(rawValue: method.rawValue), headers: headers, body: nil, tlsConfiguration: tls)
+    } catch {
+      throw CacheError(clientError: error).about(url)
+    }
+  }
+
+  /// For a request with one.
+  func upload(_ body: Body, for transfer: Transfer, tls: TLSConfiguration?) -> HTTPClientRequest {
+    var request = HTTPClientRequest(url: url)
+    request.method = HTTPMethod(rawValue: method.rawValue)
+    request.headers = headers
+    request.tlsConfiguration = tls
+    request.body = .stream(
+      UploadBody(body: body, transfer: transfer), length: body.length.map { .known($0) } ?? .unknown)
+    return request
+  }
+
+  private static func host(_ authority: String) -> String? {
+    var rest = Substring(authority)
+    if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
+    if rest.hasPrefix("[") {
+      guard let end = rest.firstIndex(of: "]") else { return nil }
+      return String(rest[rest.index(after: rest.startIndex)..<end])
+    }
+    let host = rest.prefix { $0 != ":" }
+    return host.isEmpty ? nil : String(host)
+  }
+}
+#endif

@@ -1,0 +1,137 @@
+#if AsyncHTTP
+internal import AsyncHTTPClient
+internal import CacheCore
+internal import NIOCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// One request on its way: between async-http-client, which pushes on an event loop, and the one reader, which pulls.
+///
+/// What happens is decided by ``TransferState``; this class guards it and carries the consequences out, outside the lock.
+final class Transfer: Sendable {
+  typealias Waiter<Value> = CheckedContinuation<Result<Value, CacheError>, Never>
+
+  private let state: Lock<TransferState>
+  private let eventLoop: any EventLoop
+  private let didEnd: @Sendable (Transfer, _ hadTurn: Bool) -> Void
+
+  /// - Parameters:
+  ///   - state: nothing has happened in it yet.
+  ///   - eventLoop: where its timer runs.
+  ///   - didEnd: called once, whatever the end, outside of any lock; told whether the request had been handed to the client.
+  init(
+    _ state: sending TransferState, eventLoop: any EventLoop, didEnd: @escaping @Sendable (Transfer, _ hadTurn: Bool) -> Void
+  ) {
+    self.state = Lock(state)
+    self.eventLoop = eventLoop
+    self.didEnd = didEnd
+  }
+
+  // MARK: The reader's side
+
+  /// Waits for the head; to be called once.
+  func head() async throws(CacheError) -> ReceivedHead {
+    try await wait { state, waiter in state.awaitHead(waiter) }
+  }
+
+  /// The next bytes, everything that has come meanwhile in one piece; nil at the end.
+  func next() async throws(CacheError) -> Data? {
+    guard !Task.isCancelled else {
+      cancel()
+      throw .cancelled
+    }
+    if let ready = perform({ $0.take(at: .now()) }) { return try ready.get()?.data }
+    return try await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }?.data
+  }
+
+  /// Ends it as cancelled, unless it has ended.
+  func cancel() { fail(.cancelled) }
+
+  /// What was measured.
+  var metrics: TransferMetrics { state.withLock { $0.metrics } }
+
+  private func wait<Value: Sendable>(
+    _ enter: (inout TransferState, Waiter<Value>) -> TransferState.Consequences
+  ) async throws(CacheError) -> Value {
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (waiter: Waiter<Value>) in
+        carryOut(state.withLock { enter(&$0, waiter) })
+      }
+    } onCancel: {
+      cancel()
+    }
+    return try result.get()
+  }
+
+  // MARK: The engine's side
+
+  /// The request goes to the client; `launch` returns what stops it. False when it has ended before its turn.
+  func start(_ launch: () -> @Sendable () -> Void) -> Bool {
+    guard perform({ $0.start(at: .now()) }) else { return false }
+    let stop = launch()
+    perform { $0.launched(stop) }
+    return true
+  }
+
+  /// It has to wait for its turn; `progress` tells when somebody else's turn came last.
+  func enqueue(progress: @escaping @Sendable () -> NIODeadline) { perform { $0.enqueue(progress: progress, at: .now()) } }
+
+  /// Head or bytes of the request went out.
+  func sent() { perform { $0.sent(at: .now()) } }
+
+  /// Whether the request's own body is being waited for, which is nobody's fault at the other end.
+  func produces(_ isProducing: Bool) { perform { $0.produces(isProducing, at: .now()) } }
+
+  /// The head came.
+  func receive(_ head: ReceivedHead) { perform { $0.receive(head, at: .now()) } }
+
+  /// Bytes came. Returns what the next bytes have to wait for; nil: they may come at once.
+  func receive(_ bytes: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void>? {
+    perform { $0.receive(bytes, at: .now()) { eventLoop.makePromise(of: Void.self) } }
+  }
+
+  /// The answer is complete.
+  func finish() { perform { $0.finish(at: .now()) } }
+
+  /// Ends it with an error, unless it has ended.
+  func fail(_ error: CacheError) { perform { $0.fail(error) } }
+
+  /// Ends it with what the client, or something below it, threw.
+  func fail(clientError error: any Error) {
+    perform { state in state.fail(CacheError(clientError: error, after: state.progress)) }
+  }
+
+  // MARK: Consequences
+
+  @discardableResult
+  private func perform<Value>(_ change: (inout TransferState) -> (Value, TransferState.Consequences)) -> Value {
+    let (value, consequences) = state.withLock { change(&$0) }
+    carryOut(consequences)
+    return value
+  }
+
+  private func perform(_ change: (inout TransferState) -> TransferState.Consequences) {
+    carryOut(state.withLock { change(&$0) })
+  }
+
+  private func carryOut(_ consequences: TransferState.Consequences) {
+    if let timer = consequences.timerToCancel { timer.cancel() }
+    if let dueTime = consequences.timerToSet { schedule(dueTime) }
+    if let stop = consequences.stop { stop() }
+    if let demand = consequences.demand { demand.succeed() }
+    consequences.headReady?.resume()
+    consequences.bytesReady?.resume()
+    if let end = consequences.end { didEnd(self, end.hadTurn) }
+  }
+
+  /// One timer at a time, set anew only when it fires: an event costs a look at the clock, not a timer.
+  private func schedule(_ dueTime: NIODeadline) {
+    let timer = eventLoop.scheduleTask(deadline: dueTime) { self.perform { $0.timerFired(at: .now()) } }
+    perform { $0.timerSet(timer) }
+  }
+}
+#endif

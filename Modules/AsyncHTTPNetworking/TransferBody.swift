@@ -1,0 +1,30 @@
+#if AsyncHTTP
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The reader's end of a transfer. Letting go of it stops the transfer.
+final class TransferBody: Body.Source {
+  private let transfer: Transfer
+
+  init(_ transfer: Transfer) { self.transfer = transfer }
+
+  deinit { transfer.cancel() }
+
+  func head() async throws(CacheError) -> ReceivedHead { try await transfer.head() }
+
+  func next() async throws(CacheError) -> Data? { try await transfer.next() }
+
+  func cancel() { transfer.cancel() }
+
+  var metrics: TransferMetrics { transfer.metrics }
+
+  /// async-http-client keeps trailers to itself.
+  var trailers: HTTPFields? { nil }
+}
+#endif

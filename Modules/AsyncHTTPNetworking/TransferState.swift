@@ -1,0 +1,310 @@
+#if AsyncHTTP
+internal import CacheCore
+internal import NIOCore
+
+/// Where one transfer stands, and what follows from what happens to it.
+///
+/// A value without a lock, a thread or a clock: every moment is handed in, and what must be done outside is handed out as ``Consequences``.
+struct TransferState {
+  private enum Stage {
+    /// It has not been handed to the client.
+    case queued
+    case awaitingHead
+    case receiving
+    case complete
+    case failed(CacheError)
+  }
+
+  /// A continuation with what it is resumed with.
+  struct WakeUp<Value: Sendable> {
+    let waiter: Transfer.Waiter<Value>
+    let result: Result<Value, CacheError>
+
+    func resume() { waiter.resume(returning: result) }
+  }
+
+  /// What has to be done outside the lock.
+  struct Consequences {
+    var headReady: WakeUp<ReceivedHead>?
+    var bytesReady: WakeUp<Chunk?>?
+    var demand: EventLoopPromise<Void>?
+    var stop: (@Sendable () -> Void)?
+    var timerToCancel: Scheduled<Void>?
+    var timerToSet: NIODeadline?
+    var end: End?
+  }
+
+  /// It is over.
+  struct End {
+    /// Whether the request had been handed to the client.
+    var hadTurn: Bool
+  }
+
+  /// How far an answer got.
+  struct Progress {
+    var hasHead = false
+    var received: Int64 = 0
+    var expected: Int64?
+  }
+
+  private let limits: TransferLimits
+  private var stage = Stage.queued
+  private(set) var progress = Progress()
+
+  private var head: ReceivedHead?
+  private var headWaiter: Transfer.Waiter<ReceivedHead>?
+  private var bytesWaiter: Transfer.Waiter<Chunk?>?
+  private var unread = Chunk()
+  /// Kept while enough is unread: whoever sends waits for it.
+  private var demand: EventLoopPromise<Void>?
+  private var stop: (@Sendable () -> Void)?
+
+  private let calledAt: NIODeadline
+  private var startedAt: NIODeadline?
+  private var lastActivity: NIODeadline
+  private var isProducing = false
+  private var progressOfQueue: (@Sendable () -> NIODeadline)?
+  private var hasTimer = false
+  private var timer: Scheduled<Void>?
+
+  private(set) var metrics = TransferMetrics()
+
+  /// - Parameters:
+  ///   - limits: how long it may take.
+  ///   - calledAt: when it was asked for.
+  ///   - nameLookup: how long looking the name up took, where that was done beforehand.
+  init(limits: TransferLimits, calledAt: NIODeadline, nameLookup: Duration? = nil) {
+    self.limits = limits
+    self.calledAt = calledAt
+    lastActivity = calledAt
+    metrics.nameLookup = nameLookup
+  }
+
+  private var hasEnded: Bool {
+    switch stage {
+    case .complete, .failed: true
+    case .queued, .awaitingHead, .receiving: false
+    }
+  }
+
+  // MARK: The reader
+
+  mutating func awaitHead(_ waiter: Transfer.Waiter<ReceivedHead>) -> Consequences {
+    var consequences = Consequences()
+    switch stage {
+    case .failed(let error): consequences.headReady = WakeUp(waiter: waiter, result: .failure(error))
+    case .queued, .awaitingHead: headWaiter = waiter
+    case .receiving, .complete:
+      let result = head.map { Result<ReceivedHead, CacheError>.success($0) }
+      consequences.headReady = WakeUp(waiter: waiter, result: result ?? .failure(Self.headless))
+    }
+    return consequences
+  }
+
+  /// What there is, without waiting; nil: nothing yet.
+  mutating func take(at now: NIODeadline) -> (Result<Chunk?, CacheError>?, Consequences) {
+    var consequences = Consequences()
+    switch stage {
+    case .failed(let error): return (.failure(error), consequences)
+    case .complete where unread.isEmpty: return (.success(nil), consequences)
+    case _ where unread.isEmpty || bytesWaiter != nil: return (nil, consequences)
+    default: break
+    }
+    consequences.demand = releaseDemand()
+    // Nobody could send while the reader was slow, so the other end's time starts anew.
+    if consequences.demand != nil { lastActivity = now }
+    return (.success(takeUnread()), consequences)
+  }
+
+  mutating func awaitBytes(_ waiter: Transfer.Waiter<Chunk?>, at now: NIODeadline) -> Consequences {
+    guard bytesWaiter == nil else {
+      let error = CacheError(.misuse, reason: "the body is read from two places at once")
+      return Consequences(bytesReady: WakeUp(waiter: waiter, result: .failure(error)))
+    }
+    let (ready, consequences) = take(at: now)
+    if let ready {
+      var consequences = consequences
+      consequences.bytesReady = WakeUp(waiter: waiter, result: ready)
+      return consequences
+    }
+    bytesWaiter = waiter
+    lastActivity = max(lastActivity, now)
+    return setTimerIfNeeded(now)
+  }
+
+  // MARK: The request
+
+  mutating func enqueue(progress: @escaping @Sendable () -> NIODeadline, at now: NIODeadline) -> Consequences {
+    guard case .queued = stage else { return Consequences() }
+    progressOfQueue = progress
+    lastActivity = now
+    return setTimerIfNeeded(now)
+  }
+
+  mutating func start(at now: NIODeadline) -> (Bool, Consequences) {
+    guard case .queued = stage else { return (false, Consequences()) }
+    stage = .awaitingHead
+    startedAt = now
+    lastActivity = now
+    if progressOfQueue != nil { metrics.queued = Duration(now - calledAt) }
+    progressOfQueue = nil
+    // Until the request is out, the client's own limits of time for connections hold; a deadline holds from the call on.
+    return (true, limits.total == nil ? Consequences() : setTimerIfNeeded(now))
+  }
+
+  mutating func launched(_ stop: @escaping @Sendable () -> Void) -> Consequences {
+    switch stage {
+    case .failed: return Consequences(stop: stop)
+    case .complete: return Consequences()
+    case .queued, .awaitingHead, .receiving:
+      self.stop = stop
+      return Consequences()
+    }
+  }
+
+  mutating func sent(at now: NIODeadline) -> Consequences {
+    lastActivity = now
+    return setTimerIfNeeded(now)
+  }
+
+  mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {
+    self.isProducing = isProducing
+    lastActivity = now
+    return setTimerIfNeeded(now)
+  }
+
+  // MARK: The answer
+
+  mutating func receive(_ head: ReceivedHead, at now: NIODeadline) -> Consequences {
+    guard case .awaitingHead = stage else { return Consequences() }
+    stage = .receiving
+    lastActivity = now
+    self.head = head
+    progress.hasHead = true
+    progress.expected = head.bodyLength
+    metrics.protocolName = head.protocolName
+    metrics.timeToHead = startedAt.map { Duration(now - $0) }
+    guard let waiter = headWaiter else { return Consequences() }
+    headWaiter = nil
+    return Consequences(headReady: WakeUp(waiter: waiter, result: .success(head)))
+  }
+
+  mutating func receive(
+    _ bytes: ByteBuffer, at now: NIODeadline, makePromise: () -> EventLoopPromise<Void>
+  ) -> (EventLoopFuture<Void>?, Consequences) {
+    guard case .receiving = stage, bytes.readableBytes > 0 else { return (nil, Consequences()) }
+    lastActivity = now
+    progress.received += Int64(bytes.readableBytes)
+    metrics.bytesOnWire = progress.received
+    metrics.bytesDecoded = progress.received
+    if let expected = progress.expected, progress.received > expected {
+      return (nil, fail(CacheError.overlong(received: progress.received, expected: expected)))
+    }
+    unread.append(bytes)
+    // The end follows the last byte at once: nothing has to wait, and the reader who is woken for both sleeps once less.
+    guard progress.received != progress.expected else { return (nil, Consequences()) }
+    if let waiter = bytesWaiter {
+      bytesWaiter = nil
+      return (nil, Consequences(bytesReady: WakeUp(waiter: waiter, result: .success(takeUnread()))))
+    }
+    guard unread.count >= limits.unreadBytes else { return (nil, Consequences()) }
+    let promise = makePromise()
+    demand = promise
+    return (promise.futureResult, Consequences())
+  }
+
+  mutating func finish(at now: NIODeadline) -> Consequences {
+    guard !hasEnded else { return Consequences() }
+    guard case .receiving = stage else { return fail(Self.headless) }
+    if let expected = progress.expected, progress.received < expected {
+      return fail(.truncated(received: progress.received, expected: expected))
+    }
+    stage = .complete
+    metrics.total = Duration(now - calledAt)
+    var consequences = settle()
+    consequences.stop = nil
+    if let waiter = bytesWaiter {
+      bytesWaiter = nil
+      consequences.bytesReady = WakeUp(waiter: waiter, result: .success(unread.isEmpty ? nil : takeUnread()))
+    }
+    return consequences
+  }
+
+  mutating func fail(_ error: CacheError) -> Consequences {
+    guard !hasEnded else {
+      // Who cancels a body that has come whole wants to hear so from it, too.
+      if case .complete = stage, error.isCancellation, !unread.isEmpty { stage = .failed(error) }
+      return Consequences()
+    }
+    stage = .failed(error)
+    unread = Chunk()
+    var consequences = settle()
+    if let waiter = headWaiter { consequences.headReady = WakeUp(waiter: waiter, result: .failure(error)) }
+    if let waiter = bytesWaiter { consequences.bytesReady = WakeUp(waiter: waiter, result: .failure(error)) }
+    (headWaiter, bytesWaiter) = (nil, nil)
+    return consequences
+  }
+
+  private mutating func settle() -> Consequences {
+    let consequences = Consequences(
+      demand: releaseDemand(), stop: stop, timerToCancel: timer, end: End(hadTurn: startedAt != nil))
+    (stop, timer, progressOfQueue) = (nil, nil, nil)
+    return consequences
+  }
+
+  private mutating func releaseDemand() -> EventLoopPromise<Void>? {
+    defer { demand = nil }
+    return demand
+  }
+
+  private mutating func takeUnread() -> Chunk {
+    defer { unread = Chunk() }
+    return unread
+  }
+
+  private static var headless: CacheError { CacheError(.malformedResponse, reason: "the answer had no head") }
+
+  // MARK: Time
+
+  /// Whether it is for the other end to do something. A reader that does not ask, or a request body that is not there yet, is no silence of the server.
+  private var waitsForPeer: Bool {
+    switch stage {
+    case .queued: progressOfQueue != nil
+    case .awaitingHead: !isProducing
+    case .receiving: bytesWaiter != nil
+    case .complete, .failed: false
+    }
+  }
+
+  private var dueTime: NIODeadline? {
+    let deadline = limits.total.map { calledAt + $0 }
+    guard waitsForPeer else { return deadline }
+    let silence = max(lastActivity, progressOfQueue?() ?? lastActivity) + limits.idle
+    return deadline.map { min($0, silence) } ?? silence
+  }
+
+  private mutating func setTimerIfNeeded(_ now: NIODeadline) -> Consequences {
+    guard !hasTimer, !hasEnded, let dueTime else { return Consequences() }
+    hasTimer = true
+    return Consequences(timerToSet: dueTime)
+  }
+
+  mutating func timerSet(_ timer: Scheduled<Void>) -> Consequences {
+    guard !hasEnded else { return Consequences(timerToCancel: timer) }
+    // It may have fired, and have been set anew, before its handle came here: then the handle is of no use.
+    if hasTimer { self.timer = timer }
+    return Consequences()
+  }
+
+  mutating func timerFired(at now: NIODeadline) -> Consequences {
+    guard !hasEnded else { return Consequences() }
+    (hasTimer, timer) = (false, nil)
+    if let total = limits.total, now >= calledAt + total { return fail(limits.totalPassed(total)) }
+    if waitsForPeer, let dueTime, now >= dueTime {
+      if case .queued = stage { return fail(limits.queuePassed) }
+      return fail(limits.idlePassed(hasHead: progress.hasHead))
+    }
+    return setTimerIfNeeded(now)
+  }
+}
+#endif
