@@ -95,12 +95,12 @@ struct ModifierTests {
 
   @Test("share downloads by their names")
   func identity() {
-    let agent = RequestModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
+    let agent = DownloadModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
     #expect(network.modified(by: agent).id == network.modified(by: agent).id)
     #expect(network.modified(named: "a") { _ in }.id == network.modified(named: "a") { _ in }.id)
     #expect(network.modified(named: "a") { _ in }.id != network.modified(named: "b") { _ in }.id)
     #expect(network.modified { _ in }.id != network.modified { _ in }.id)
-    let unnamed = RequestModifier { _ in }
+    let unnamed = DownloadModifier { _ in }
     #expect(network.modified(by: unnamed).id == network.modified(by: unnamed).id)
   }
 }
