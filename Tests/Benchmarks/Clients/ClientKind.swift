@@ -36,16 +36,19 @@ enum Engine: String, Codable, CaseIterable, Sendable {
   }
 
   /// A downloader of the package's, and how it is closed.
-  func makeDownloader(connections: Int = 6) throws(CacheError) -> OpenDownloader {
+  ///
+  /// - Parameter connections: to one host; nil: the engine's own number.
+  func makeDownloader(connections: Int? = nil) throws(CacheError) -> OpenDownloader {
     switch self {
     #if AsyncHTTP
     case .asyncHTTP:
-      let downloader = try AsyncHTTPDownloader(configuration: .init { $0.connectionsPerHost = connections })
+      let downloader = try AsyncHTTPDownloader(
+        configuration: .init { $0.connectionsPerHost = connections ?? $0.connectionsPerHost })
       return OpenDownloader(downloader: downloader) { await downloader.close() }
     #endif
     case .session:
       var configuration = SessionDownloader.Configuration()
-      configuration.connectionsPerHost = connections
+      configuration.connectionsPerHost = connections ?? configuration.connectionsPerHost
       let downloader = SessionDownloader(configuration: configuration)
       return OpenDownloader(downloader: downloader) { downloader.close() }
     }
