@@ -105,6 +105,8 @@ extension CacheError {
     if says("failed to connect", "couldn't connect") { return (.connectionRefused, "no connection could be made") }
     if says("reset by peer", "recv failure", "send failure", "broken pipe") { return (.connectionLost, "the connection broke") }
     if says("transfer closed", "end of response") { return (.truncatedBody, "the body broke off") }
+    // First: libcurl speaks of a "chunked-encoding" too.
+    if says("chunk", "content-length") { return (.malformedResponse, "the body's framing breaks the rules of HTTP") }
     if says("encoding") { return (.damagedContentCoding, "the body's content coding is damaged or unknown") }
     if says("ssl", "tls", "certificate") { return (.tlsFailure, "no secure connection could be made: \(detail)") }
     if says("header") { return (.malformedResponse, "the answer has header fields that can't be read") }

@@ -64,7 +64,8 @@ struct Reception {
     // 103 Early Hints comes as a response of its own (RFC 9110 §15.2); the final one follows.
     guard platform.statusCode >= 200 || platform.statusCode < 100, head == nil else { return [] }
     guard let new = ReceivedHead(platform, method: method) else {
-      throw CacheError(.malformedResponse, reason: "the answer's status is \(platform.statusCode)")
+      throw CacheError(
+        .malformedResponse, reason: "the answer's status (\(platform.statusCode)) or its length breaks the rules of HTTP")
     }
     if let proxy, platform.statusCode == 407 {
       throw CacheError(.proxyFailure, reason: "the proxy \(proxy) wants a credential", status: 407)

@@ -109,7 +109,7 @@ import LoopbackOrigin
       let directly = try await text(direct.url("/b").absoluteString)
 
       guard byProxy == "by proxy", directly == "directly" else { throw CacheError(.other, reason: "\(byProxy), \(directly)") }
-      guard proxy.requests.map(\.target) == ["http://host.invalid/a?x=1"] else {
+      guard proxy.requests.map(\.proxyTarget) == ["http://host.invalid/a?x=1"] else {
         throw CacheError(.other, reason: "\(proxy.requests)")
       }
       downloader.close()
