@@ -42,6 +42,8 @@ func product(_ name: String, of package: String, trait: String) -> Target.Depend
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
+let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
+
 let package = Package(
   name: "Etagere",
   platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -62,9 +64,10 @@ let package = Package(
   traits: [
     .trait(name: "Origin", description: "LoopbackOrigin, a programmable HTTP origin for tests (SwiftNIO)"),
     .trait(name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)"),
+    .trait(name: "ContentDecoding", description: "CacheTransport undoes gzip and deflate itself (the system's zlib)"),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
-      enabledTraits: ["Origin", "AsyncHTTP"]),
+      enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -91,7 +94,9 @@ let package = Package(
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
       ]),
-    module("CacheTransport", ["CacheCore", httpTypes]),
+    .systemLibrary(
+      name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
     module("CacheManager", ["CacheCore", httpTypes]),
     module("CacheTesting", ["CacheCore", httpTypes]),
@@ -134,7 +139,12 @@ let package = Package(
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
       ]),
-    tests("CacheTransportTests", ["CacheTransport", "CacheTesting", httpTypes]),
+    tests(
+      "CacheTransportTests",
+      [
+        "CacheTransport", "CacheTesting", "CacheManager", "CacheNetworking", "ETagValidation", "MemoryStore",
+        "LoopbackOrigin", zlib, httpTypes,
+      ]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
     tests(
       "CacheManagerTests",

@@ -158,7 +158,8 @@ public final class AsyncHTTPDownloader: Downloader {
     }
     guard let body else { return {} }
     let upload = Upload(
-      transfer: transfer, client: client, request: outgoing.upload(body, for: transfer, tls: tls), method: outgoing.method)
+      transfer: transfer, client: client, request: outgoing.upload(body, for: transfer, tls: tls), body: body,
+      method: outgoing.method)
     let task = Task { await upload.run() }
     return {
       body.source.cancel()

@@ -48,8 +48,8 @@ final class Transfer: Sendable {
     return try await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }?.data
   }
 
-  /// Ends it as cancelled, unless it has ended.
-  func cancel() { fail(.cancelled) }
+  /// The reader wants no more.
+  func cancel() { perform { $0.cancel() } }
 
   /// What was measured.
   var metrics: TransferMetrics { state.withLock { $0.metrics } }

@@ -89,6 +89,14 @@ struct TransferState {
 
   // MARK: The reader
 
+  /// Who cancels a body that has come whole, but has not read it, hears of it too.
+  mutating func cancel() -> Consequences {
+    guard case .complete = stage, !unread.isEmpty else { return fail(.cancelled) }
+    stage = .failed(.cancelled)
+    unread = Chunk()
+    return Consequences()
+  }
+
   mutating func awaitHead(_ waiter: Transfer.Waiter<ReceivedHead>) -> Consequences {
     var consequences = Consequences()
     switch stage {
@@ -231,11 +239,7 @@ struct TransferState {
   }
 
   mutating func fail(_ error: CacheError) -> Consequences {
-    guard !hasEnded else {
-      // Who cancels a body that has come whole wants to hear so from it, too.
-      if case .complete = stage, error.isCancellation, !unread.isEmpty { stage = .failed(error) }
-      return Consequences()
-    }
+    guard !hasEnded else { return Consequences() }
     stage = .failed(error)
     unread = Chunk()
     var consequences = settle()

@@ -14,6 +14,10 @@ struct AnswerScript {
   enum Step {
     case head(ByteBuffer, isNotModified: Bool)
     case bytes(ByteBuffer, isBody: Bool)
+    /// One byte at a time.
+    case trickle(ByteBuffer, isBody: Bool, every: Duration)
+    /// The same bytes for ever.
+    case endless(ByteBuffer)
     case wait(Duration)
     case hold(Gate)
     case stall
@@ -38,7 +42,8 @@ struct AnswerScript {
     case .raw(let bytes, let thenCloses):
       steps.append(.bytes(ByteBuffer(bytes: bytes), isBody: false))
       if thenCloses || request.asksToClose { steps.append(.close) }
-    case .closeMidHead, .cut, .reset, .stall, nil:
+    case .closeMidHead, .resetMidHead, .endlessHead, .trickleHead, .trickle, .cut, .reset, .stall, .malformedChunk, .surplus,
+      .closeAfterwards, nil:
       addMessage(answer.response(to: request, date: date), delivery, request)
     }
   }
@@ -58,7 +63,7 @@ struct AnswerScript {
     let hasBody = statusHasBody && request.method != .head
     let length = response.content.readableBytes
     if statusHasBody {
-      switch delivery.framing {
+      switch Self.framing(delivery) {
       case .contentLength: fields.addIfAbsent(.contentLength, String(length))
       case .claimedLength(let claimed):
         fields[.contentLength] = String(claimed)
@@ -75,12 +80,18 @@ struct AnswerScript {
       fields.addIfAbsent(.connection, "keep-alive")
     }
     let head = Self.head(response.status, fields)
-    if delivery.fault == .closeMidHead { return addHalf(of: head) }
-    steps.append(.head(head, isNotModified: response.status == .notModified))
+    switch delivery.fault {
+    case .closeMidHead: return addHalf(of: head, then: .close)
+    case .resetMidHead: return addHalf(of: head, then: .reset)
+    case .endlessHead: return addEndless(head)
+    case .trickleHead(let pause): steps.append(.trickle(head, isBody: false, every: pause))
+    default: steps.append(.head(head, isNotModified: response.status == .notModified))
+    }
     if hasBody {
       if delivery.bodyDelay > .zero { steps.append(.wait(delivery.bodyDelay)) }
       addBody(response.content, delivery, isChunked: isChunked)
     }
+    if case .surplus(let bytes) = delivery.fault { steps.append(.bytes(ByteBuffer(bytes: bytes), isBody: false)) }
     if let end = Self.end(delivery.fault) {
       steps.append(end)
     } else if closes || breaks {
@@ -88,16 +99,30 @@ struct AnswerScript {
     }
   }
 
-  private mutating func addHalf(of head: ByteBuffer) {
+  /// What a malformed chunk needs goes before what the test asked for.
+  private static func framing(_ delivery: OriginDelivery) -> OriginFraming {
+    guard case .malformedChunk = delivery.fault else { return delivery.framing }
+    if case .chunked = delivery.framing { return delivery.framing }
+    return .chunked()
+  }
+
+  private mutating func addEndless(_ head: ByteBuffer) {
+    // The fields without the empty line that would end them.
+    steps.append(.bytes(head.getSlice(at: head.readerIndex, length: head.readableBytes - 2) ?? head, isBody: false))
+    let filler = (0..<64).map { "X-Endless-\($0): \(String(repeating: "x", count: 64))\r\n" }.joined()
+    steps.append(.endless(ByteBuffer(string: filler)))
+  }
+
+  private mutating func addHalf(of head: ByteBuffer, then end: Step) {
     let statusLine = (head.readableBytesView.firstIndex(of: 0x0A) ?? head.readerIndex) + 1 - head.readerIndex
     let length = statusLine + (head.readableBytes - statusLine) / 2
     steps.append(.bytes(head.getSlice(at: head.readerIndex, length: length) ?? head, isBody: false))
-    steps.append(.close)
+    steps.append(end)
   }
 
   private static func end(_ fault: OriginFault?) -> Step? {
     switch fault {
-    case .cut: .close
+    case .cut, .malformedChunk, .closeAfterwards: .close
     case .reset: .reset
     case .stall: .stall
     default: nil
@@ -107,7 +132,7 @@ struct AnswerScript {
   /// Body bytes that are sent before the fault; nil without one.
   private static func limit(_ fault: OriginFault?) -> Int? {
     switch fault {
-    case .cut(let bytes), .reset(let bytes), .stall(let bytes): max(0, bytes)
+    case .cut(let bytes), .reset(let bytes), .stall(let bytes), .malformedChunk(let bytes): max(0, bytes)
     default: nil
     }
   }
@@ -115,8 +140,14 @@ struct AnswerScript {
   // MARK: The body
 
   private mutating func addBody(_ content: ByteBuffer, _ delivery: OriginDelivery, isChunked: Bool) {
-    let length = content.readableBytes
     let limit = Self.limit(delivery.fault)
+    var length = content.readableBytes
+    var isMalformed = false
+    if case .malformedChunk(let bytes) = delivery.fault {
+      // The chunks before the bad one are whole, so that it alone is to blame.
+      length = min(length, max(0, bytes))
+      isMalformed = true
+    }
     let stop = min(length, limit ?? length)
     var chunkSize = max(1, length)
     if isChunked, case .chunked(let size) = delivery.framing { chunkSize = max(1, size) }
@@ -135,13 +166,18 @@ struct AnswerScript {
         var end = partEnd
         if let held = gate, held.offset > offset { end = min(end, held.offset) }
         if let slice = content.getSlice(at: content.readerIndex + offset, length: end - offset) {
-          steps.append(.bytes(slice, isBody: true))
+          if case .trickle(let pause) = delivery.fault {
+            steps.append(.trickle(slice, isBody: true, every: pause))
+          } else {
+            steps.append(.bytes(slice, isBody: true))
+          }
         }
         offset = end
       }
       if isChunked, offset == chunkEnd { addFraming("\r\n") }
     }
     if let held = gate, held.offset <= stop { steps.append(.hold(held.gate)) }
+    if isMalformed, isChunked { addFraming("no size\r\nno chunk\r\n") }
     if isChunked, limit == nil { addFraming("0\r\n\r\n") }
   }
 

@@ -22,7 +22,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private struct Incoming {
     var head: HTTPRequestHead
-    var body = ByteBuffer()
+    var path: String
+    var body: ReceivedBody
     var isTooLarge = false
   }
 
@@ -85,20 +86,23 @@ final class ConnectionHandler: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(let head):
-      incoming = Incoming(head: head)
+      let target = RequestTarget(head.uri, method: HTTPRequest.Method(head.method.rawValue) ?? .get).path ?? "/"
+      incoming = Incoming(
+        head: head, path: String(target.prefix { $0 != "?" }), body: ReceivedBody(kept: core.keptBodyLimit))
       if answering == nil, entries.isEmpty,
         head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
       {
         link.send(.bytes(AnswerScript.head(.continue, [:]), isBody: false, path: nil))
         link.flush()
       }
-    case .body(var part):
-      guard let body = incoming?.body else { return }
-      if body.readableBytes + part.readableBytes > core.requestBodyLimit {
+    case .body(let part):
+      guard let body = incoming?.body, let path = incoming?.path else { return }
+      core.recorder.receivedBody(bytes: part.readableBytes, path: path)
+      if part.readableBytes > core.requestBodyLimit - body.length {
         incoming?.isTooLarge = true
-        incoming?.body.clear()
+        incoming?.body = ReceivedBody(kept: 0)
       } else if incoming?.isTooLarge == false {
-        incoming?.body.writeBuffer(&part)
+        incoming?.body.append(part)
       }
     case .end:
       guard let incoming else { return }
@@ -122,10 +126,14 @@ final class ConnectionHandler: ChannelInboundHandler {
     for (name, value) in head.headers {
       if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
     }
+    let target = RequestTarget(head.uri, method: method)
     var request = ReceivedRequest(
       head: HTTPRequest(
-        method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri, headerFields: fields),
-      body: Data(incoming.body.readableBytesView), connection: link.number)
+        method: method, scheme: target.scheme, authority: target.authority ?? head.headers.first(name: "host"),
+        path: target.path, headerFields: fields),
+      body: incoming.body.start, connection: link.number)
+    (request.bodyLength, request.bodyDigest) = (incoming.body.length, incoming.body.digest)
+    if target.isForProxy { request.proxyTarget = head.uri }
     request.isHTTP10 = head.version == .http1_0
     request.asksToClose = !head.isKeepAlive
     return .request(core.recorder.record(request, bytes: link.attributeBytes()))
@@ -195,6 +203,16 @@ final class ConnectionHandler: ChannelInboundHandler {
         if isNotModified, let path { core.recorder.answeredNotModified(path) }
         link.send(.bytes(bytes, isBody: false, path: path))
       case .bytes(let bytes, let isBody): link.send(.bytes(bytes, isBody: isBody, path: path))
+      case .trickle(var bytes, let isBody, let pause):
+        guard let byte = bytes.readSlice(length: 1) else { continue }
+        link.send(.bytes(byte, isBody: isBody, path: path))
+        if bytes.readableBytes > 0 { repeats(.trickle(bytes, isBody: isBody, every: pause)) }
+        return wait(for: pause)
+      case .endless(let bytes):
+        // A client that reads too slowly, or no more, must not fill the memory.
+        if link.takesMore { link.send(.bytes(bytes, isBody: false, path: path)) }
+        repeats(step)
+        return wait(for: .milliseconds(1))
       case .close: return end(.close)
       case .reset: return end(.reset)
       case .stall: return wait { {} }
@@ -203,6 +221,12 @@ final class ConnectionHandler: ChannelInboundHandler {
       }
     }
     answering = nil
+  }
+
+  /// Takes a step once more, or what is left of it, before those that follow it.
+  private func repeats(_ step: AnswerScript.Step) {
+    guard let next = answering?.steps.startIndex else { return }
+    answering?.steps.insert(step, at: next)
   }
 
   /// What else was asked on this connection stays unanswered.

@@ -176,6 +176,9 @@ final class ConnectionLink: ChannelInboundHandler {
     }
   }
 
+  /// Whether what is sent now goes to the socket at once.
+  var takesMore: Bool { inPipe == 0 && ready.isEmpty && (context?.channel.isWritable ?? false) }
+
   func flush() {
     if inPipe > 0 { pipe.wake() }
     drain()

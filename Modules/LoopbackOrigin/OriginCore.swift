@@ -19,6 +19,7 @@ final class OriginCore: Sendable {
   let routes: RouteTable
   let recorder: OriginRecorder
   let requestBodyLimit: Int
+  let keptBodyLimit: Int
   let now: @Sendable () -> Date
 
   private let loop: any EventLoop
@@ -26,11 +27,13 @@ final class OriginCore: Sendable {
   /// Emptied when the origin stops.
   private let listener = Lock<(any Channel)?>(nil)
 
-  init(routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, now: @escaping @Sendable () -> Date, link: Link?)
-    async throws
-  {
+  init(
+    routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, keptBodyLimit: Int, now: @escaping @Sendable () -> Date,
+    link: Link?
+  ) async throws {
     let loop = Self.threads.next()
-    (self.routes, self.recorder, self.requestBodyLimit, self.now) = (routes, recorder, max(0, requestBodyLimit), now)
+    (self.routes, self.recorder, self.now) = (routes, recorder, now)
+    (self.requestBodyLimit, self.keptBodyLimit) = (max(0, requestBodyLimit), max(0, keptBodyLimit))
     self.loop = loop
     pipe = try await loop.submit { NIOLoopBound(LinkPipe(loop: loop, link: link), eventLoop: loop) }.get()
   }

@@ -15,6 +15,8 @@ public struct OriginCounters: Sendable, Hashable {
   public var notModified = 0
   /// Body bytes handed to the kernel, chunk framing not included.
   public var bodyBytesSent = 0
+  /// Body bytes of requests, without chunk framing, counted as they come: those of unfinished and of refused requests too.
+  public var requestBodyBytes = 0
   /// All bytes handed to the kernel: heads, framing and bodies.
   public var bytesSent = 0
   /// All bytes read. For a path: what came on the connection up to the end of its request and belongs to no earlier request.

@@ -19,10 +19,10 @@ public struct OriginCredential: Sendable, Hashable {
     (self.user, self.password, self.realm) = (user, password, realm)
   }
 
-  /// The value of `WWW-Authenticate`.
+  /// The value of `WWW-Authenticate` or `Proxy-Authenticate`.
   var challenge: String { "Basic realm=\"\(realm)\", charset=\"UTF-8\"" }
 
-  /// Whether the value of an `Authorization` field is this credential.
+  /// Whether the value of an `Authorization` or `Proxy-Authorization` field is this credential.
   func accepts(_ authorization: String?) -> Bool {
     guard let authorization else { return false }
     let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)

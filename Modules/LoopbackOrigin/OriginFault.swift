@@ -11,6 +11,14 @@ public enum OriginFault: Sendable, Hashable {
   case closeBeforeHead
   /// The connection is closed in the middle of the header section, after the status line and half of the fields' bytes.
   case closeMidHead
+  /// The connection is reset (RST) in the middle of the header section, where `closeMidHead` closes it.
+  case resetMidHead
+  /// Header fields follow one another for ever, as fast as the client reads them.
+  case endlessHead
+  /// The head comes one byte at a time, each after that pause; the body follows as it should.
+  case trickleHead(every: Duration)
+  /// The body comes one byte at a time, each after that pause: never silent, and as good as never done.
+  case trickle(every: Duration)
   /// The connection is closed after so many body bytes. With chunks it ends in mid-chunk, and the last chunk is never sent,
   /// even when the number covers the whole body.
   case cut(afterBodyBytes: Int)
@@ -23,6 +31,12 @@ public enum OriginFault: Sendable, Hashable {
   case stallBeforeHead
   /// Nothing more is sent after so many body bytes; the connection stays open.
   case stall(afterBodyBytes: Int)
+  /// After so many body bytes, in chunks whatever `framing` says, comes a chunk whose size is no number; then the connection is closed.
+  case malformedChunk(afterBodyBytes: Int)
+  /// The answer is whole, and these bytes follow it that nobody announced. The connection stays open, spoiled.
+  case surplus(Data)
+  /// The answer is whole and promises that the connection stays open; it is closed all the same. The client's next request meets it, or its end.
+  case closeAfterwards
   /// Bytes that no HTTP parser accepts come instead of the answer, then the connection is closed.
   case garbage
   /// These bytes come instead of the answer, as they are. With `thenCloses` false the connection stays open for the next

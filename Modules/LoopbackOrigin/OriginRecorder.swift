@@ -38,6 +38,8 @@ final class OriginRecorder: Sendable {
 
   func received(bytes: Int) { state.update { $0.total.bytesReceived += bytes } }
 
+  func receivedBody(bytes: Int, path: String) { state.update { $0.count(path) { $0.requestBodyBytes += bytes } } }
+
   /// Enters a request into log and counters, and gives it its place in the order.
   func record(_ request: ReceivedRequest, bytes: Int) -> ReceivedRequest {
     state.update { [logLimit] state in
@@ -91,6 +93,10 @@ final class OriginRecorder: Sendable {
       let counters = path.map { state.paths[$0] ?? OriginCounters() } ?? state.total
       return counters.requests >= count
     }
+  }
+
+  func waitForRequestBody(path: String, bytes: Int) async {
+    await state.wait { ($0.paths[path]?.requestBodyBytes ?? 0) >= bytes }
   }
 
   func waitForOpenConnections(atMost count: Int) async { await state.wait { $0.total.openConnections <= count } }

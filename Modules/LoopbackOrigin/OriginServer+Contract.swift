@@ -1,7 +1,7 @@
 #if Origin
 public import CacheTesting
-public import HTTPTypes
 internal import CacheCore
+internal import HTTPTypes
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -10,32 +10,78 @@ public import Foundation
 
 /// An engine with sockets is run through `DownloaderContract` against this origin.
 extension OriginServer: ContractOrigin {
-  public func serve(_ answer: ContractAnswer) async throws -> URL {
+  public var hasSockets: Bool { true }
+
+  public func serve(_ answers: [ContractAnswer]) async throws -> URL {
     let path = "/contract/\(Revision.mint())"
-    var delivery = OriginDelivery(gate: answer.gate)
-    delivery.bodyGate = answer.bodyGate
-    delivery.bodyGateOffset = answer.body.count / 2
-    if !answer.statesLength { delivery.framing = .chunked(of: 16_384) }
-    switch answer.ending {
-    case .complete: break
-    case .cut(let bytes): delivery.fault = .cut(afterBodyBytes: bytes)
-    case .resetBeforeHead: delivery.fault = .resetBeforeHead
-    }
+    let answers = answers.map(Self.answer)
+    guard let last = answers.last else { throw ContractViolation("an origin was given no answer to serve") }
+    let turn = Lock(0)
     setRoute(
       path,
-      Route(
-        OriginAnswer(
-          answer.body, fields: answer.fields, status: answer.status, honoursConditions: false, delivery: delivery)))
+      Route { _ in
+        let index = turn.withLock { turn in
+          defer { turn += 1 }
+          return turn
+        }
+        return index < answers.count ? answers[index] : last
+      })
     return url(path)
   }
 
-  public func received(at url: URL) async -> [HTTPRequest] { requests(for: url.path(percentEncoded: true)).map(\.head) }
+  public func received(at url: URL) async -> [ContractRequest] {
+    requests(for: url.path(percentEncoded: true)).map { ContractRequest(head: $0.head, body: $0.body, connection: $0.connection) }
+  }
+
+  public func waitForRequestBody(at url: URL, bytes: Int) async {
+    await waitForRequestBody(path: url.path(percentEncoded: true), bytes: bytes)
+  }
+
+  public func bodyBytesSent(at url: URL) async -> Int? { counters(for: url.path(percentEncoded: true)).bodyBytesSent }
 
   /// The port of an origin that has stopped: nobody listens there any more.
-  public func refusingURL() async throws -> URL? {
+  public func refusingURL() async throws -> URL {
     let former = try await OriginServer.start()
     await former.stop()
     return former.url("/refused")
+  }
+
+  /// A name that RFC 6761 §6.4 keeps free for ever.
+  public func unresolvableURL() async throws -> URL {
+    guard let url = URL(string: "http://no-such-host.invalid/") else { throw ContractViolation("no URL for a name") }
+    return url
+  }
+
+  private static func answer(_ answer: ContractAnswer) -> OriginAnswer {
+    var delivery = OriginDelivery(
+      interim: answer.interim.map { OriginDelivery.Interim($0.status, fields: $0.headerFields) }, gate: answer.gate,
+      bodyGate: answer.bodyGate, bodyGateOffset: answer.body.count / 2, fault: fault(answer.ending))
+    switch answer.framing {
+    case .length: break
+    case .chunks: delivery.framing = .chunked(of: 16_384)
+    case .connection: delivery.framing = .untilClose
+    case .claimed(let length): delivery.framing = .claimedLength(length)
+    }
+    return OriginAnswer(
+      answer.body, fields: answer.fields, status: answer.status, honoursConditions: false, delivery: delivery)
+  }
+
+  private static func fault(_ ending: ContractAnswer.Ending) -> OriginFault? {
+    switch ending {
+    case .complete: nil
+    case .closesAfterwards: .closeAfterwards
+    case .cut(let bytes): .cut(afterBodyBytes: bytes)
+    case .reset(let bytes): .reset(afterBodyBytes: bytes)
+    case .stall(let bytes): .stall(afterBodyBytes: bytes)
+    case .trickle(let pause): .trickle(every: pause)
+    case .closeBeforeHead: .closeBeforeHead
+    case .resetBeforeHead: .resetBeforeHead
+    case .stallBeforeHead: .stallBeforeHead
+    case .cutInHead: .closeMidHead
+    case .resetInHead: .resetMidHead
+    case .endlessHead: .endlessHead
+    case .raw(let bytes): .raw(bytes)
+    }
   }
 }
 #endif

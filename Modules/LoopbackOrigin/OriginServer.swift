@@ -35,12 +35,12 @@ public final class OriginServer: Sendable {
   private let core: OriginCore
 
   init(
-    port: Int, link: Link?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, logLimit: Int
+    port: Int, link: Link?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, keptBodyLimit: Int, logLimit: Int
   ) async throws(OriginError) {
     do {
       core = try await OriginCore(
         routes: RouteTable(fallback: Route { Self.notFound($0) }), recorder: OriginRecorder(logLimit: logLimit),
-        requestBodyLimit: requestBodyLimit, now: now, link: link)
+        requestBodyLimit: requestBodyLimit, keptBodyLimit: keptBodyLimit, now: now, link: link)
       self.port = try await core.listen(port: port)
     } catch {
       throw OriginError(port: port, underlying: error)
@@ -72,6 +72,12 @@ public final class OriginServer: Sendable {
   public func setFallback(_ handler: (@Sendable (ReceivedRequest) async -> OriginAnswer)?) {
     core.routes.setFallback(Route(answering: handler ?? { Self.notFound($0) }))
   }
+
+  /// Sets what a request must bring in `Proxy-Authorization` when its client takes the origin for a proxy, else it is answered 407 with
+  /// `Proxy-Authenticate: Basic`; nil, as at the start: nothing. Ordinary requests are not concerned.
+  ///
+  /// As a proxy the origin forwards nothing: it answers targets in absolute form by their path, and CONNECT with 501.
+  public func setProxyCredential(_ credential: OriginCredential?) { core.routes.setProxyCredential(credential) }
 
   // MARK: The link
 
@@ -106,6 +112,12 @@ public final class OriginServer: Sendable {
   public func waitForRequests(path: String? = nil, count: Int = 1) async -> [ReceivedRequest] {
     await core.recorder.waitForRequests(path: path.map(Self.path), count: count)
     return path.map { requests(for: $0) } ?? requests
+  }
+
+  /// Returns when so many bytes of request bodies have come for the path, those of requests included that are not complete: how a test sees that a
+  /// client streams what it sends. Returns early when the task is cancelled or the origin stops.
+  public func waitForRequestBody(path: String, bytes: Int) async {
+    await core.recorder.waitForRequestBody(path: Self.path(path), bytes: bytes)
   }
 
   /// Returns when no more connections than these are open: how a test sees that a cancelled load has let go. Returns early when

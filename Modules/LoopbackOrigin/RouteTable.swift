@@ -1,10 +1,13 @@
 #if Origin
 internal import CacheCore
+internal import HTTPTypes
+
 /// Which route a request gets.
 final class RouteTable: Sendable {
   private struct State: Sendable {
     var routes: [String: Route] = [:]
     var fallback: Route
+    var proxyCredential: OriginCredential?
   }
 
   private let state: Lock<State>
@@ -15,11 +18,25 @@ final class RouteTable: Sendable {
 
   func setFallback(_ route: Route) { state.withLock { $0.fallback = route } }
 
+  func setProxyCredential(_ credential: OriginCredential?) { state.withLock { $0.proxyCredential = credential } }
+
   func removeAll() { state.withLock { $0.routes = [:] } }
 
   /// A route that was set with a query answers that query alone, and goes first.
   func route(for request: ReceivedRequest) -> Route {
-    state.withLock { $0.routes[request.target] ?? $0.routes[request.path] ?? $0.fallback }
+    state.withLock { state in
+      if request.isProxied {
+        if let credential = state.proxyCredential, !credential.accepts(request.fields[.proxyAuthorization]) {
+          return Route(
+            OriginAnswer(
+              text: "proxy credential required\n", status: .proxyAuthenticationRequired,
+              fields: [.proxyAuthenticate: credential.challenge]))
+        }
+        // A tunnel would need a second server at its end.
+        if request.method == .connect { return Route(OriginAnswer(text: "no tunnels here\n", status: .notImplemented)) }
+      }
+      return state.routes[request.target] ?? state.routes[request.path] ?? state.fallback
+    }
   }
 }
 #endif

@@ -9,10 +9,25 @@ struct ContractTests {
     try await statement.run(on: VolatileStore())
   }
 
-  @Test("of downloaders is kept by the scripted downloader", arguments: DownloaderContract.cases)
+  @Test("of downloaders is kept by the scripted downloader, as far as that needs no wire", arguments: DownloaderContract.cases)
   func scriptedDownloader(_ statement: DownloaderContract.Case) async throws {
     let network = ScriptedDownloader()
-    try await statement.run(on: network, origin: network)
+    try await withKnownIssue("a double makes its answers up, each for its own request") {
+      try await statement.run(on: network, origin: network)
+    } when: {
+      !statement.needs.isDisjoint(with: [.sockets, .sharing])
+    }
+  }
+
+  @Test("of downloaders is kept by a folder as the network, as far as files can answer", arguments: DownloaderContract.cases)
+  func folder(_ statement: DownloaderContract.Case) async throws {
+    let origin = try FolderOrigin()
+    defer { origin.remove() }
+    try await withKnownIssue("files answer GET and HEAD, and neither fail nor wait") {
+      try await statement.run(on: origin.network, origin: origin)
+    } when: {
+      !FolderOrigin.kept.contains(statement.name)
+    }
   }
 
   @Test("have statements that can be told apart")
@@ -55,25 +70,53 @@ struct ContractTests {
     arguments: [
       (FlawedDownloader.Flaw.dropsAByte, "the original bytes arrive, whatever their number"),
       (.dropsAByte, "many URLs in parallel each get their own bytes"),
-      (.followsRedirects, "every status is an answer, and no redirect is followed"),
+      (.followsRedirects, "no redirect is followed"),
       (.throwsAtErrors, "a 401 without a credential ends, as an answer"),
       (.dropsConditions, "conditions go out as they are, and a 304 comes back as a 304 without a body"),
       (.endsShort, "a body that is cut short is an error, whether its length was told or not"),
       (.forgetsLength, "the original bytes arrive, whatever their number"),
       (.ignoresCancellation, "cancelling the task that waits for the head ends the download as cancelled"),
       (.dropsFields, "the answer's fields can be read by name, in any case"),
+      (.dropsRequestBodies, "a body of a known length arrives as it was, with its length told"),
+      (.measuresNothing, "an answer is measured"),
+      (.sharesEverything, "requests that differ in a field, or that change something, are not shared"),
+      (.sharesEverything, "requests that may not share are sent each"),
     ])
   func flawedDownloaders(_ flaw: FlawedDownloader.Flaw, _ broken: String) async {
-    var violated: [String] = []
-    for statement in DownloaderContract.cases {
-      let network = ScriptedDownloader()
-      do {
-        try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network)
-      } catch {
-        violated.append(statement.name)
+    let violated = await withTaskGroup(of: String?.self) { group in
+      for statement in DownloaderContract.cases where !statement.needs.contains(.sockets) {
+        group.addTask {
+          let network = ScriptedDownloader()
+          do {
+            try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network, within: .seconds(20))
+            return nil
+          } catch {
+            return statement.name
+          }
+        }
       }
+      return await group.reduce(into: [String]()) { names, name in if let name { names.append(name) } }
     }
     #expect(violated.contains(broken))
-    #expect(violated.count < DownloaderContract.cases.count)
+    #expect(violated.count < DownloaderContract.cases.count / 2)
+  }
+
+  @Test("of downloaders gives an engine up that hangs, and says so")
+  func hangs() async throws {
+    let network = ScriptedDownloader()
+    let statement = try #require(DownloaderContract.cases.first)
+    let error = await #expect(throws: ContractViolation.self) {
+      try await statement.run(
+        on: FlawedDownloader(sound: network, flaw: .neverAnswers), origin: network, within: .milliseconds(50))
+    }
+    #expect(error?.description.contains("has not ended") == true)
+  }
+
+  @Test("of downloaders says what an origin lacks")
+  func lacks() async throws {
+    let network = ScriptedDownloader()
+    let statement = try #require(DownloaderContract.cases.first { $0.needs.contains(.sockets) })
+    let error = await #expect(throws: ContractViolation.self) { try await statement.run(on: network, origin: network) }
+    #expect(error?.description == "it needs an origin with sockets")
   }
 }

@@ -7,16 +7,23 @@ import HTTPTypes
 struct FlawedDownloader: Downloader {
   enum Flaw: String, CaseIterable {
     case dropsAByte, followsRedirects, throwsAtErrors, dropsConditions, endsShort, forgetsLength, ignoresCancellation, dropsFields
+    case dropsRequestBodies, measuresNothing, neverAnswers, sharesEverything
   }
 
   let sound: ScriptedDownloader
   let flaw: Flaw
+  private let shared = SharedAnswers()
+
+  init(sound: ScriptedDownloader, flaw: Flaw) { (self.sound, self.flaw) = (sound, flaw) }
 
   var id: ComponentID { ComponentID(FlawedDownloader.self, parameters: flaw.rawValue) }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     var request = request
     if flaw == .dropsConditions { request.head.headerFields[.ifNoneMatch] = nil }
+    if flaw == .dropsRequestBodies { request.body = nil }
+    if flaw == .neverAnswers { await Gate().pass() }
+    if flaw == .sharesEverything { return try await shared.answer(request, from: sound) }
     if flaw == .ignoresCancellation { return try await detached(request) }
     var response = try await sound.download(request)
     switch flaw {
@@ -30,7 +37,8 @@ struct FlawedDownloader: Downloader {
       response.body = Body(length: response.body.length, source: FlawedSource(response.body.source, flaw))
     case .forgetsLength: response.body = Body(length: nil, source: response.body.source)
     case .dropsFields: response.head.headerFields[.eTag] = nil
-    case .dropsConditions, .ignoresCancellation: break
+    case .measuresNothing: response.metrics = { TransferMetrics() }
+    case .dropsConditions, .ignoresCancellation, .dropsRequestBodies, .neverAnswers, .sharesEverything: break
     }
     return response
   }
@@ -45,6 +53,30 @@ struct FlawedDownloader: Downloader {
       }
     }
     return try await work.value.get()
+  }
+}
+
+/// One transfer for each path, whoever asks and how.
+private actor SharedAnswers {
+  private var running: [String: Task<(HTTPResponse, Data), any Error>] = [:]
+
+  func answer(_ request: DownloadRequest, from sound: ScriptedDownloader) async throws(CacheError) -> DownloadResponse {
+    let path = request.head.path ?? ""
+    let task =
+      running[path]
+      ?? Task {
+        let response = try await sound.download(request)
+        return (response.head, try await response.body.collect())
+      }
+    running[path] = task
+    do {
+      let (head, body) = try await task.value
+      return DownloadResponse(head: head, body: Body(body))
+    } catch let error as CacheError {
+      throw error
+    } catch {
+      throw .cancelled
+    }
   }
 }
 

@@ -49,7 +49,13 @@ public struct RequestOptions: Sendable {
   public var observer: Override<any LoadObserver> = .inherited
   /// Time.
   public var clock: (any CacheClock)?
-  /// Where values are decoded and processed; nil: the cooperative pool.
+  /// Who changes or refuses the request before the cache is looked at; nil: the manager's.
+  public var requestModifier: RequestModifier?
+  /// Who decides about redirects.
+  public var redirectHandler: Override<RedirectHandler> = .inherited
+  /// Where else to ask, in this order, when the original can't be had. For safe methods only: what may change something is sent to nobody else.
+  public var alternatives: [AlternativeSource] = []
+  /// Where values are decoded and processed: an executor, or a queue (``ProcessingQueue``). nil: the cooperative pool.
   public var executor: (any TaskExecutor)?
   /// Where callbacks are called.
   public var callbackQueue: CallbackQueue?
@@ -75,6 +81,10 @@ public struct RequestOptions: Sendable {
   public var acceptedStatuses: AcceptedStatuses?
   /// How many redirects are followed; 0: a redirect is an answer like any other. nil: the manager's.
   public var redirectLimit: Int?
+  /// Whether a redirect may lead from https to http; nil: the manager's.
+  public var allowsInsecureRedirects: Bool?
+  /// The networks that may be used; nil: the manager's.
+  public var networkAccess: NetworkAccess?
   /// The largest body that is taken, in bytes; nil: the manager's.
   public var maximumBodySize: Int64?
 

@@ -6,7 +6,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a caller wants: a URL, header fields, and options for this one load.
+/// What a caller wants: a URL, header fields, perhaps something to send, and options for this one load.
+///
+/// Only a GET without a body is answered from what is stored, and stored. Every other request goes to the network for itself alone.
 public struct ResourceRequest: Sendable {
   /// The resource.
   public var url: URL
@@ -14,16 +16,20 @@ public struct ResourceRequest: Sendable {
   public var method: HTTPRequest.Method
   /// Fields that are sent along.
   public var headerFields: HTTPFields
+  /// What is sent with it.
+  public var body: RequestBody?
   /// What this load wants otherwise than its manager.
   public var options: RequestOptions
 
   /// A request for a URL.
   public init(
-    _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], options: RequestOptions = RequestOptions()
+    _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil,
+    options: RequestOptions = RequestOptions()
   ) {
     self.url = url
     self.method = method
     self.headerFields = headerFields
+    self.body = body
     self.options = options
   }
 
@@ -31,12 +37,13 @@ public struct ResourceRequest: Sendable {
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` when the text is no absolute URL.
   public init(
-    _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], options: RequestOptions = RequestOptions()
+    _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil,
+    options: RequestOptions = RequestOptions()
   ) throws(CacheError) {
     guard let url = URL(string: text) else {
       throw CacheError(.invalidURL, reason: "not a URL", url: text)
     }
     _ = try HTTPRequest(resource: url, method: method)
-    self.init(url, method: method, headerFields: headerFields, options: options)
+    self.init(url, method: method, headerFields: headerFields, body: body, options: options)
   }
 }

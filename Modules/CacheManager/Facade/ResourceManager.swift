@@ -35,7 +35,11 @@ public final class ResourceManager: Sendable {
     public var observer: (any LoadObserver)?
     /// Time.
     public var clock: any CacheClock = SystemClock()
-    /// Where values are decoded and processed; nil: the cooperative pool.
+    /// Who changes or refuses each request before the cache is looked at.
+    public var requestModifier: RequestModifier?
+    /// Who decides about redirects; nil: they are followed by the rules.
+    public var redirectHandler: RedirectHandler?
+    /// Where values are decoded and processed: an executor, or a queue (`ProcessingQueue`). nil: the cooperative pool.
     public var executor: (any TaskExecutor)?
     /// Where callbacks are called.
     public var callbackQueue: CallbackQueue = .platformDefault
@@ -47,6 +51,11 @@ public final class ResourceManager: Sendable {
     public var acceptedStatuses = AcceptedStatuses.success
     /// How many redirects a load follows.
     public var redirectLimit = 10
+    /// Whether a redirect may lead from https to http. It may not: what was asked for over a trusted connection would come over one that anybody on the way can
+    /// read and change.
+    public var allowsInsecureRedirects = false
+    /// The networks that loads may use.
+    public var networkAccess = NetworkAccess.all
     /// The largest body that a load takes, in bytes: it is held in memory.
     public var maximumBodySize: Int64 = 256 << 20
 

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One request on the network and what follows from its answer.
+/// One request on the network and what follows from its answer: this sends it, `Exchange+Answer.swift` carries out what is to be done with the answer.
 struct Exchange: Sendable {
   let hop: Hop
   let candidates: [Candidate]
@@ -15,153 +15,84 @@ struct Exchange: Sendable {
   /// The stored answer that the request selects, fresh or not: what a new answer takes the place of.
   let isAbout: Int?
 
-  private var load: ResolvedLoad { hop.load }
-  private var shelf: Shelf { hop.shelf }
+  var load: ResolvedLoad { hop.load }
+  var shelf: Shelf { hop.shelf }
 
   /// What was sent, when, and what came back.
-  private struct Answer {
+  struct Answer: Sendable {
     var sent: HTTPRequest
     var response: DownloadResponse
     var requestTime: Timestamp
     var timeToHead: Duration
+    /// By the clock that only durations are measured with.
+    var start: Duration
+    /// What was sent before, in vain.
+    var spent: TransferMetrics
+  }
+
+  private enum Outcome {
+    case ended(Fetched?)
+    /// The body broke off, and may be had by asking anew.
+    case interrupted(CacheError, spent: TransferMetrics)
   }
 
   /// - Returns: nil when a 304 confirmed nothing that can be shown: the request has to be sent once more, without conditions.
   func run(_ sent: HTTPRequest) async throws(CacheError) -> Fetched? {
+    guard let downloader = load.downloader else {
+      return try await standIn(for: unservable(sent), sent: sent, requestTime: load.clock.now)
+    }
+    var repetition = Repetition()
+    while true {
+      switch try await ask(downloader, sent, repetition) {
+      case .ended(let fetched): return fetched
+      case .interrupted(let error, let spent):
+        if Task.isCancelled { throw .cancelled }
+        repetition.begin(after: error, spending: spent)
+        hop.fetch.report(.progress(LoadProgress(received: 0)))
+      }
+    }
+  }
+
+  private func ask(
+    _ downloader: any Downloader, _ sent: HTTPRequest, _ repetition: Repetition
+  ) async throws(CacheError) -> Outcome {
+    let body = try await hop.step.body?.opened()
     let requestTime = load.clock.now
     let start = load.clock.uptime
-    guard let downloader = load.downloader else {
-      return try await standIn(for: unservable(sent), sent: sent, requestTime: requestTime)
-    }
-    let address = ResolvedLoad.address(of: hop.url)
-    load.observe(.requestSent(url: address, conditional: isConditional(sent)))
+    load.observe(.requestSent(url: hop.step.url.address, conditional: isConditional(sent)))
     let answer: Answer
     do throws(CacheError) {
       let response = try await downloader.download(
-        DownloadRequest(head: sent, priority: hop.fetch.priority, idleTimeout: load.idleTimeout, mayShare: false))
-      answer = Answer(sent: sent, response: response, requestTime: requestTime, timeToHead: load.clock.uptime - start)
+        DownloadRequest(
+          head: sent, body: body, priority: hop.fetch.priority, idleTimeout: load.idleTimeout,
+          networkAccess: load.networkAccess, mayShare: false, attempt: repetition.attempt))
+      answer = Answer(
+        sent: sent, response: response, requestTime: requestTime, timeToHead: load.clock.uptime - start, start: start,
+        spent: repetition.spent)
     } catch {
-      return try await standIn(for: error, sent: sent, requestTime: requestTime)
+      return .ended(try await standIn(for: error.at(repetition.attempt), sent: sent, requestTime: requestTime))
     }
-    load.observe(.responseReceived(url: address, status: answer.response.head.status.code))
+    load.observe(.responseReceived(url: hop.step.url.address, status: answer.response.head.status.code))
     do throws(CacheError) {
-      return try await carryOut(judge(.success(answer.response.head), sent: sent, requestTime: requestTime), answer)
+      let verdict = judge(.success(answer.response.head), sent: sent, requestTime: requestTime)
+      return .ended(try await carryOut(verdict, answer))
     } catch {
       answer.response.body.source.cancel()
+      if repetition.helps(against: error, for: sent.method) { return .interrupted(error, spent: metrics(of: answer)) }
       // The head came and the body did not: as good as no answer.
-      guard error.isUnreachable else { throw error }
-      return try await standIn(for: error, sent: sent, requestTime: requestTime)
+      let failure = error.at(repetition.attempt)
+      guard error.isUnreachable else { throw failure }
+      return .ended(try await standIn(for: failure, sent: sent, requestTime: requestTime))
     }
   }
 
   private func judge(
     _ answer: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp
   ) -> ValidationVerdict {
-    Planner(load).judge(
-      answer, to: hop.request, sent: sent, fallback: fallback, stored: candidates.map(\.metadata), requestTime: requestTime)
-  }
-
-  private func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Fetched? {
-    switch verdict {
-    case .freshen(let index, let metadata):
-      answer.response.body.source.cancel()
-      guard let kept = try await shelf.read(candidates[index]) else { return nil }
-      var confirmed = metadata
-      // An end that the validator has set (an error's lifetime, say) is not put off.
-      if case .at = metadata.expiration {
-        confirmed.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
-      } else {
-        confirmed.expiration = load.expiration ?? metadata.expiration
-      }
-      let candidate = Candidate(key: candidates[index].key, metadata: confirmed)
-      await shelf.freshen(candidate, data: kept.data)
-      return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
-    case .store(let variant, var metadata, let dropping):
-      metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
-      let candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
-      return try await store(candidate, replacing: dropping.map { candidates[$0] }, answer)
-    case .pass(let invalidated, let isShareable):
-      return try await pass(invalidated, isShareable, answer)
-    case .refetch:
-      answer.response.body.source.cancel()
-      return nil
-    case .serveStale(let index):
-      answer.response.body.source.cancel()
-      guard let stale = try await stale(index) else { throw Fetch.unacceptable(answer.response.head.status) }
-      return stale
-    }
-  }
-
-  private func store(
-    _ candidate: Candidate, replacing outdated: [Candidate], _ answer: Answer
-  ) async throws(CacheError) -> Fetched {
-    let receiver = Receiver(
-      load: load, body: answer.response.body, writer: await shelf.writer(candidate), key: candidate.key,
-      report: hop.fetch.report)
-    let (data, committed) = try await receiver.receive()
-    var complete = candidate
-    complete.metadata.bodyLength = Int64(data.count)
-    if let committed { complete.metadata = committed }
-    await shelf.store(data, complete, isOnDisk: committed != nil, replacing: outdated, known: candidates)
-    return fetched(data, complete, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
-  }
-
-  private func pass(
-    _ invalidated: [String], _ isShareable: Bool, _ answer: Answer
-  ) async throws(CacheError) -> Fetched {
-    for uri in invalidated { await invalidate(uri) }
-    let head = answer.response.head
-    let data: Data
-    if load.acceptedStatuses.contains(head.status.code) {
-      let receiver = Receiver(
-        load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
-      data = try await receiver.receive().data
-    } else {
-      drain(answer.response.body)
-      data = Data()
-    }
-    var request = hop.request
-    request.headerFields = [:]
-    let now = load.clock.now
-    let metadata = StoredMetadata(
-      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: Int64(data.count),
-      revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
-    var fetched = fetched(
-      data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: isAbout == nil ? .none : .fresh)
-    fetched.isShareable = isShareable
-    return fetched
-  }
-
-  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
-  private func invalidate(_ uri: String) async {
-    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
-    if ResourceID.uri(of: hop.request) == uri { resources.insert(hop.resource) }
-    for resource in resources {
-      do throws(CacheError) {
-        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
-        try await Shelf(load: load, resource: resource).removeAll(from: .all)
-      } catch {
-        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
-      }
-    }
-  }
-
-  /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
-  ///
-  /// Behind the load's back: its caller does not wait for what it will not get.
-  private func drain(_ body: Body) {
-    guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
-    Task.detached(priority: .utility) {
-      _ = try? await body.collect(limit: 16 << 10)
-      body.source.cancel()
-    }
-  }
-
-  /// The age that the answer states for itself (RFC 9111 §5.1).
-  private static func statedAge(_ head: HTTPResponse) -> Duration {
-    guard let seconds = head.headerFields[.age].flatMap({ Int64($0) }), seconds > 0 else { return .zero }
-    return .seconds(min(seconds, 1 << 31))
+    // What is stored has nothing to do with what a mirror says.
+    let stored = load.standing == .mirror ? [] : candidates.map(\.metadata)
+    return Planner(load).judge(
+      answer, to: hop.request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime)
   }
 
   /// A stored answer in place of one that did not come, where that is allowed.
@@ -170,21 +101,20 @@ struct Exchange: Sendable {
   ) async throws(CacheError) -> Fetched {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
     if case .serveStale(let index) = judge(.failure(error), sent: sent, requestTime: requestTime),
-      let stale = try await stale(index)
+      let stale = try await stale(index, insteadOf: error)
     {
       return stale
     }
     throw error
   }
 
-  private func stale(_ index: Int) async throws(CacheError) -> Fetched? {
+  func stale(_ index: Int, insteadOf error: CacheError) async throws(CacheError) -> Fetched? {
     guard let kept = try await shelf.read(candidates[index]) else { return nil }
     var fetched = hop.usable(kept, candidates[index])
     fetched.validation = .failed
+    fetched.standsInFor = error
     return fetched
   }
-
-  private var origin: ResourceSource { load.isProvided ? .provider : .network }
 
   private func isConditional(_ sent: HTTPRequest) -> Bool {
     sent.headerFields[.ifNoneMatch] != nil || sent.headerFields[.ifModifiedSince] != nil
@@ -198,11 +128,22 @@ struct Exchange: Sendable {
     return CacheError(.unsupportedScheme, reason: "nobody here loads \(scheme): URLs")
   }
 
-  private func fetched(
-    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult
-  ) -> Fetched {
-    Fetched(
-      data: data, metadata: candidate.metadata, key: candidate.key, url: hop.url, redirects: hop.chain, source: source,
-      validation: validation, timeToHead: answer.timeToHead, bytesOnWire: answer.response.metrics().bytesOnWire)
+  /// What the answer cost, complete once its body has ended. Where the engine has no measure, the time that passed here is one.
+  func metrics(of answer: Answer) -> TransferMetrics {
+    var metrics = answer.response.metrics()
+    metrics.timeToHead = metrics.timeToHead ?? max(.zero, answer.timeToHead - (metrics.queued ?? .zero))
+    metrics.total = metrics.total ?? load.clock.uptime - answer.start
+    metrics.attempts = max(1, metrics.attempts)
+    return answer.spent.followed(by: metrics)
+  }
+}
+
+extension CacheError {
+  /// The same error, of that attempt unless it tells one already.
+  fileprivate func at(_ attempt: Int) -> CacheError {
+    guard self.attempt == nil, !isCancellation else { return self }
+    var located = self
+    located.attempt = attempt
+    return located
   }
 }

@@ -10,7 +10,7 @@ internal import Foundation
 /// One load of bytes from start to end: what a flight does.
 ///
 /// The validator decides, this carries out: it looks into the stores, asks the network, stores, and follows redirects hop by hop, so that each hop is
-/// cached by its own rules.
+/// cached by its own rules. Where the original can't be had, `Fetch+Alternatives.swift` goes on.
 struct Fetch: Sendable {
   let load: ResolvedLoad
   let priority: LoadPriority
@@ -18,48 +18,61 @@ struct Fetch: Sendable {
 
   func run() async -> Result<Fetched, CacheError> {
     do throws(CacheError) {
-      return .success(try await followingRedirects())
+      return .success(load.alternatives.isEmpty ? try await followingRedirects() : try await tryingAlternatives())
     } catch {
       return .failure(error.about(load.address))
     }
   }
 
-  private func followingRedirects() async throws(CacheError) -> Fetched {
-    var request = load.head
-    var url = load.url
-    var chain: [URL] = []
-    var bytesOnWire: Int64 = 0
+  func followingRedirects() async throws(CacheError) -> Fetched {
+    var step = Step(request: load.head, url: load.url, body: load.body)
+    var metrics = TransferMetrics.nothing
+    var timeToHead: Duration?
     var isShareable = true
     while true {
-      var fetched = try await Hop(fetch: self, request: request, url: url, chain: chain).run()
+      var fetched = try await Hop(fetch: self, step: step).run()
       // A chain is as private as its most private hop, and costs what all of them cost.
       isShareable = isShareable && fetched.isShareable
-      bytesOnWire += fetched.bytesOnWire
-      guard load.redirectLimit > 0, let next = try Redirect.target(of: fetched.metadata.response, for: request, at: url) else {
+      metrics = metrics.followed(by: fetched.metrics)
+      timeToHead = fetched.timeToHead ?? timeToHead
+      guard let next = try await next(after: fetched.metadata.response, to: step) else {
         fetched.isShareable = isShareable
-        fetched.bytesOnWire = bytesOnWire
+        fetched.metrics = metrics
+        fetched.metrics.redirects += step.chain.count
+        fetched.timeToHead = timeToHead
         return try accepted(fetched)
       }
-      chain.append(url)
-      guard chain.count <= load.redirectLimit else {
-        throw CacheError(
-          .tooManyRedirects,
-          reason: "redirected more than \(load.redirectLimit) times, last to \(ResolvedLoad.address(of: next.url))")
-      }
-      (request, url) = (next.request, next.url)
+      step = next
     }
+  }
+
+  /// Where an answer leads, unless it is the load's last.
+  private func next(after response: HTTPResponse, to step: Step) async throws(CacheError) -> Step? {
+    guard load.redirectLimit > 0, var next = try Redirect.proposal(after: response, to: step) else { return nil }
+    if let handler = load.redirectHandler {
+      guard let decided = try await Redirect.decide(next, after: response, to: step, handler) else { return nil }
+      if Task.isCancelled { throw .cancelled }
+      next = decided
+    }
+    try Redirect.check(next, from: step, load)
+    return next
   }
 
   private func accepted(_ fetched: Fetched) throws(CacheError) -> Fetched {
     let status = fetched.metadata.response.status
-    guard load.acceptedStatuses.contains(status.code) else { throw Self.unacceptable(status) }
+    guard load.acceptedStatuses.contains(status.code) else {
+      throw Self.unacceptable(status, attempt: fetched.metrics.attempts)
+    }
     return fetched
   }
 
-  static func unacceptable(_ status: HTTPResponse.Status) -> CacheError {
+  /// - Parameter attempt: how many requests were sent for the answer; 0: none.
+  static func unacceptable(_ status: HTTPResponse.Status, attempt: Int) -> CacheError {
     let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase
     let words = phrase.isEmpty ? "" : " \(phrase)"
-    return CacheError(.unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code)
+    return CacheError(
+      .unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code,
+      attempt: attempt > 0 ? attempt : nil)
   }
 
   /// What the statuses mean that people meet (RFC 9110 §15): HTTP/2 has no reason phrases, and not every engine tells them.

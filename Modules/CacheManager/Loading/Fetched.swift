@@ -17,8 +17,12 @@ struct Fetched: Shareable {
   var source: ResourceSource
   var validation: ETagValidationResult
   var timeToHead: Duration?
-  var bytesOnWire: Int64 = 0
+  var metrics = TransferMetrics.nothing
   var isShareable = true
+  /// Why the answer that should have come did not, where a stored one stands in for it.
+  var standsInFor: CacheError?
+  /// Whether it is, or was, stored: not so for an answer that may not be.
+  var isStored = true
 
   /// Shown without the origin's word, and past its freshness.
   private func isPastFreshness(at now: Timestamp) -> Bool {
@@ -33,7 +37,7 @@ struct Fetched: Shareable {
     return Resource(
       value: value, url: url, redirects: redirects, response: metadata.response, source: source, validation: validation,
       age: metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
-      timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), bytesOnWire: bytesOnWire, key: key,
+      timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), metrics: metrics, key: key,
       revision: metadata.revision)
   }
 }

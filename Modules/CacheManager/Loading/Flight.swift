@@ -135,6 +135,9 @@ final class Flight<Output: Shareable>: Sendable {
     task?.cancel()
   }
 
+  /// Whether more than one has waited for it, ever.
+  var hasBeenShared: Bool { state.withLock { $0.nextToken > 1 } }
+
   /// Whether somebody was satisfied with a stale value: what comes of the work then, nobody may hear.
   var hasSatisfied: Bool { state.withLock { $0.survivesItsWaiters } }
 

@@ -7,6 +7,13 @@ struct FlightID: Hashable, Sendable {
   /// Nil for bytes.
   var form: String?
   var value: ObjectIdentifier?
+  /// Where the value is made: who asks for a place gets it there. The flight's load holds the executor.
+  var executor: ObjectIdentifier?
+
+  /// The form of flights into the durable store alone. Forms of users' are printable.
+  static let storing = "\u{1F}store"
+  /// The form of flights into callers' files.
+  static let file = "\u{1F}file"
 }
 
 /// The flights of a manager: those that may be joined, and all whose work has not ended.
@@ -18,6 +25,8 @@ final class FlightTable: Sendable {
 
   private struct State {
     var open: [FlightID: any Sendable] = [:]
+    /// How many of them go into the durable store alone.
+    var storing = 0
     var running: [ObjectIdentifier: Running] = [:]
     var isClosed = false
   }
@@ -25,6 +34,9 @@ final class FlightTable: Sendable {
   private let state = Lock(State())
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// Whether anything is on its way into the durable store alone.
+  var isStoring: Bool { state.withLock { $0.storing > 0 } }
 
   /// Joins a flight that is under way, or a new one, which `begin` starts.
   ///
@@ -36,19 +48,31 @@ final class FlightTable: Sendable {
     _ id: FlightID, _ load: ResolvedLoad, alone: Bool, task: LoadTask, waiter: Flight<Output>.Waiter,
     begin: (Flight<Output>) -> Void
   ) -> Bool? {
-    let isShared = !alone && load.head.method == .get
+    let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
       guard let (flight, isNew) = flight(id, load, as: Output.self, isShared: isShared, isAccepted: alone) else { return nil }
       guard let token = flight.join(waiter) else {
         forget(flight, id)
         continue
       }
-      flight.priority.raise(to: task.priority.level)
-      task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
-      task.link { flight.leave(token, $0) }
+      follow(flight, task, token)
       if isNew { begin(flight) }
       return !isNew
     }
+  }
+
+  /// Joins a flight that is under way, as one who wants something else of it than the others; false when there is none.
+  func joinOpen<Output: Shareable>(_ id: FlightID, task: LoadTask, waiter: Flight<Output>.Waiter) -> Bool {
+    guard let flight = state.withLock({ $0.open[id] as? Flight<Output> }), let token = flight.join(waiter) else { return false }
+    follow(flight, task, token)
+    return true
+  }
+
+  /// The flight is as urgent as its most urgent waiter.
+  private func follow<Output: Shareable>(_ flight: Flight<Output>, _ task: LoadTask, _ token: Int) {
+    flight.priority.raise(to: task.priority.level)
+    task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
+    task.link { flight.leave(token, $0) }
   }
 
   private func flight<Output: Shareable>(
@@ -62,14 +86,21 @@ final class FlightTable: Sendable {
         onOver: { [weak self] flight in
           _ = self?.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
         })
-      if isShared { state.open[id] = flight }
+      if isShared {
+        state.open[id] = flight
+        if id.form == FlightID.storing { state.storing += 1 }
+      }
       state.running[ObjectIdentifier(flight)] = Running(retire: { flight.retire() }, ended: { await flight.ended() })
       return (flight, true)
     }
   }
 
   private func forget<Output: Shareable>(_ flight: Flight<Output>, _ id: FlightID) {
-    state.withLock { if $0.open[id] as? Flight<Output> === flight { $0.open[id] = nil } }
+    state.withLock { state in
+      guard state.open[id] as? Flight<Output> === flight else { return }
+      state.open[id] = nil
+      if id.form == FlightID.storing { state.storing -= 1 }
+    }
   }
 
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for

@@ -10,24 +10,22 @@ internal import Foundation
 /// One request of a load: plan, use what is stored or ask, judge, store.
 struct Hop: Sendable {
   let fetch: Fetch
-  let request: HTTPRequest
-  let url: URL
-  let chain: [URL]
+  let step: Step
   let shelf: Shelf
 
-  init(fetch: Fetch, request: HTTPRequest, url: URL, chain: [URL]) {
+  init(fetch: Fetch, step: Step) {
     self.fetch = fetch
-    self.request = request
-    self.url = url
-    self.chain = chain
-    shelf = Shelf(load: fetch.load, resource: fetch.load.resource(of: request, isFirstHop: chain.isEmpty))
+    self.step = step
+    shelf = Shelf(load: fetch.load, resource: fetch.load.resource(of: step.request, isFirstHop: step.chain.isEmpty))
   }
 
   var load: ResolvedLoad { fetch.load }
+  var request: HTTPRequest { step.request }
   var resource: String { shelf.resource }
 
   func run() async throws(CacheError) -> Fetched {
     var candidates = try await shelf.candidates(for: request)
+    if load.standing == .mirror { return try await askMirror(candidates) }
     while true {
       if Task.isCancelled { throw .cancelled }
       switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
@@ -38,7 +36,7 @@ struct Hop: Sendable {
           continue
         }
         let stored = usable(kept, candidates[index])
-        guard let revalidation else { return stored }
+        guard let revalidation, load.target.isMemory || load.writes.contains(.disk) else { return stored }
         announce(stored)
         return try await ask(revalidation, candidates, fallback: index)
       case .fetch(let sent, let fallback):
@@ -46,9 +44,15 @@ struct Hop: Sendable {
         return try await ask(sent, candidates, fallback: fallback)
       case .answer(let response):
         guard response.status.code != 504 else { throw Self.notCached }
-        throw Fetch.unacceptable(response.status)
+        throw Fetch.unacceptable(response.status, attempt: 0)
       }
     }
+  }
+
+  /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do they stand in for its own.
+  private func askMirror(_ candidates: [Candidate]) async throws(CacheError) -> Fetched {
+    guard case .fetch(let sent, _) = Planner(load).plan(request, stored: []) else { throw Self.notCached }
+    return try await ask(sent, candidates, fallback: nil)
   }
 
   private static var notCached: CacheError {
@@ -58,13 +62,17 @@ struct Hop: Sendable {
   /// What is stored, as an answer that nobody was asked about.
   func usable(_ kept: Shelf.Kept, _ candidate: Candidate) -> Fetched {
     Fetched(
-      data: kept.data, metadata: candidate.metadata, key: candidate.key, url: url, redirects: chain, source: kept.source,
+      data: kept.data, metadata: candidate.metadata, key: candidate.key,
+      url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
       validation: .none)
   }
 
-  /// Shows a stored answer before the final one, unless it is a step on the way.
+  /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.
   private func announce(_ stored: Fetched) {
-    if load.isResult(stored.metadata.response) { fetch.report(.stale(stored)) }
+    guard load.standing == .original, load.isResult(stored.metadata.response) else { return }
+    // Whoever waits for a file takes it now: what follows goes into the store alone.
+    if case .file(let draft) = load.target { draft.seal() }
+    fetch.report(.stale(stored))
   }
 
   /// Asks the network, and once more without conditions when a 304 confirms nothing that can be shown.
@@ -74,18 +82,25 @@ struct Hop: Sendable {
     let isAbout = Planner(load).selection(by: request, from: candidates.map(\.metadata))
     let exchange = Exchange(hop: self, candidates: candidates, fallback: fallback, isAbout: isAbout)
     if let fetched = try await exchange.run(sent) { return fetched }
+    // What may have changed something is not sent twice.
+    guard Repetition.isAllowed(of: request.method) else { throw Self.unaskedNotModified }
     var unconditional = sent
     for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] where request.headerFields[name] == nil {
       unconditional.headerFields[name] = nil
     }
     if let fetched = try await exchange.run(unconditional) { return fetched }
-    throw CacheError(
+    throw Self.unaskedNotModified
+  }
+
+  private static var unaskedNotModified: CacheError {
+    CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
   }
 
   /// `showCachedAfter`: a timer that shows the stored answer when the network is slow.
   private func showCached(_ candidates: [Candidate], _ fallback: Int?) -> Task<Void, Never>? {
-    guard case .revalidate(_, let delay?) = load.policy, let fallback else { return nil }
+    // A file is written once, by one answer at a time.
+    guard case .revalidate(_, let delay?) = load.policy, let fallback, load.target.isMemory else { return nil }
     return Task {
       guard (try? await load.clock.sleep(for: delay)) != nil else { return }
       guard let kept = try? await shelf.read(candidates[fallback]), !Task.isCancelled else { return }

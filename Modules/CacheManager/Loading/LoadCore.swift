@@ -18,18 +18,20 @@ final class LoadCore: Sendable {
   }
 
   let removals = RemovalEpoch()
-  private let flights = FlightTable()
+  let flights = FlightTable()
+  /// Who waits for its turn to load something, and how urgent that is.
+  let interest = QueuedInterest()
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
     guard load.reads.contains(.memory) else { return nil }
-    let shelf = Shelf(load: load, resource: load.resource(of: load.head, isFirstHop: true))
+    let shelf = Shelf(load: load, resource: load.resource)
     guard let candidate = shelf.hit(load.head), let value = shelf.value(of: candidate, form: form.id, as: Value.self) else {
       return nil
     }
     let fetched = Fetched(
-      data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id), url: load.url, source: .memory,
-      validation: .none)
+      data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
+      url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none)
     return fetched.resource(value, clock: load.clock, startedAt: start)
   }
 
@@ -64,17 +66,18 @@ final class LoadCore: Sendable {
 
   // MARK: Bytes
 
-  private func joinBytes(
+  func joinBytes(
     _ load: ResolvedLoad, alone: Bool, task: LoadTask, post: @escaping @Sendable (FlightEvent<Fetched>) -> Void,
     deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<Fetched, CacheError>) -> Void
   ) {
     let waiter = Flight<Fetched>.Waiter(post: post, deliver: deliver, end: end) {
       self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end)
     }
-    let id = FlightID(request: load.flightKey)
+    let id = FlightID(request: FlightKey(load))
+    interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await Fetch(load: load, priority: flight.priority) { flight.report($0) }.run()
+        let result = await self.fetch(load, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result
       }
@@ -93,7 +96,9 @@ final class LoadCore: Sendable {
   ) {
     var waiter = once.waiter { (derived: Derived<Value>) in (derived.value, derived.fetched) }
     waiter.askAlone = { self.joinDerived(load, form, alone: true, task: task, once: once) }
-    let id = FlightID(request: load.flightKey, form: form.id, value: ObjectIdentifier(Value.self))
+    let id = FlightID(
+      request: FlightKey(load), form: form.id, value: ObjectIdentifier(Value.self),
+      executor: load.executor.map { ObjectIdentifier($0) })
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
         let result = await self.derive(load, form, alone: alone, in: flight)

@@ -6,60 +6,63 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Takes a body in: into memory for who waits, and chunk by chunk to the disk.
+/// Takes a body in: to where the load wants it, and chunk by chunk to the disk.
 ///
-/// The disk is a guest here: when it fails the transfer goes on without it. What is incomplete is never committed.
+/// The disk is a guest here: when it fails the transfer goes on without it, unless the load is for the disk alone. What is incomplete is never
+/// committed.
 struct Receiver: Sendable {
+  /// A body that has come to its end.
+  struct Received: Sendable {
+    /// All bytes, where they go into memory; else none.
+    var data: Data
+    /// How many bytes there were.
+    var count: Int64
+    /// The metadata as the disk has committed it.
+    var committed: StoredMetadata?
+  }
+
   let load: ResolvedLoad
   let body: Body
   let writer: (any EntryWriter)?
   let key: CacheKey
   let report: @Sendable (FlightEvent<Fetched>) -> Void
 
-  /// All bytes, and the metadata as the disk has committed it.
-  func receive() async throws(CacheError) -> (data: Data, committed: StoredMetadata?) {
+  func receive() async throws(CacheError) -> Received {
     var writing = writer
+    var sink = BodySink(load)
     do throws(CacheError) {
-      let data = try await pull(&writing)
-      if let expected = body.length, Int64(data.count) != expected {
-        throw CacheError(.truncatedBody, reason: "the body ended after \(data.count) of \(expected) bytes")
+      try await pull(into: &sink, &writing)
+      if let expected = body.length, sink.count != expected {
+        throw CacheError(.truncatedBody, reason: "the body ended after \(sink.count) of \(expected) bytes")
       }
-      return (data, await commit(&writing, data))
+      try await sink.finish()
+      return Received(data: sink.data, count: sink.count, committed: try await commit(&writing, count: sink.count))
     } catch {
       writing?.abort()
       throw error
     }
   }
 
-  private func pull(_ writing: inout (any EntryWriter)?) async throws(CacheError) -> Data {
-    if let length = body.length, length > load.maximumBodySize { throw tooLarge }
-    var data = Data()
+  private func pull(into sink: inout BodySink, _ writing: inout (any EntryWriter)?) async throws(CacheError) {
+    try await sink.begin(expecting: body.length)
     while let chunk = try await body.source.next() {
-      guard Int64(data.count) + Int64(chunk.count) <= load.maximumBodySize else { throw tooLarge }
-      if data.isEmpty {
-        data = chunk
-        // A server's word may size a buffer only as far as that does no harm.
-        if let length = body.length, length > chunk.count { data.reserveCapacity(Int(min(length, 64 << 20))) }
-      } else {
-        data.append(chunk)
-      }
-      await attempt(&writing) { writer throws(CacheError) in try await writer.write(chunk) }
-      report(.progress(LoadProgress(received: Int64(data.count), expected: body.length)))
+      try await sink.take(chunk, of: body.length)
+      try await attempt(&writing) { writer throws(CacheError) in try await writer.write(chunk) }
+      report(.progress(LoadProgress(received: sink.count, expected: body.length)))
     }
-    return data
   }
 
-  private func commit(_ writing: inout (any EntryWriter)?, _ data: Data) async -> StoredMetadata? {
+  private func commit(_ writing: inout (any EntryWriter)?, count: Int64) async throws(CacheError) -> StoredMetadata? {
     let trailers = body.source.trailers
     var committed: StoredMetadata?
-    await attempt(&writing) { writer throws(CacheError) in committed = try await writer.commit(trailers: trailers) }
-    if committed != nil { load.observe(.stored(key: key, layer: .disk, bytes: Int64(data.count))) }
+    try await attempt(&writing) { writer throws(CacheError) in committed = try await writer.commit(trailers: trailers) }
+    if committed != nil { load.observe(.stored(key: key, layer: .disk, bytes: count)) }
     return committed
   }
 
   private func attempt(
     _ writing: inout (any EntryWriter)?, _ step: (any EntryWriter) async throws(CacheError) -> Void
-  ) async {
+  ) async throws(CacheError) {
     guard let writer = writing else { return }
     do throws(CacheError) {
       try await step(writer)
@@ -67,8 +70,8 @@ struct Receiver: Sendable {
       writer.abort()
       writing = nil
       load.observe(.storeFailed(key: key, error: error))
+      // Nobody else wants the bytes: there is nothing to go on for.
+      if load.target.isStore { throw error }
     }
   }
-
-  private var tooLarge: CacheError { load.bodyTooLarge }
 }

@@ -7,52 +7,98 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
+/// One request of a chain of redirects.
+struct Step: Sendable {
+  var request: HTTPRequest
+  var url: URL
+  /// What is sent with it.
+  var body: RequestBody?
+  /// The URLs that redirected before it, in order.
+  var chain: [URL] = []
+}
+
 /// Where a 3xx leads (RFC 9110 §15.4).
 enum Redirect {
-  /// The next hop, or nil when the answer is none that redirects.
+  /// The next step, by the rules alone; nil when the answer is none that redirects.
   ///
-  /// - Throws: ``CacheError/Code/redirectRefused`` when it leads out of HTTP, or nowhere.
-  static func target(
-    of response: HTTPResponse, for request: HTTPRequest, at url: URL
-  ) throws(CacheError) -> (request: HTTPRequest, url: URL)? {
+  /// - Throws: ``CacheError/Code/redirectRefused`` when it leads nowhere.
+  static func proposal(after response: HTTPResponse, to step: Step) throws(CacheError) -> Step? {
     guard leads(response), let location = response.headerFields[.location] else { return nil }
-    guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
+    guard let url = URL(string: location, relativeTo: step.url)?.absoluteURL else {
       throw CacheError(.redirectRefused, reason: "redirected to \(location), which is no URL")
     }
-    guard let scheme = next.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      throw CacheError(.redirectRefused, reason: "redirected to \(next.absoluteString): only http and https are followed")
-    }
-    var fields = request.headerFields
-    var method = request.method
+    var fields = step.request.headerFields
+    var (method, body) = (step.request.method, step.body)
     // RFC 9110 §15.4.4, and for 301 and 302 what every client has done for thirty years (§15.4.2, note).
     if response.status.code == 303 && method != .head || [301, 302].contains(response.status.code) && method == .post {
-      method = .get
+      (method, body) = (.get, nil)
+      for name in content { fields[name] = nil }
     }
-    let target: HTTPRequest
+    if !step.url.isSameOrigin(as: url) {
+      // What was meant for one host is not told to another: credentials, and conditions on its own entity tags.
+      for name in Confidential.credentials + Confidential.conditions { fields[name] = nil }
+    }
     do throws(CacheError) {
-      if !isSameOrigin(url, next) {
-        // What was meant for one host is not told to another: credentials, and conditions on its own entity tags.
-        for name in confidential { fields[name] = nil }
-      }
-      target = try HTTPRequest(resource: next, method: method, headerFields: fields)
+      let request = try HTTPRequest(resource: url, method: method, headerFields: fields)
+      return Step(request: request, url: url, body: body, chain: step.chain + [step.url])
     } catch {
       throw CacheError(.redirectRefused, reason: "redirected to \(location): \(error.reason)")
     }
-    return (target, next)
+  }
+
+  /// What the load's handler makes of a proposal.
+  ///
+  /// - Returns: nil when it stops: the answer is one like any other.
+  static func decide(
+    _ proposal: Step, after response: HTTPResponse, to step: Step, _ handler: RedirectHandler
+  ) async throws(CacheError) -> Step? {
+    let decision = await handler.decide(
+      Redirection(
+        from: step.url, to: proposal.url, response: response, number: proposal.chain.count, request: proposal.request))
+    switch decision {
+    case .follow: return proposal
+    case .stop: return nil
+    case .refuse(let reason):
+      throw CacheError(
+        .redirectRefused, reason: "redirected to \(proposal.url.address): \(reason)", status: response.status.code)
+    case .rewrite(let request):
+      guard let url = request.absoluteURL else {
+        throw CacheError(.redirectRefused, reason: "the redirect's handler left no URL to load")
+      }
+      var rewritten = proposal
+      (rewritten.request, rewritten.url) = (request, url)
+      if request.method != proposal.request.method { rewritten.body = nil }
+      return rewritten
+    }
+  }
+
+  /// What no handler can permit.
+  static func check(_ next: Step, from step: Step, _ load: ResolvedLoad) throws(CacheError) {
+    guard next.request.scheme == "http" || next.request.scheme == "https" else {
+      throw CacheError(
+        .redirectRefused, reason: "redirected to \(next.url.address): only http and https are followed")
+    }
+    if next.request.scheme == "http", step.request.scheme == "https", !load.allowsInsecureRedirects {
+      throw CacheError(
+        .redirectRefused,
+        reason: "redirected to \(next.url.address): from https to http is only followed where that is allowed")
+    }
+    guard next.chain.count <= load.redirectLimit else {
+      throw CacheError(
+        .tooManyRedirects,
+        reason: "redirected more than \(load.redirectLimit) times, last to \(next.url.address)")
+    }
   }
 
   /// Whether an answer sends its reader elsewhere.
   static func leads(_ response: HTTPResponse) -> Bool {
-    [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil
+    guard response.status.kind == .redirection else { return false }
+    return [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil
   }
 
-  private static let confidential: [HTTPField.Name] = [
-    .authorization, .proxyAuthorization, .cookie, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+  /// Fields that describe what is sent: without it they are untrue.
+  private static let content: [HTTPField.Name] = [
+    .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentDisposition, .transferEncoding,
+    .expect,
   ]
-
-  private static func isSameOrigin(_ a: URL, _ b: URL) -> Bool {
-    func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
-    return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host()?.lowercased() == b.host()?.lowercased()
-      && port(a) == port(b)
-  }
 }

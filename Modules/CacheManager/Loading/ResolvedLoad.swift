@@ -11,20 +11,27 @@ internal import Foundation
 struct ResolvedLoad: Sendable {
   var head: HTTPRequest
   var url: URL
+  var body: RequestBody?
   var downloader: (any Downloader)?
   var isProvided: Bool
+  /// Where else to ask; empty for the load of an alternative.
+  var alternatives: [ResolvedAlternative] = []
+  /// What the load is, or stands in, for: see ``Standing``.
+  var standing = Standing.original
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
   var validator: (any ResponseValidator)?
   var observer: (any LoadObserver)?
+  var redirectHandler: RedirectHandler?
   var clock: any CacheClock
   /// Loads with a clock of their own share nothing: clocks can't be compared.
-  private var clockIdentity: ComponentID?
+  let clockIdentity: ComponentID?
   var executor: (any TaskExecutor)?
   var callbackQueue: CallbackQueue
   var policy: LoadPolicy
-  var key: String?
   var partition: String?
+  /// What the answer is filed under, but for redirects.
+  private(set) var resource: String
   var reads: CacheLayers
   var writes: CacheLayers
   var expiration: Expiration?
@@ -33,35 +40,68 @@ struct ResolvedLoad: Sendable {
   var idleTimeout: Duration?
   var acceptedStatuses: AcceptedStatuses
   var redirectLimit: Int
+  var allowsInsecureRedirects: Bool
+  var networkAccess: NetworkAccess
   var maximumBodySize: Int64
+  /// Where the bytes go.
+  var target = BodyTarget.memory
   /// What users remove while the load runs.
   let removals: RemovalEpoch
+
+  /// For whose sake somebody is asked.
+  enum Standing {
+    /// The resource's own.
+    case original
+    /// The original's, under whose name the answer is kept: what is stored there is no word of this server's.
+    case mirror
+    /// The original's, but the answer is kept as what it is.
+    case lowData
+  }
 
   init(
     _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
   ) throws(CacheError) {
     self.removals = removals
     let options = request.options
-    head = try HTTPRequest(resource: request.url, method: request.method, headerFields: request.headerFields)
-    url = request.url
-    let scheme = head.scheme ?? ""
-    let isHTTP = scheme == "http" || scheme == "https"
-    let provider = isHTTP ? nil : manager.providers[scheme]
-    downloader = options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
-    if case .inherited = options.downloader { isProvided = provider != nil } else { isProvided = false }
+    let source = try Source(request.url, request, headerFields: request.headerFields, manager)
+    head = source.head
+    url = source.url
+    downloader = source.downloader
+    isProvided = source.isProvided
+    body = request.body
+    partition = options.partition
+    resource = ResourceID.make(
+      uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
     validator = options.validator.resolved(manager.validator)
     observer = options.observer.resolved(manager.observer)
+    redirectHandler = options.redirectHandler.resolved(manager.redirectHandler)
     clock = options.clock ?? manager.clock
     clockIdentity = options.clock.map { ComponentID.unique(type(of: $0)) }
     executor = options.executor ?? manager.executor
     callbackQueue = options.callbackQueue ?? manager.callbackQueue
     policy = options.policy ?? manager.policy
-    key = options.key
-    partition = options.partition
     reads = options.reads
     writes = options.writes
+    expiration = options.expiration
+    priority = options.priority
+    timeout = options.timeout ?? manager.timeout
+    idleTimeout = options.idleTimeout
+    acceptedStatuses = options.acceptedStatuses ?? manager.acceptedStatuses
+    redirectLimit = options.redirectLimit ?? manager.redirectLimit
+    allowsInsecureRedirects = options.allowsInsecureRedirects ?? manager.allowsInsecureRedirects
+    networkAccess = options.networkAccess ?? manager.networkAccess
+    maximumBodySize = options.maximumBodySize ?? manager.maximumBodySize
+    settleLayers()
+    if !options.alternatives.isEmpty { settle(options.alternatives, request, manager) }
+  }
+
+  private mutating func settleLayers() {
+    if body != nil, head.method == .get {
+      // What a body asks for can't be told from the resource's name: such an answer is nobody else's (RFC 9110 §9.3.1).
+      (memory, store) = (nil, nil)
+    }
     switch policy {
     case .reload: reads = []
     case .memoryElseReload: reads.remove(.disk)
@@ -75,26 +115,34 @@ struct ResolvedLoad: Sendable {
       reads.remove(.disk)
       writes.remove(.disk)
     }
-    expiration = options.expiration
-    priority = options.priority
-    timeout = options.timeout ?? manager.timeout
-    idleTimeout = options.idleTimeout
-    acceptedStatuses = options.acceptedStatuses ?? manager.acceptedStatuses
-    redirectLimit = options.redirectLimit ?? manager.redirectLimit
-    maximumBodySize = options.maximumBodySize ?? manager.maximumBodySize
+  }
+
+  private mutating func settle(
+    _ sources: [AlternativeSource], _ request: ResourceRequest, _ manager: ResourceManager.Configuration
+  ) {
+    // What may have changed something at one server is not asked of another.
+    guard head.method == .get || head.method == .head else { return }
+    alternatives = sources.map { ResolvedAlternative($0, request, manager) }
+  }
+
+  /// The load of an alternative in the original's place.
+  func asking(_ source: Source, as kind: AlternativeSource.Kind) -> ResolvedLoad {
+    var load = self
+    (load.head, load.url) = (source.head, source.url)
+    (load.downloader, load.isProvided) = (source.downloader, source.isProvided)
+    load.alternatives = []
+    switch kind {
+    case .mirror: load.standing = .mirror
+    case .lowData:
+      load.standing = .lowData
+      load.resource = ResourceID.make(
+        uri: ResourceID.uri(of: source.head) ?? source.url.absoluteString, partition: partition)
+    }
+    return load
   }
 
   /// What the caller asked for, as text: in errors and events.
-  var address: String { Self.address(of: url) }
-
-  /// A URL as it may be told: without user information, and not longer than a line (a `data:` URL carries its whole resource).
-  static func address(of url: URL) -> String {
-    var text = url.absoluteString
-    if url.user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {
-      text = "\(text[...colon])//\(text[text.index(after: at)...])"
-    }
-    return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
-  }
+  var address: String { url.address }
 
   var bodyTooLarge: CacheError {
     CacheError(.bodyTooLarge, reason: "the body is larger than the \(maximumBodySize) bytes that this load takes")
@@ -105,19 +153,20 @@ struct ResolvedLoad: Sendable {
     acceptedStatuses.contains(response.status.code) && (redirectLimit == 0 || !Redirect.leads(response))
   }
 
-  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads.
+  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever a mirror leads to, it
+  /// stands in for what was asked for.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
-    ResourceID.make(
-      uri: ResourceID.uri(of: request) ?? url.absoluteString, key: isFirstHop ? key : nil, partition: partition)
+    if isFirstHop || standing == .mirror { return resource }
+    return ResourceID.make(uri: ResourceID.uri(of: request) ?? url.absoluteString, partition: partition)
   }
 
-  /// Equal for loads that may share one piece of work: everything that can change the answer, or where it is kept.
-  var flightKey: FlightKey {
-    FlightKey(
-      head: head, resource: resource(of: head, isFirstHop: true), policy: policy, reads: reads, writes: writes,
-      expiration: expiration, acceptedStatuses: acceptedStatuses, redirectLimit: redirectLimit,
-      maximumBodySize: maximumBodySize, idleTimeout: idleTimeout,
-      components: [downloader?.id, memory?.id, store?.id, validator?.id, observer?.id, clockIdentity])
+  /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL under the caller's own key.
+  func origin(of metadata: StoredMetadata, for request: HTTPRequest, at url: URL) -> URL {
+    let stored = metadata.request
+    guard stored.path != request.path || stored.authority != request.authority || stored.scheme != request.scheme,
+      ResourceID.uri(of: stored) != ResourceID.uri(of: request)
+    else { return url }
+    return stored.absoluteURL ?? url
   }
 
   func observe(_ event: @autoclosure () -> CacheEvent) {
@@ -147,19 +196,4 @@ struct ResolvedLoad: Sendable {
       observe(.finished(url: address, source: nil, error: error, duration: clock.uptime - start))
     }
   }
-}
-
-/// See ``ResolvedLoad/flightKey``.
-struct FlightKey: Hashable, Sendable {
-  var head: HTTPRequest
-  var resource: String
-  var policy: LoadPolicy
-  var reads: CacheLayers
-  var writes: CacheLayers
-  var expiration: Expiration?
-  var acceptedStatuses: AcceptedStatuses
-  var redirectLimit: Int
-  var maximumBodySize: Int64
-  var idleTimeout: Duration?
-  var components: [ComponentID?]
 }

@@ -23,10 +23,21 @@ extension Shelf {
   private func keepInMemory(_ data: Data, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     guard let memory else { return }
     let key = candidate.key
+    guard load.target.isMemory else { return correct(memory, candidate, if: isAllowed) }
     guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed) else { return }
     if memory.insert(data, cost: data.count, of: key, for: candidate.metadata) {
       load.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
     }
+  }
+
+  /// Brings what memory says up to date, for a load whose bytes go elsewhere: where memory knows nothing, there is nothing to correct.
+  private func correct(_ memory: MemoryFacets, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
+    let (key, revision) = (candidate.key, candidate.metadata.revision)
+    guard
+      memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: { $0 != nil && isAllowed($0) }),
+      let former = memory.store.entry(for: key)?.revision, former != revision
+    else { return }
+    memory.store.remove(key, ifRevision: former)
   }
 
   /// Stores a new answer in memory, and sees to it that no layer goes on serving the one before it.
@@ -68,12 +79,15 @@ extension Shelf {
   }
 
   /// Starts an entry on disk, when that is to be written and can be.
-  func writer(_ candidate: Candidate) async -> (any EntryWriter)? {
+  ///
+  /// - Throws: why it can't be, to a load that is for the disk alone.
+  func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk else { return nil }
     do throws(CacheError) {
       return try await disk.begin(candidate.key, candidate.metadata)
     } catch {
       load.observe(.storeFailed(key: candidate.key, error: error))
+      if load.target.isStore { throw error }
       return nil
     }
   }

@@ -111,6 +111,7 @@ struct Shelf: Sendable {
   ///
   /// - Throws: a cancellation, or that the body is larger than the load takes; neither says anything about the entry.
   func read(_ candidate: Candidate) async throws(CacheError) -> Kept? {
+    guard load.target.isMemory else { return try await copy(candidate) }
     if let data = value(of: candidate, form: "", as: Data.self) { return Kept(data: data, source: .memory) }
     guard let disk else { return nil }
     do throws(CacheError) {

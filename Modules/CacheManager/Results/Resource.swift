@@ -27,8 +27,9 @@ public struct Resource<Value: Sendable>: Sendable {
   public var isStale: Bool
   /// How long it took.
   public var timing: LoadTiming
-  /// Body bytes that crossed the network for this load; 0 for a hit and for a 304.
-  public var bytesOnWire: Int64
+  /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to the head, the protocol and the
+  /// connection are those of the last answer that came over the network. For a hit nothing was sent: no attempts, no bytes.
+  public var metrics: TransferMetrics
   /// What it is, or would be, filed under.
   public var key: CacheKey
   /// The identity of the body: equal revisions mean equal bytes.
@@ -38,7 +39,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
     validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false, timing: LoadTiming = LoadTiming(),
-    bytesOnWire: Int64 = 0, key: CacheKey? = nil, revision: Revision = .mint()
+    metrics: TransferMetrics = TransferMetrics(attempts: 0), key: CacheKey? = nil, revision: Revision = .mint()
   ) {
     self.value = value
     self.url = url
@@ -49,16 +50,19 @@ public struct Resource<Value: Sendable>: Sendable {
     self.age = age
     self.isStale = isStale
     self.timing = timing
-    self.bytesOnWire = bytesOnWire
+    self.metrics = metrics
     self.key = key ?? CacheKey(resource: url.absoluteString)
     self.revision = revision
   }
+
+  /// Body bytes that crossed the network for this load; 0 for a hit and for a 304.
+  public var bytesOnWire: Int64 { metrics.bytesOnWire }
 
   /// The same result with another value.
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, timing: timing, bytesOnWire: bytesOnWire, key: key, revision: revision)
+      isStale: isStale, timing: timing, metrics: metrics, key: key, revision: revision)
   }
 }
 

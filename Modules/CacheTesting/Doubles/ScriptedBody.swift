@@ -13,16 +13,28 @@ final class ScriptedBody: Body.Source {
     var position = 0
     var isCancelled = false
     var isFinished = false
+    var total: Duration?
+    /// Lets a read go that waits at the gate.
+    var wake: (@Sendable () -> Void)?
   }
 
   private let bytes: Data
   private let answer: ScriptedAnswer
+  private let onEnd: @Sendable () -> Duration
   private let onCancel: @Sendable () -> Void
   private let state = Lock(State())
 
-  init(_ bytes: Data, _ answer: ScriptedAnswer, onCancel: @escaping @Sendable () -> Void) {
+  /// - Parameters:
+  ///   - bytes: what is delivered.
+  ///   - answer: how.
+  ///   - onEnd: tells how long all of it took; called once, after the last byte.
+  ///   - onCancel: called once, when it is let go of before its end.
+  init(
+    _ bytes: Data, _ answer: ScriptedAnswer, onEnd: @escaping @Sendable () -> Duration, onCancel: @escaping @Sendable () -> Void
+  ) {
     self.bytes = bytes
     self.answer = answer
+    self.onEnd = onEnd
     self.onCancel = onCancel
   }
 
@@ -30,13 +42,38 @@ final class ScriptedBody: Body.Source {
 
   var delivered: Int64 { state.withLock { Int64($0.position) } }
 
+  /// From the call to the last byte; nil before it.
+  var total: Duration? { state.withLock { $0.total } }
+
   var trailers: HTTPFields? { nil }
 
   func next() async throws(CacheError) -> Data? {
-    await answer.bodyGate?.pass()
+    if let gate = answer.bodyGate { await pass(gate) }
     if Task.isCancelled { cancel() }
     let end = min(answer.cutAfter ?? bytes.count, bytes.count)
-    return try state.withLock { state throws(CacheError) in
+    if let chunk = try chunk(upTo: end) { return chunk }
+    let total = onEnd()
+    state.withLock { $0.total = $0.total ?? total }
+    return nil
+  }
+
+  /// Waits for the gate, the reader's task or `cancel()`: whichever comes first.
+  private func pass(_ gate: Gate) async {
+    let passage = WatchedState(false)
+    let wake: @Sendable () -> Void = { passage.update { $0 = true } }
+    let isCancelled = state.withLock { state in
+      state.wake = wake
+      return state.isCancelled
+    }
+    guard !isCancelled else { return }
+    let ticket = gate.arrive(wake)
+    await passage.wait { $0 }
+    gate.withdraw(ticket)
+    state.withLock { $0.wake = nil }
+  }
+
+  private func chunk(upTo end: Int) throws(CacheError) -> Data? {
+    try state.withLock { state throws(CacheError) in
       if state.isCancelled { throw .cancelled }
       guard state.position < end else {
         state.isFinished = true
@@ -52,12 +89,13 @@ final class ScriptedBody: Body.Source {
   }
 
   func cancel() {
-    let isFirst = state.withLock { state in
+    let (isFirst, wake): (Bool, (@Sendable () -> Void)?) = state.withLock { state in
       // An empty body is over before anybody has asked for it.
-      guard !state.isCancelled, !state.isFinished, state.position < bytes.count else { return false }
+      guard !state.isCancelled, !state.isFinished, state.position < bytes.count else { return (false, nil) }
       state.isCancelled = true
-      return true
+      return (true, state.wake)
     }
+    wake?()
     if isFirst { onCancel() }
   }
 }

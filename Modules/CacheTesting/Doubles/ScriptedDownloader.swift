@@ -19,7 +19,7 @@ public final class ScriptedDownloader: Downloader {
   private struct State {
     var script: [String: [ScriptedAnswer]] = [:]
     var servers: [String: @Sendable (HTTPRequest) -> ScriptedAnswer] = [:]
-    var requests: [HTTPRequest] = []
+    var requests: [(head: HTTPRequest, body: Data)] = []
     var unscripted: [HTTPRequest] = []
     var cancelledBodies = 0
   }
@@ -44,12 +44,18 @@ public final class ScriptedDownloader: Downloader {
   }
 
   /// What was asked, in order.
-  public var requests: [HTTPRequest] { state.withLock { $0.requests } }
+  public var requests: [HTTPRequest] { state.withLock { $0.requests.map(\.head) } }
 
   /// What was asked of a URL, in order.
   public func requests(for url: URL) -> [HTTPRequest] {
     let name = Self.name(url)
     return requests.filter { Self.name($0) == name }
+  }
+
+  /// The bodies that came with what was asked of a URL, in the same order; empty ones where there was none.
+  public func requestBodies(for url: URL) -> [Data] {
+    let name = Self.name(url)
+    return state.withLock { $0.requests.filter { Self.name($0.head) == name }.map(\.body) }
   }
 
   /// What was asked without a script.
@@ -69,9 +75,12 @@ public final class ScriptedDownloader: Downloader {
   }
 
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    if Task.isCancelled { throw .cancelled }
+    let began = clock.uptime
     let name = Self.name(request.head)
+    let sent = try await request.body?.collect() ?? Data()
     let answer: ScriptedAnswer? = state.withLock { state in
-      state.requests.append(request.head)
+      state.requests.append((request.head, sent))
       if var left = state.script[name], !left.isEmpty {
         let next = left.removeFirst()
         state.script[name] = left
@@ -95,15 +104,21 @@ public final class ScriptedDownloader: Downloader {
     if Task.isCancelled { throw .cancelled }
     switch answer.outcome {
     case .failure(let error): throw error
-    case .response(let head, let body): return response(head, body, answer)
+    case .response(let head, let body): return response(head, body, answer, began: began)
     }
   }
 
-  private func response(_ head: HTTPResponse, _ body: Data, _ answer: ScriptedAnswer) -> DownloadResponse {
-    let source = ScriptedBody(body, answer) { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } }
+  private func response(_ head: HTTPResponse, _ body: Data, _ answer: ScriptedAnswer, began: Duration) -> DownloadResponse {
+    let timeToHead = clock.uptime - began
+    let source = ScriptedBody(
+      body, answer, onEnd: { [clock] in clock.uptime - began },
+      onCancel: { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } })
     return DownloadResponse(
       head: head, body: Body(length: answer.statesLength ? Int64(body.count) : nil, source: source),
-      metrics: { TransferMetrics(bytesOnWire: source.delivered, bytesDecoded: source.delivered) })
+      metrics: {
+        TransferMetrics(
+          timeToHead: timeToHead, total: source.total, bytesOnWire: source.delivered, bytesDecoded: source.delivered)
+      })
   }
 
   private static func name(_ url: URL) -> String { (try? HTTPRequest(resource: url)).map(name) ?? url.absoluteString }

@@ -1,0 +1,2 @@
+// The system's zlib, for the trait ContentDecoding.
+#include <zlib.h>

@@ -1,0 +1,56 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Takes one body, chunk by chunk, to where a load wants it. Who pulls waits for it, so nothing piles up in between.
+struct BodySink: Sendable {
+  private let target: BodyTarget
+  private let limit: Int64
+  /// The bytes, where they go into memory; else none.
+  private(set) var data = Data()
+  /// How many have been taken.
+  private(set) var count: Int64 = 0
+
+  private let tooLarge: CacheError
+
+  init(_ load: ResolvedLoad) {
+    target = load.target
+    limit = load.maximumBodySize
+    tooLarge = load.bodyTooLarge
+  }
+
+  /// Begins: what an earlier body (a redirect's, one that broke off, a damaged entry's) has left in the file goes.
+  func begin(expecting length: Int64?) async throws(CacheError) {
+    if let length, length > limit { throw tooLarge }
+    if case .file(let draft) = target { try await draft.restart() }
+  }
+
+  /// - Parameters:
+  ///   - chunk: the next bytes.
+  ///   - length: of the whole body, as far as it was announced.
+  mutating func take(_ chunk: Data, of length: Int64?) async throws(CacheError) {
+    guard count + Int64(chunk.count) <= limit else { throw tooLarge }
+    count += Int64(chunk.count)
+    switch target {
+    case .memory:
+      guard !data.isEmpty else {
+        data = chunk
+        // A server's word may size a buffer only as far as that does no harm.
+        if let length, length > chunk.count { data.reserveCapacity(Int(min(length, 64 << 20))) }
+        return
+      }
+      data.append(chunk)
+    case .file(let draft): try await draft.write(chunk)
+    case .store: break
+    }
+  }
+
+  /// Hands over what is still on its way.
+  func finish() async throws(CacheError) {
+    if case .file(let draft) = target { try await draft.flush() }
+  }
+}

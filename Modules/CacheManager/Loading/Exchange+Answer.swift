@@ -1,0 +1,153 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Carrying out what the validator says about an answer.
+extension Exchange {
+  func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Fetched? {
+    switch verdict {
+    case .freshen(let index, let metadata):
+      try await finish(answer.response)
+      return try await freshen(candidates[index], metadata, answer)
+    case .store(let variant, let metadata, let dropping):
+      let outdated = dropping.map { candidates[$0] }
+      guard load.standing == .mirror else { return try await store(metadata, variant, replacing: outdated, answer) }
+      // An error, or a way to somewhere else, is the mirror's own affair.
+      guard load.isResult(answer.response.head) else { return try await pass([], true, answer) }
+      var unlabelled = metadata
+      unlabelled.response.headerFields[.eTag] = nil
+      unlabelled.response.headerFields[.lastModified] = nil
+      return try await store(unlabelled, variant, replacing: isAbout.map { [candidates[$0]] } ?? [], answer)
+    case .pass(let invalidated, let isShareable):
+      return try await pass(invalidated, isShareable, answer)
+    case .refetch:
+      try await finish(answer.response)
+      return nil
+    case .serveStale(let index):
+      answer.response.body.source.cancel()
+      let error = Fetch.unacceptable(answer.response.head.status, attempt: metrics(of: answer).attempts)
+      guard let stale = try await stale(index, insteadOf: error) else { throw error }
+      return stale
+    }
+  }
+
+  private func freshen(
+    _ stored: Candidate, _ metadata: StoredMetadata, _ answer: Answer
+  ) async throws(CacheError) -> Fetched? {
+    guard let kept = try await shelf.read(stored) else { return nil }
+    var confirmed = metadata
+    // An end that the validator has set (an error's lifetime, say) is not put off.
+    if case .at = metadata.expiration {
+      confirmed.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+    } else {
+      confirmed.expiration = load.expiration ?? metadata.expiration
+    }
+    let candidate = Candidate(key: stored.key, metadata: confirmed)
+    await shelf.freshen(candidate, data: kept.data)
+    return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
+  }
+
+  private func store(
+    _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], _ answer: Answer
+  ) async throws(CacheError) -> Fetched {
+    var candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
+    candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+    // Announced, so that a store that is too small for it can say so before it has taken half of it.
+    candidate.metadata.bodyLength = answer.response.body.length
+    let receiver = Receiver(
+      load: load, body: answer.response.body, writer: try await shelf.writer(candidate), key: candidate.key,
+      report: hop.fetch.report)
+    let received = try await receiver.receive()
+    candidate.metadata.bodyLength = received.count
+    if let committed = received.committed { candidate.metadata = committed }
+    await shelf.store(
+      received.data, candidate, isOnDisk: received.committed != nil, replacing: outdated, known: candidates)
+    return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
+  }
+
+  private func pass(
+    _ invalidated: [String], _ isShareable: Bool, _ answer: Answer
+  ) async throws(CacheError) -> Fetched {
+    for uri in invalidated { await invalidate(uri) }
+    let head = answer.response.head
+    var (data, count) = (Data(), Int64(0))
+    if load.acceptedStatuses.contains(head.status.code), !load.target.isStore {
+      let receiver = Receiver(
+        load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
+      let received = try await receiver.receive()
+      (data, count) = (received.data, received.count)
+    } else {
+      drain(answer.response.body)
+    }
+    var request = hop.request
+    request.headerFields = [:]
+    let now = load.clock.now
+    let metadata = StoredMetadata(
+      request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
+      revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
+    var fetched = fetched(
+      data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
+      validation: isAbout == nil ? .none : .fresh)
+    fetched.isShareable = isShareable
+    fetched.isStored = false
+    return fetched
+  }
+
+  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
+  private func invalidate(_ uri: String) async {
+    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
+    if ResourceID.uri(of: hop.request) == uri { resources.insert(hop.resource) }
+    for resource in resources {
+      do throws(CacheError) {
+        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
+        try await Shelf(load: load, resource: resource).removeAll(from: .all)
+      } catch {
+        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+      }
+    }
+  }
+
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are complete.
+  private func finish(_ response: DownloadResponse) async throws(CacheError) {
+    defer { response.body.source.cancel() }
+    guard response.head.status == .notModified else { return }
+    do throws(CacheError) {
+      _ = try await response.body.source.next()
+    } catch {
+      // The head said all there is to say.
+      if Task.isCancelled { throw .cancelled }
+    }
+  }
+
+  /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
+  ///
+  /// Behind the load's back: its caller does not wait for what it will not get.
+  private func drain(_ body: Body) {
+    guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
+    Task.detached(priority: .utility) {
+      _ = try? await body.collect(limit: 16 << 10)
+      body.source.cancel()
+    }
+  }
+
+  /// The age that the answer states for itself (RFC 9111 §5.1).
+  private static func statedAge(_ head: HTTPResponse) -> Duration {
+    guard let seconds = head.headerFields[.age].flatMap({ Int64($0) }), seconds > 0 else { return .zero }
+    return .seconds(min(seconds, 1 << 31))
+  }
+
+  private var origin: ResourceSource { load.isProvided ? .provider : .network }
+
+  private func fetched(
+    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult
+  ) -> Fetched {
+    Fetched(
+      data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
+      source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer))
+  }
+}

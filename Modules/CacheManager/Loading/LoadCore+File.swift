@@ -1,0 +1,149 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What a flight into a file brings: the answer, and the draft that holds its bytes.
+private struct Drafted: Shareable {
+  var fetched: Fetched
+  var draft: FileDraft
+  /// Whether others take their copy from the draft too, or may still do so.
+  var isSharedWithOthers: @Sendable () -> Bool
+
+  var isShareable: Bool { fetched.isShareable }
+}
+
+/// Loads into files of the caller's.
+///
+/// Each has a flight of its own, which nobody joins, around one that it shares with other loads of the same resource into files: that one writes into the
+/// draft of who came first, and the others copy from there.
+extension LoadCore {
+  /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
+  func startFile(_ load: ResolvedLoad, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
+    let once = OnceSink(load: load, task: task, sink: sink)
+    once.limit(to: load.timeout)
+    let waiter = once.waiter { (derived: Derived<URL>) in (derived.value, derived.fetched) }
+    let id = FlightID(request: FlightKey(load), form: "\(FlightID.file) \(Revision.mint())")
+    let joined = flights.join(id, load, alone: false, task: task, waiter: waiter) { flight in
+      flight.start { await self.write(load, to: destination, in: $0) }
+    }
+    if joined == nil { once.end(.failure(load.managerIsClosed)) }
+  }
+
+  private func write(
+    _ load: ResolvedLoad, to destination: FileDestination, in flight: Flight<Derived<URL>>
+  ) async -> Result<Derived<URL>, CacheError> {
+    do throws(CacheError) {
+      // First: a file that can't be written is no reason to ask anybody.
+      let draft = try await FileDraft.open(destination)
+      do throws(CacheError) {
+        let drafted = try await drafted(load, draft, in: flight)
+        if drafted.draft !== draft || drafted.isSharedWithOthers() {
+          // A name for each: who changes his file must not change theirs, nor what they are still copying.
+          let copy = drafted.draft === draft ? try await FileDraft.open(destination) : draft
+          try await place(copy, of: drafted.draft)
+          if copy !== draft { await draft.discard() }
+        } else {
+          try await draft.place()
+        }
+        return .success(Derived(value: destination.url, fetched: drafted.fetched))
+      } catch {
+        await draft.discard()
+        throw error
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  private func place(_ copy: FileDraft, of original: FileDraft) async throws(CacheError) {
+    do throws(CacheError) {
+      try await copy.copy(original)
+      try await copy.place()
+    } catch {
+      await copy.discard()
+      throw error
+    }
+  }
+
+  /// Has the bytes put into a draft: this one, or that of a load which came before.
+  private func drafted(
+    _ load: ResolvedLoad, _ draft: FileDraft, in flight: Flight<Derived<URL>>
+  ) async throws(CacheError) -> Drafted {
+    do throws(CacheError) {
+      return try await drafted(load, draft, alone: false, in: flight)
+    } catch {
+      // The file of another load could not be written. This one's may be on another disk, or in a folder that is still there.
+      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0
+      else { throw error }
+      return try await drafted(load, draft, alone: true, in: flight)
+    }
+  }
+
+  private func drafted(
+    _ load: ResolvedLoad, _ draft: FileDraft, alone: Bool, in flight: Flight<Derived<URL>>
+  ) async throws(CacheError) -> Drafted {
+    let channel = EventChannel<FlightEvent<Drafted>>()
+    let task = LoadTask(priority: flight.priority)
+    channel.onAbandon { task.cancel() }
+    let outcome = Lock<Drafted?>(nil)
+    join(load, draft, alone: alone, task: task, post: { channel.send($0) }) { result in
+      switch result {
+      case .success(let drafted):
+        outcome.withLock { $0 = drafted }
+        channel.finish()
+      case .failure(let error): channel.fail(error)
+      }
+    }
+    do throws(CacheError) {
+      while let event = try await channel.next() {
+        switch event {
+        case .progress(let progress): flight.report(.progress(progress))
+        case .stale(let old):
+          // A file is written once. What brings the fresh answer goes on behind it, into the store.
+          task.finish()
+          return old
+        }
+      }
+      guard let drafted = outcome.withLock({ $0 }) else { throw .cancelled }
+      return drafted
+    } catch {
+      task.cancel()
+      throw error
+    }
+  }
+
+  private func join(
+    _ load: ResolvedLoad, _ draft: FileDraft, alone: Bool, task: LoadTask,
+    post: @escaping @Sendable (FlightEvent<Drafted>) -> Void, end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
+  ) {
+    var writing = load
+    writing.target = .file(draft)
+    let waiter = Flight<Drafted>.Waiter(post: post, deliver: {}, end: end) {
+      self.join(load, draft, alone: true, task: task, post: post, end: end)
+    }
+    let id = FlightID(request: FlightKey(load), form: FlightID.file)
+    interest.raise(load, to: task.priority.level)
+    let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
+      flight.start { [writing] flight in
+        let result = await self.fetch(writing, flight.priority) { event in
+          switch event {
+          case .progress(let progress): flight.report(.progress(progress))
+          case .stale(let old): flight.report(.stale(Drafted(fetched: old, draft: draft) { true }))
+          }
+        }
+        if flight.hasSatisfied { load.observeBackground(result) }
+        return result.map { Drafted(fetched: $0, draft: draft) { [weak flight] in flight?.hasBeenShared ?? true } }
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: end(.failure(load.managerIsClosed))
+    }
+  }
+}

@@ -1,0 +1,168 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension ResolvedLoad {
+  /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
+  var resourceKey: FlightKey {
+    var key = FlightKey(self)
+    (key.reads, key.writes, key.maximumBodySize) = (.all, .all, 0)
+    return key
+  }
+
+  fileprivate var storingID: FlightID { FlightID(request: resourceKey, form: FlightID.storing) }
+}
+
+/// Loads into the durable store alone, and how they and other loads of the same resource make one transfer.
+extension LoadCore {
+  /// Starts a load whose body goes into the durable store, chunk by chunk, and is held nowhere. `sink.end` is called exactly once, whatever happens.
+  ///
+  /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
+  func startStoring(_ load: ResolvedLoad, _ task: LoadTask, _ sink: Sink<Void>) {
+    let once = OnceSink(load: load, task: task, sink: sink)
+    guard load.writes.contains(.disk) else {
+      return once.end(
+        .failure(
+          CacheError(
+            .invalidConfiguration, reason: "there is no durable store that this load may write", url: load.address)))
+    }
+    once.limit(to: load.timeout)
+    var storing = load
+    storing.target = .store
+    // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
+    storing.reads.formIntersection(.disk)
+    storing.maximumBodySize = .max
+    join(storing, as: load, alone: false, task, once)
+  }
+
+  private func join(_ storing: ResolvedLoad, as load: ResolvedLoad, alone: Bool, _ task: LoadTask, _ once: OnceSink<Void>) {
+    var waiter = once.waiter { (fetched: Fetched) in ((), fetched) }
+    waiter.askAlone = { self.join(storing, as: load, alone: true, task, once) }
+    let joined = flights.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { flight in
+      flight.start { flight in
+        let result = await self.store(storing, as: load, flight.priority) { flight.report($0) }
+        if flight.hasSatisfied { load.observeBackground(result) }
+        return result
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: once.end(.failure(load.managerIsClosed))
+    }
+  }
+
+  private func store(
+    _ storing: ResolvedLoad, as load: ResolvedLoad, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
+  ) async -> Result<Fetched, CacheError> {
+    // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
+    do throws(CacheError) {
+      switch try await outcome(of: FlightID(request: FlightKey(load)), as: Fetched.self, priority, event: report) {
+      case .success(var fetched)?:
+        fetched.data = Data()
+        if await isStored(fetched, storing) { return .success(fetched) }
+      case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
+      case nil: break
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+    let result = await Fetch(load: storing, priority: priority, report: report).run()
+    guard case .success(let fetched) = result, !fetched.isStored else { return result }
+    return .failure(CacheError(.notCached, reason: "the answer may not be stored", url: load.address))
+  }
+
+  private func isStored(_ fetched: Fetched, _ storing: ResolvedLoad) async -> Bool {
+    let shelf = Shelf(load: storing, resource: fetched.key.resource)
+    let stored = (try? await storing.store?.variants(of: shelf.resource)) ?? []
+    return stored.contains { $0.key == fetched.key && $0.metadata.revision == fetched.metadata.revision }
+  }
+
+  /// Loads a resource; when it is on its way into the durable store already, waits for that and takes it from there.
+  func fetch(
+    _ load: ResolvedLoad, _ priority: LoadPriority, _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
+  ) async -> Result<Fetched, CacheError> {
+    if load.head.method == .get, load.reads.contains(.disk), flights.isStoring,
+      let result = await stored(load, priority, report)
+    {
+      return result
+    }
+    return await Fetch(load: load, priority: priority, report: report).run()
+  }
+
+  /// Nil: nobody stores it, or what came of that is of no use here.
+  private func stored(
+    _ load: ResolvedLoad, _ priority: LoadPriority, _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
+  ) async -> Result<Fetched, CacheError>? {
+    do throws(CacheError) {
+      let outcome = try await outcome(of: load.storingID, as: Fetched.self, priority) { event in
+        switch event {
+        case .progress: report(event)
+        case .stale(let old):
+          guard let mine = try? await taken(old, load) else { return }
+          if case .file(let draft) = load.target { draft.seal() }
+          report(.stale(mine))
+        }
+      }
+      switch outcome {
+      case .success(let fetched)?: return try await taken(fetched, load).map { .success($0) }
+      // The store's own troubles are not this load's.
+      case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
+      case nil: return nil
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  /// What has been stored, as the load wants it. Nil: it is gone, or can't be read.
+  private func taken(_ fetched: Fetched, _ load: ResolvedLoad) async throws(CacheError) -> Fetched? {
+    let shelf = Shelf(load: load, resource: fetched.key.resource)
+    guard let kept = try await shelf.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
+    var taken = fetched
+    taken.data = kept.data
+    return taken
+  }
+
+  private enum Joined<Output: Sendable>: Sendable {
+    case event(FlightEvent<Output>)
+    case end(Result<Output, CacheError>)
+
+    static func merge(_ earlier: Self, _ later: Self) -> Self? {
+      if case .event(.progress) = earlier, case .event(.progress) = later { return later }
+      return nil
+    }
+  }
+
+  /// Waits for a flight that is under way, which becomes as urgent as who waits. Nil: there is none, or its outcome is not for others.
+  ///
+  /// - Throws: when the waiting task is cancelled; the flight does not notice as long as others wait for it.
+  private func outcome<Output: Shareable>(
+    of id: FlightID, as output: Output.Type, _ priority: LoadPriority, event: (FlightEvent<Output>) async -> Void
+  ) async throws(CacheError) -> Result<Output, CacheError>? {
+    let channel = EventChannel<Joined<Output>>(merging: Joined.merge)
+    let task = LoadTask(priority: priority)
+    let waiter = Flight<Output>.Waiter(
+      post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
+    guard flights.joinOpen(id, task: task, waiter: waiter) else { return nil }
+    channel.onAbandon { task.cancel() }
+    while let next = try await channel.next() {
+      switch next {
+      case .event(let happened): await event(happened)
+      case .end(let result): return result
+      }
+    }
+    return nil
+  }
+}
+
+extension CacheError {
+  /// Who could not be reached, or has said no, a moment ago is not asked again.
+  fileprivate var isAnswerEnough: Bool { isUnreachable || code == .unacceptableStatus }
+}

@@ -1,0 +1,60 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// How what is stored gets to a load that does not want it in memory.
+extension Shelf {
+  /// Takes the bytes of a candidate to where the load wants them, chunk by chunk. Nil: they are gone, damaged, or can't be read.
+  ///
+  /// - Throws: what the caller's side has to say: a cancellation, a file that can't be written, a body that is too large. None of it says anything about
+  ///   the entry.
+  func copy(_ candidate: Candidate) async throws(CacheError) -> Kept? {
+    guard !load.target.isContentWithStored else { return Kept(data: Data(), source: .disk) }
+    if let data = value(of: candidate, form: "", as: Data.self) {
+      return try await take(Body(data)) ? Kept(data: Data(), source: .memory) : nil
+    }
+    guard load.reads.contains(.disk), let store = load.store else { return nil }
+    let body: Body
+    if let atHand = candidate.data {
+      body = Body(atHand)
+    } else {
+      do throws(CacheError) {
+        guard let entry = try await store.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {
+          return nil
+        }
+        body = entry.body
+      } catch {
+        return try unreadable(error)
+      }
+    }
+    return try await take(body) ? Kept(data: Data(), source: .disk) : nil
+  }
+
+  private func take(_ body: Body) async throws(CacheError) -> Bool {
+    var sink = BodySink(load)
+    try await sink.begin(expecting: body.length)
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      let next: Data?
+      do throws(CacheError) {
+        next = try await body.source.next()
+      } catch {
+        return try unreadable(error) != nil
+      }
+      guard let chunk = next else { break }
+      try await sink.take(chunk, of: body.length)
+    }
+    try await sink.finish()
+    return true
+  }
+
+  private func unreadable(_ error: CacheError) throws(CacheError) -> Kept? {
+    if error.isCancellation { throw error }
+    load.observe(.readFailed(resource: resource, error: error))
+    return nil
+  }
+}

@@ -1,0 +1,111 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The books of a prefetcher: what waits, what is under way, and what has become of the rest.
+struct PrefetchLedger {
+  struct Item: Sendable {
+    var load: ResolvedLoad
+    var key: FlightKey
+    var task: LoadTask
+  }
+
+  enum Entry {
+    /// Waits now, under this number.
+    case new(Int)
+    /// The same waits, or is under way, already.
+    case duplicate(of: Item)
+  }
+
+  private var line = PrefetchLine()
+  /// Those that wait and those under way, numbered in the order of asking.
+  private var items: [Int: Item] = [:]
+  private var numbers: [FlightKey: Int] = [:]
+  private var last = 0
+  private var failures: [(number: Int, failure: PrefetchReport.Failure)] = []
+  private var duplicates = 0
+  private(set) var progress = PrefetchProgress()
+
+  mutating func enter(_ item: Item) -> Entry {
+    // What is no GET has an effect each time.
+    if item.load.head.method == .get, let former = numbers[item.key].flatMap({ items[$0] }) {
+      duplicates += 1
+      return .duplicate(of: former)
+    }
+    progress.total += 1
+    last += 1
+    items[last] = item
+    numbers[item.key] = last
+    line.append(last, item.task.priority.level)
+    return .new(last)
+  }
+
+  /// Something that can't even be asked for.
+  mutating func refuse(_ url: URL, _ error: CacheError) {
+    progress.total += 1
+    last += 1
+    fail(last, url, error)
+  }
+
+  mutating func raise(_ number: Int, to level: LoadPriority.Level) { line.raise(number, to: level) }
+
+  /// The next one, which is under way from now on.
+  mutating func begin() -> (number: Int, item: Item)? {
+    guard let number = line.next(), let item = items[number] else { return nil }
+    progress.running += 1
+    return (number, item)
+  }
+
+  /// One that was under way has come to its end.
+  mutating func end(_ number: Int, _ result: Result<Resource<Void>, CacheError>) {
+    guard let item = take(number) else { return }
+    progress.running -= 1
+    switch result {
+    case .failure(let error): fail(number, item.load.url, error)
+    case .success(let resource):
+      switch resource.source {
+      case .memory, .disk: if resource.validation == .failed { progress.unconfirmed += 1 } else { progress.skipped += 1 }
+      case .revalidated, .network, .provider: progress.loaded += 1
+      }
+    }
+  }
+
+  /// Takes those out that wait, as far as they are meant.
+  mutating func cancelWaiting(_ isMeant: (URL) -> Bool) -> [Item] {
+    let meant = items.filter { line.contains($0.key) && isMeant($0.value.load.url) }.keys.sorted()
+    return meant.compactMap { number in
+      line.remove(number)
+      guard let item = take(number) else { return nil }
+      fail(number, item.load.url, .cancelled.about(item.load.address))
+      return item
+    }
+  }
+
+  func running(_ isMeant: (URL) -> Bool) -> [Item] {
+    items.filter { !line.contains($0.key) && isMeant($0.value.load.url) }.map(\.value)
+  }
+
+  var report: PrefetchReport {
+    var report = PrefetchReport()
+    (report.loaded, report.skipped) = (progress.loaded, progress.skipped)
+    (report.unconfirmed, report.duplicates) = (progress.unconfirmed, duplicates)
+    report.failed = failures.sorted { $0.number < $1.number }.map(\.failure)
+    return report
+  }
+
+  private mutating func take(_ number: Int) -> Item? {
+    guard let item = items.removeValue(forKey: number) else { return nil }
+    if numbers[item.key] == number { numbers[item.key] = nil }
+    return item
+  }
+
+  private mutating func fail(_ number: Int, _ url: URL, _ error: CacheError) {
+    progress.failed += 1
+    failures.append((number, .init(url: url, error: error)))
+  }
+}

@@ -1,0 +1,200 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Does what a prefetcher is asked to do. Held by the loads under way too, so that they end in good order when the prefetcher is gone.
+final class PrefetchQueue: Sendable {
+  private struct State {
+    var ledger = PrefetchLedger()
+    var isPaused = false
+    var isPumping = false
+    var watchers: [Int: AsyncStream<PrefetchProgress>.Continuation] = [:]
+    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    var nextWatcher = 0
+  }
+
+  private let core: LoadCore
+  private let configuration: ResourceManager.Configuration
+  private let destination: PrefetchDestination
+  private let concurrency: Int
+  private let state = Lock(State())
+
+  init(
+    _ core: LoadCore, _ configuration: ResourceManager.Configuration, _ destination: PrefetchDestination, concurrency: Int
+  ) {
+    self.core = core
+    self.configuration = configuration
+    self.destination = destination
+    self.concurrency = max(1, concurrency)
+  }
+
+  // MARK: What is to be done
+
+  func append(_ requests: [ResourceRequest]) {
+    for request in requests { append(request) }
+    pump()
+  }
+
+  private func append(_ request: ResourceRequest) {
+    var request = request
+    let level = min(request.options.priority, .low)
+    request.options.priority = level
+    let load: ResolvedLoad
+    do throws(CacheError) {
+      load = try ResolvedLoad(request, configuration, core.removals)
+    } catch {
+      return change { $0.ledger.refuse(request.url, error) }
+    }
+    let item = PrefetchLedger.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
+    // Before anybody can start it, which ends the interest.
+    core.interest.add(item.task.priority, for: item.key)
+    switch change({ $0.ledger.enter(item) }) {
+    case .duplicate(let former):
+      core.interest.remove(item.task.priority, for: item.key)
+      former.task.priority.raise(to: level)
+    case .new(let number):
+      item.task.priority.onRaise { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
+      state.withLock { $0.ledger.raise(number, to: item.task.priority.level) }
+    }
+  }
+
+  var isPaused: Bool {
+    get { state.withLock { $0.isPaused } }
+    set {
+      state.withLock { $0.isPaused = newValue }
+      pump()
+    }
+  }
+
+  // MARK: Doing it
+
+  /// Starts what may be started. One thread at a time is at it; what it is called for meanwhile, also by a load that ends at once, that thread does.
+  private func pump() {
+    let begins = state.withLock { state in
+      defer { state.isPumping = true }
+      return !state.isPumping
+    }
+    guard begins else { return }
+    while let (number, item) = next() { start(number, item) }
+  }
+
+  private func next() -> (number: Int, item: PrefetchLedger.Item)? {
+    change { state in
+      guard !state.isPaused, state.ledger.progress.running < concurrency, let next = state.ledger.begin() else {
+        state.isPumping = false
+        return nil
+      }
+      return next
+    }
+  }
+
+  private func start(_ number: Int, _ item: PrefetchLedger.Item) {
+    core.interest.remove(item.task.priority, for: item.key)
+    switch destination {
+    case .cache:
+      if let result = core.immediate(item.load, .bytes) { return ended(number, result.map { $0.with(()) }) }
+      core.start(
+        item.load, .bytes, item.task,
+        .init(event: { _ in }, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
+    case .disk:
+      core.startStoring(
+        item.load, item.task, .init(event: { _ in }, end: { self.ended(number, $0) }, endsWithStale: true))
+    }
+  }
+
+  private func ended(_ number: Int, _ result: Result<Resource<Void>, CacheError>) {
+    change { $0.ledger.end(number, result) }
+    pump()
+  }
+
+  // MARK: Giving up
+
+  func cancel(_ isMeant: (URL) -> Bool) {
+    cancelWaiting(isMeant)
+    for item in state.withLock({ $0.ledger.running(isMeant) }) { item.task.cancel() }
+  }
+
+  func cancelWaiting(_ isMeant: (URL) -> Bool = { _ in true }) {
+    for item in change({ $0.ledger.cancelWaiting(isMeant) }) { core.interest.remove(item.task.priority, for: item.key) }
+  }
+
+  // MARK: Telling
+
+  var progress: PrefetchProgress { state.withLock { $0.ledger.progress } }
+
+  /// Changes the state and tells those who watch.
+  @discardableResult
+  private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    let (result, waiters) = state.withLock { state in
+      let before = state.ledger.progress
+      let result = body(&state)
+      let progress = state.ledger.progress
+      guard progress != before else { return (result, [CheckedContinuation<Void, Never>]()) }
+      // Under the lock, so that they hear it in order. It wakes a task and calls nobody.
+      for watcher in state.watchers.values { watcher.yield(progress) }
+      guard progress.isFinished else { return (result, []) }
+      for watcher in state.watchers.values { watcher.finish() }
+      defer { (state.watchers, state.waiters) = ([:], [:]) }
+      return (result, Array(state.waiters.values))
+    }
+    for waiter in waiters { waiter.resume() }
+    return result
+  }
+
+  func updates() -> AsyncStream<PrefetchProgress> {
+    let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self, bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state -> Int? in
+      continuation.yield(state.ledger.progress)
+      guard !state.ledger.progress.isFinished else { return nil }
+      state.nextWatcher += 1
+      state.watchers[state.nextWatcher] = continuation
+      return state.nextWatcher
+    }
+    guard let id else {
+      continuation.finish()
+      return stream
+    }
+    continuation.onTermination = { [weak self] reason in
+      // A stream that has finished is taken out by who finishes it, under the lock.
+      guard case .cancelled = reason else { return }
+      _ = self?.state.withLock { $0.watchers.removeValue(forKey: id) }
+    }
+    return stream
+  }
+
+  /// What has been done, once there is nothing left to do, or when the task is cancelled.
+  func report() async -> PrefetchReport {
+    let id = state.withLock { state in
+      state.nextWatcher += 1
+      return state.nextWatcher
+    }
+    await withTaskCancellationHandler {
+      await finished(id) { Task.isCancelled }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+    return state.withLock { $0.ledger.report }
+  }
+
+  /// What has been done, once there is nothing left to do: what a cancelled task's prefetch did not get to has to be told too.
+  func wholeReport() async -> PrefetchReport {
+    await finished(0) { false }
+    return state.withLock { $0.ledger.report }
+  }
+
+  private func finished(_ id: Int, or isCancelled: @Sendable () -> Bool) async {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        // Asked under the lock that a cancellation takes to wake us, so none slips in between.
+        if isCancelled() || state.ledger.progress.isFinished { return true }
+        state.waiters[id] = continuation
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What a prefetch has done.
+public struct PrefetchReport: Sendable {
+  /// Loaded, or confirmed, over the network.
+  public var loaded = 0
+  /// Left alone, because the cache could answer already.
+  public var skipped = 0
+  /// In the cache and outdated, but nobody could be asked.
+  public var unconfirmed = 0
+  /// Not loaded, with the reasons, in the order in which they were asked for. What was cancelled is listed too.
+  public var failed: [Failure] = []
+  /// Asked for while the same was waiting or under way already: counted here and nowhere else.
+  public var duplicates = 0
+
+  /// Why one URL is not in the cache.
+  public struct Failure: Sendable {
+    /// What was asked for.
+    public var url: URL
+    /// Why it is not there.
+    public var error: CacheError
+  }
+}
+
+/// How far a ``Prefetcher`` has come.
+public struct PrefetchProgress: Hashable, Sendable {
+  /// How many resources have been asked for, duplicates not counted.
+  public var total = 0
+  /// Under way.
+  public var running = 0
+  /// Loaded, or confirmed, over the network.
+  public var loaded = 0
+  /// Left alone, because the cache could answer already.
+  public var skipped = 0
+  /// In the cache and outdated, but nobody could be asked.
+  public var unconfirmed = 0
+  /// Not loaded, or cancelled.
+  public var failed = 0
+
+  /// Nothing asked for yet.
+  public init() {}
+
+  /// How many have come to their end, whatever it was.
+  public var finished: Int { loaded + skipped + unconfirmed + failed }
+
+  /// Whether there is nothing left to do.
+  public var isFinished: Bool { finished == total }
+
+  /// Between 0 and 1; 1 where nothing has been asked for.
+  public var fraction: Double { total == 0 ? 1 : Double(finished) / Double(total) }
+}
+
+/// Where a ``Prefetcher`` puts what it loads.
+public enum PrefetchDestination: Hashable, Sendable {
+  /// Every layer that the request may write: memory and disk, as a load of the same request would.
+  case cache
+  /// The durable store alone. Bodies stream there and are held nowhere, so their size does not matter to memory.
+  case disk
+}

@@ -1,0 +1,130 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension DownloaderContract {
+  /// Bytes and their order.
+  static let answers: [Case] = [
+    Case("the original bytes arrive, whatever their number") { downloader, origin in
+      for size in [0, 1, 1_000, 70_000, 1_000_000] {
+        let body = StoreContract.bytes(size)
+        let url = try await origin.serve(ContractAnswer(body: body))
+        let response = try await get(url, from: downloader)
+        try ContractViolation.expectEqual(response.head.status.code, 200, "the status")
+        try ContractViolation.expectEqual(response.body.length, Int64(size), "the announced length")
+        try ContractViolation.expect(try await response.body.collect() == body, "\(size) bytes arrived changed")
+      }
+    },
+    Case("a body whose length is not told beforehand arrives whole") { downloader, origin in
+      for size in [0, 200_000] {
+        let body = StoreContract.bytes(size)
+        let url = try await origin.serve(ContractAnswer(body: body, framing: .chunks))
+        let response = try await get(url, from: downloader)
+        try ContractViolation.expectEqual(response.body.length, nil, "the announced length")
+        try ContractViolation.expect(try await response.body.collect() == body, "\(size) bytes arrived changed")
+      }
+    },
+    Case("a body that ends with its connection arrives whole") { downloader, origin in
+      let body = StoreContract.bytes(100_000)
+      let url = try await origin.serve(ContractAnswer(body: body, framing: .connection))
+      let response = try await get(url, from: downloader)
+      try ContractViolation.expectEqual(response.body.length, nil, "the announced length")
+      try ContractViolation.expect(try await response.body.collect() == body, "the bytes arrived changed")
+    },
+    Case("bytes come in order, in chunks that are never empty, up to the announced length") { downloader, origin in
+      let body = StoreContract.bytes(5_000_000)
+      for framing in [ContractAnswer.Framing.length, .chunks] {
+        let url = try await origin.serve(ContractAnswer(body: body, framing: framing))
+        var position = 0
+        for try await chunk in try await get(url, from: downloader).body {
+          try ContractViolation.expect(!chunk.isEmpty, "an empty chunk came after \(position) bytes")
+          let end = position + chunk.count
+          try ContractViolation.expect(
+            end <= body.count && chunk == body[position..<end], "the bytes after \(position) arrived changed")
+          position = end
+        }
+        try ContractViolation.expectEqual(position, body.count, "bytes that came")
+      }
+    },
+    Case("the first bytes can be read while the rest is held back") { downloader, origin in
+      for framing in [ContractAnswer.Framing.length, .chunks] {
+        let gate = Gate()
+        let body = StoreContract.bytes(200_000)
+        let url = try await origin.serve(ContractAnswer(body: body, framing: framing, bodyGate: gate))
+        let response = try await get(url, from: downloader)
+        // A double holds its whole body at the gate: it has no wire on which half of it could be.
+        if !origin.hasSockets { gate.open() }
+        var iterator = response.body.makeAsyncIterator()
+        guard var whole = try await iterator.next() else { throw ContractViolation("the body ended before it began") }
+        gate.open()
+        while let chunk = try await iterator.next() { whole.append(chunk) }
+        try ContractViolation.expect(whole == body, "the bytes arrived changed")
+      }
+    },
+    Case("many URLs in parallel each get their own bytes") { downloader, origin in
+      var urls: [URL] = []
+      for index in 0..<60 {
+        urls.append(try await origin.serve(ContractAnswer(body: StoreContract.bytes(3_000, seed: UInt64(index)))))
+      }
+      try await withThrowingTaskGroup(of: (Int, Data).self) { group in
+        for (index, url) in urls.enumerated() {
+          group.addTask { (index, try await bytes(of: url, from: downloader)) }
+        }
+        for try await (index, data) in group {
+          try ContractViolation.expect(data == StoreContract.bytes(3_000, seed: UInt64(index)), "URL \(index) got other bytes")
+        }
+      }
+    },
+    Case("a body that comes compressed is handed over decoded and described so, or as it is") { downloader, origin in
+      let url = try await origin.serve(
+        ContractAnswer(fields: [.contentEncoding: "gzip", .eTag: "\"z\""], body: Data(GzipSample.encoded)))
+      let response = try await get(url, from: downloader)
+      let isRaw = response.head.headerFields[.contentEncoding] != nil
+      let expected = isRaw ? Data(GzipSample.encoded) : Data(GzipSample.decoded)
+      try ContractViolation.expect(
+        try await response.body.collect() == expected, "the head says \(isRaw ? "compressed" : "decoded"), the bytes don't")
+      if !isRaw {
+        try ContractViolation.expectEqual(
+          response.head.headerFields[.contentLength], nil, "Content-Length of a decoded body, which is of other bytes")
+      }
+      let metrics = response.metrics()
+      try ContractViolation.expectEqual(metrics.bytesDecoded, Int64(expected.count), "bytes after decoding")
+      try ContractViolation.expectEqual(metrics.bytesOnWire, Int64(GzipSample.encoded.count), "bytes on the wire")
+    },
+    Case("an answer is measured") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(50_000), bodyGate: gate))
+      let response = try await get(url, from: downloader)
+      try ContractViolation.expectEqual(response.metrics().total, nil, "the whole time, before the body's end")
+      gate.open()
+      _ = try await response.body.collect()
+      let metrics = response.metrics()
+      guard let timeToHead = metrics.timeToHead, let total = metrics.total else {
+        throw ContractViolation("the time to the head, or the whole time, is missing: \(metrics)")
+      }
+      try ContractViolation.expect(
+        timeToHead >= .zero && timeToHead <= total, "the head came after \(timeToHead), all of it after \(total)")
+      try ContractViolation.expectEqual(metrics.bytesOnWire, 50_000, "bytes on the wire")
+      try ContractViolation.expectEqual(metrics.bytesDecoded, 50_000, "bytes after decoding")
+      try ContractViolation.expectEqual(metrics.attempts, 1, "attempts")
+      try ContractViolation.expectEqual(metrics.redirects, 0, "redirects")
+    },
+    Case("a priority that rises meanwhile, or afterwards, changes no answer") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: Data("urgent".utf8), gate: gate))
+      let priority = LoadPriority(.veryLow)
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), priority: priority)
+      async let response = downloader.download(request)
+      await gate.arrived()
+      for level in LoadPriority.Level.allCases { priority.raise(to: level) }
+      gate.open()
+      try ContractViolation.expect(try await response.body.collect() == Data("urgent".utf8), "the bytes arrived changed")
+      priority.raise(to: .veryHigh)
+    },
+  ]
+}

@@ -1,0 +1,110 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension DownloaderContract {
+  private static func expectCancelled(_ what: String, _ operation: () async throws -> Void) async throws {
+    let error = try await failure(what, operation)
+    try ContractViolation.expect(error.isCancellation, "\(what) is \(error)")
+  }
+
+  /// Giving up, in every phase.
+  static let cancellation: [Case] = [
+    Case("a task that is cancelled beforehand sends nothing") { downloader, origin in
+      let url = try await origin.serve(ContractAnswer(body: Data("never".utf8)))
+      let gate = Gate()
+      let waiting = Task {
+        await gate.pass()
+        return try await bytes(of: url, from: downloader)
+      }
+      waiting.cancel()
+      gate.open()
+      try await expectCancelled("a download of a cancelled task") { _ = try await waiting.value }
+      try ContractViolation.expectEqual(await origin.received(at: url).count, 0, "requests of a cancelled task")
+    },
+    Case("cancelling the task that waits for the head ends the download as cancelled") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: Data("late".utf8), gate: gate))
+      let waiting = Task { try await get(url, from: downloader) }
+      await gate.arrived()
+      waiting.cancel()
+      try await expectCancelled("a cancelled download") { _ = try await waiting.value }
+      // The origin is held no more: it has noticed that nobody waits.
+      await gate.emptied()
+    },
+    Case("cancelling the task that waits for bytes ends the body as cancelled") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(300_000), bodyGate: gate))
+      let response = try await get(url, from: downloader)
+      let reading = Task { try await response.body.collect() }
+      await gate.arrived()
+      reading.cancel()
+      try await expectCancelled("a body whose reader was cancelled") { _ = try await reading.value }
+      await gate.emptied()
+    },
+    Case("a cancel is followed by a new start") { downloader, origin in
+      let gate = Gate()
+      let body = StoreContract.bytes(50_000)
+      let url = try await origin.serve([ContractAnswer(body: body, gate: gate), ContractAnswer(body: body)])
+      let waiting = Task { try await get(url, from: downloader) }
+      await gate.arrived()
+      waiting.cancel()
+      let again = try await bytes(of: url, from: downloader)
+      try ContractViolation.expect(again == body, "who asked anew got other bytes")
+      try await expectCancelled("a cancelled download") { _ = try await waiting.value }
+    },
+    Case("a body that is cancelled unread throws, and the next request succeeds") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(300_000), bodyGate: gate))
+      let response = try await get(url, from: downloader)
+      response.body.source.cancel()
+      gate.open()
+      try await expectCancelled("a cancelled body") { _ = try await response.body.collect() }
+      try await expectSound(downloader, origin)
+    },
+    Case("an answer that is rejected by its head is not downloaded", needs: [.sockets]) { downloader, origin in
+      for letsGo in [false, true] {
+        let gate = Gate()
+        let size = 16 << 20
+        let url = try await origin.serve(ContractAnswer(body: Data(count: size), bodyGate: gate))
+        if letsGo {
+          // Dropped unread: nobody is left who could say so.
+          _ = try await get(url, from: downloader).head
+        } else {
+          try await get(url, from: downloader).body.source.cancel()
+        }
+        await gate.arrived()
+        // Closed by the client, while the second half was held back: only then is nobody at the gate.
+        await gate.emptied()
+        let sent = await origin.bodyBytesSent(at: url) ?? 0
+        try ContractViolation.expect(sent <= size / 2, "\(sent) of \(size) bytes went out for a rejected answer")
+      }
+      try await expectSound(downloader, origin)
+    },
+    Case("cancels at any moment end each download once, and harm no other") { downloader, origin in
+      let body = StoreContract.bytes(60_000)
+      let url = try await origin.serve(ContractAnswer(body: body))
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for index in 0..<100 {
+          group.addTask {
+            let load = Task { try await get(url, mayShare: index % 3 == 0, from: downloader).body.collect() }
+            if index % 2 == 0 {
+              for _ in 0..<index { await Task.yield() }
+              load.cancel()
+            }
+            do {
+              try ContractViolation.expect(try await load.value == body, "download \(index) got other bytes")
+            } catch let error as CacheError where error.isCancellation && index % 2 == 0 {}
+          }
+        }
+        try await group.waitForAll()
+      }
+      try await expectSound(downloader, origin)
+    },
+  ]
+}

@@ -1,0 +1,65 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension DownloaderContract {
+  /// Time-outs. Time passes here: pace on a wire is what these statements are about.
+  static let time: [Case] = [
+    Case("silence before the head runs into the idle time-out", needs: [.sockets]) { downloader, origin in
+      let url = try await origin.serve(ContractAnswer(ending: .stallBeforeHead))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(1))
+      try await expectFailure("a server that never answers", of: request, with: [.timedOut], from: downloader)
+      try await expectSound(downloader, origin)
+    },
+    Case("silence in the body runs into the idle time-out", needs: [.sockets]) { downloader, origin in
+      for framing in [ContractAnswer.Framing.length, .chunks] {
+        let answer = ContractAnswer(body: StoreContract.bytes(1_000), framing: framing, ending: .stall(after: 100))
+        let url = try await origin.serve(answer)
+        let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(1))
+        try await expectFailure("a server that falls silent", of: request, with: [.timedOut], from: downloader)
+      }
+    },
+    Case("a body that trickles for ever runs into the whole time-out", needs: [.sockets]) { downloader, origin in
+      let answer = ContractAnswer(body: StoreContract.bytes(20_000), ending: .trickle(every: .milliseconds(50)))
+      let url = try await origin.serve(answer)
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(20), timeout: .seconds(1))
+      try await expectFailure("a body that trickles", of: request, with: [.timedOut], from: downloader)
+      try await expectSound(downloader, origin)
+    },
+    Case("a server that never answers runs into the whole time-out", needs: [.sockets]) { downloader, origin in
+      let url = try await origin.serve(ContractAnswer(ending: .stallBeforeHead))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(60), timeout: .seconds(1))
+      try await expectFailure("a server that never answers", of: request, with: [.timedOut], from: downloader)
+    },
+    Case("a body that is never silent for long is not idle", needs: [.sockets]) { downloader, origin in
+      let body = StoreContract.bytes(25)
+      let url = try await origin.serve(ContractAnswer(body: body, ending: .trickle(every: .milliseconds(200))))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(3))
+      let received = try await downloader.download(request).body.collect()
+      try ContractViolation.expect(received == body, "\(received.count) bytes came of 25, or changed")
+    },
+    Case("a reader that takes its time is not a server that is silent", needs: [.sockets]) { downloader, origin in
+      let body = StoreContract.bytes(8 << 20)
+      let url = try await origin.serve(ContractAnswer(body: body))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(2))
+      let response = try await downloader.download(request)
+      var iterator = response.body.makeAsyncIterator()
+      guard var whole = try await iterator.next() else { throw ContractViolation("the body ended before it began") }
+      try await Task.sleep(for: .seconds(4))
+      while let chunk = try await iterator.next() { whole.append(chunk) }
+      try ContractViolation.expect(whole == body, "\(whole.count) of \(body.count) bytes came, or changed")
+    },
+    Case("a time-out that does not come to pass changes nothing") { downloader, origin in
+      let body = StoreContract.bytes(100_000)
+      let url = try await origin.serve(ContractAnswer(body: body))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(60), timeout: .seconds(90))
+      try ContractViolation.expect(
+        try await downloader.download(request).body.collect() == body, "the bytes arrived changed")
+    },
+  ]
+}

@@ -1,0 +1,78 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The scripted downloader plays its own origin, as far as that needs no wire.
+extension ScriptedDownloader: ContractOrigin {
+  public var hasSockets: Bool { false }
+
+  public func serve(_ answers: [ContractAnswer]) async throws -> URL {
+    let scripted = try answers.map { ($0.body, try Self.scripted($0)) }
+    guard let last = scripted.last else { throw ContractViolation("an origin was given no answer to serve") }
+    let url = try uniqueURL()
+    let turn = Lock(0)
+    serve(url) { request in
+      let index = turn.withLock { turn in
+        defer { turn += 1 }
+        return turn
+      }
+      let (body, answer) = index < scripted.count ? scripted[index] : last
+      guard request.method == .head, case .response(var head, _) = answer.outcome else { return answer }
+      head.headerFields[.contentLength] = String(body.count)
+      return .response(head.status, fields: head.headerFields)
+    }
+    return url
+  }
+
+  public func received(at url: URL) async -> [ContractRequest] {
+    zip(requests(for: url), requestBodies(for: url)).map { ContractRequest(head: $0, body: $1) }
+  }
+
+  /// Bodies are read before anything is answered: there is nothing to wait for.
+  public func waitForRequestBody(at url: URL, bytes: Int) async {}
+
+  public func bodyBytesSent(at url: URL) async -> Int? { nil }
+
+  public func refusingURL() async throws -> URL {
+    let url = try uniqueURL()
+    serve(url) { _ in .failure(.connectionRefused) }
+    return url
+  }
+
+  public func unresolvableURL() async throws -> URL {
+    let url = try uniqueURL()
+    serve(url) { _ in .failure(.hostNotFound) }
+    return url
+  }
+
+  private static func scripted(_ answer: ContractAnswer) throws -> ScriptedAnswer {
+    var scripted = ScriptedAnswer.response(answer.status, fields: answer.fields, body: answer.body)
+      .chunked(by: max(1, (answer.body.count + 1) / 2))
+    switch answer.ending {
+    case .complete, .closesAfterwards: break
+    case .cut(let bytes): scripted = scripted.cut(after: bytes)
+    case .resetBeforeHead, .closeBeforeHead: scripted = .failure(.connectionLost)
+    case .reset, .stall, .trickle, .stallBeforeHead, .cutInHead, .resetInHead, .endlessHead, .raw:
+      throw ContractViolation("an answer that ends with \(answer.ending) needs a wire")
+    }
+    switch answer.framing {
+    case .length: break
+    case .chunks, .connection: scripted = scripted.withoutLength()
+    case .claimed: throw ContractViolation("a length that is not true needs a wire")
+    }
+    if let gate = answer.gate { scripted = scripted.held(by: gate) }
+    if let gate = answer.bodyGate { scripted = scripted.bodyHeld(by: gate) }
+    return scripted
+  }
+
+  private func uniqueURL() throws -> URL {
+    let path = Revision.mint().description
+    guard let url = URL(string: "http://contract.test/\(path)") else { throw ContractViolation("no URL for \(path)") }
+    return url
+  }
+}

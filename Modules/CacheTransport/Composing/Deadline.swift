@@ -1,0 +1,39 @@
+internal import CacheCore
+
+/// A limit of time on an operation that ends when its task is cancelled.
+struct Deadline: Sendable {
+  /// Nil: none.
+  let limit: Duration?
+  let clock: any CacheClock
+  /// What the operation ends with when its time is over.
+  let error: CacheError
+
+  /// What `operation` returns, unless the time is over before.
+  func run<Value: Sendable>(
+    _ operation: @escaping @Sendable () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
+    guard let limit else { return try await operation() }
+    let (clock, error) = (clock, error)
+    let result = await withTaskGroup(of: Result<Value, CacheError>.self) { group in
+      group.addTask {
+        do throws(CacheError) {
+          return .success(try await operation())
+        } catch {
+          return .failure(error)
+        }
+      }
+      group.addTask {
+        do throws(CancellationError) {
+          try await clock.sleep(for: limit)
+          return .failure(error)
+        } catch {
+          return .failure(.cancelled)
+        }
+      }
+      let first = await group.next() ?? .failure(.cancelled)
+      group.cancelAll()
+      return first
+    }
+    return try result.get()
+  }
+}

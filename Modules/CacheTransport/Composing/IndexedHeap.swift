@@ -1,0 +1,60 @@
+/// A binary heap, the smallest rank first, whose members can be moved and removed: O(log n) each.
+struct IndexedHeap<Member: Hashable, Rank: Comparable> {
+  private var nodes: [(member: Member, rank: Rank)] = []
+  private var places: [Member: Int] = [:]
+
+  var isEmpty: Bool { nodes.isEmpty }
+  var count: Int { nodes.count }
+
+  /// The member with the smallest rank.
+  var first: (member: Member, rank: Rank)? { nodes.first }
+
+  /// Enters a member, or moves it.
+  mutating func set(_ member: Member, _ rank: Rank) {
+    if let place = places[member] {
+      nodes[place].rank = rank
+      settle(place)
+    } else {
+      nodes.append((member, rank))
+      places[member] = nodes.count - 1
+      settle(nodes.count - 1)
+    }
+  }
+
+  /// - Returns: whether it was there.
+  @discardableResult
+  mutating func remove(_ member: Member) -> Bool {
+    guard let place = places.removeValue(forKey: member) else { return false }
+    let last = nodes.removeLast()
+    if place < nodes.count {
+      nodes[place] = last
+      places[last.member] = place
+      settle(place)
+    }
+    return true
+  }
+
+  private mutating func settle(_ start: Int) {
+    var place = start
+    while place > 0, nodes[place].rank < nodes[(place - 1) / 2].rank {
+      swap(place, (place - 1) / 2)
+      place = (place - 1) / 2
+    }
+    while true {
+      var smallest = place
+      for child in [2 * place + 1, 2 * place + 2]
+      where child < nodes.count && nodes[child].rank < nodes[smallest].rank {
+        smallest = child
+      }
+      guard smallest != place else { return }
+      swap(place, smallest)
+      place = smallest
+    }
+  }
+
+  private mutating func swap(_ a: Int, _ b: Int) {
+    nodes.swapAt(a, b)
+    places[nodes[a].member] = a
+    places[nodes[b].member] = b
+  }
+}

@@ -1,0 +1,147 @@
+#if ContentDecoding
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A body with one content coding undone, pulled: no step makes more than ``ContentDecoding/step`` bytes, and the next encoded chunk is asked for
+/// when all of the last one is decoded.
+final class DecodingBody: Body.Source {
+  private struct State {
+    /// Let go of at the end, which may be long before the body is.
+    var decoder: (any ContentDecoder)?
+    var input = Data()
+    var hasInput = false
+    var isBusy = false
+    var outcome: Result<Void, CacheError>?
+
+    mutating func end(_ outcome: Result<Void, CacheError>) {
+      guard self.outcome == nil else { return }
+      self.outcome = outcome
+      decoder = nil
+      input = Data()
+    }
+  }
+
+  private let source: any Body.Source
+  private let coding: ContentCoding
+  private let limits: ContentDecoding
+  private let wire: ByteCount
+  private let isOnWire: Bool
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - source: the encoded bytes.
+  ///   - coding: what they are.
+  ///   - limits: how far it is undone.
+  ///   - wire: what the transfer has brought.
+  ///   - isOnWire: whether `source` brings it.
+  init(_ source: any Body.Source, _ coding: ContentCoding, _ limits: ContentDecoding, _ wire: ByteCount, isOnWire: Bool) {
+    self.source = source
+    self.coding = coding
+    self.limits = limits
+    self.wire = wire
+    self.isOnWire = isOnWire
+    state = Lock(State(decoder: coding.makeDecoder()))
+  }
+
+  /// Bytes that came out.
+  let decoded = ByteCount()
+
+  var trailers: HTTPFields? { source.trailers }
+
+  func cancel() {
+    state.withLock { $0.end(.failure(.cancelled)) }
+    source.cancel()
+  }
+
+  // Decoding is work: not on the reader's actor, which may be the main one.
+  @concurrent
+  func next() async throws(CacheError) -> Data? {
+    guard try begin() else { return nil }
+    defer { state.withLock { $0.isBusy = false } }
+    do throws(CacheError) {
+      return try await decodeNext()
+    } catch {
+      let isFirst = state.withLock { state in
+        defer { state.end(.failure(error)) }
+        return state.outcome == nil
+      }
+      if isFirst { source.cancel() }
+      throw error
+    }
+  }
+
+  /// - Returns: whether there may be more.
+  private func begin() throws(CacheError) -> Bool {
+    try state.withLock { state throws(CacheError) in
+      guard !state.isBusy else { throw CacheError(.misuse, reason: "a body is read by one at a time") }
+      switch state.outcome {
+      case .success: return false
+      case .failure(let error): throw error
+      case nil:
+        state.isBusy = true
+        return true
+      }
+    }
+  }
+
+  private func decodeNext() async throws(CacheError) -> Data? {
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      if let decoded = try step() { return decoded }
+      guard let encoded = try await source.next() else { return try finish() }
+      if isOnWire { wire.add(encoded.count) }
+      state.withLock { state in
+        guard state.outcome == nil else { return }
+        state.hasInput = true
+        // What is left is at most the one byte that does not tell a format yet.
+        state.input = state.input.isEmpty ? encoded : state.input + encoded
+      }
+    }
+  }
+
+  /// - Returns: nil when there is nothing left to decode.
+  private func step() throws(CacheError) -> Data? {
+    try state.withLock { state throws(CacheError) in
+      if case .failure(let error) = state.outcome { throw error }
+      guard let decoder = state.decoder else { return nil }
+      let output = try decoder.decode(&state.input)
+      guard !output.isEmpty else { return nil }
+      decoded.add(output.count)
+      try check(decoded.value)
+      return output
+    }
+  }
+
+  private func check(_ decoded: Int64) throws(CacheError) {
+    guard decoded <= limits.limit else {
+      throw .tooLarge("has \(decoded) bytes after decoding, and maybe more", limit: limits.limit, status: nil)
+    }
+    guard let ratio = limits.ratio, decoded > ContentDecoding.ratioThreshold else { return }
+    let onWire = wire.value
+    guard Double(decoded) > Double(ratio) * Double(onWire) else { return }
+    throw CacheError(
+      .bodyTooLarge,
+      reason: "the body's first \(onWire) bytes decode to \(decoded): more than \(ratio) times as many")
+  }
+
+  /// The encoded bytes have ended.
+  private func finish() throws(CacheError) -> Data? {
+    try state.withLock { state throws(CacheError) in
+      if case .failure(let error) = state.outcome { throw error }
+      // No byte at all is an empty body, whatever its coding: servers send it so.
+      guard state.decoder?.isComplete == true || !state.hasInput else {
+        throw CacheError(
+          .truncatedBody, reason: "the body ended in the middle of its \(coding) coding, after \(decoded.value) decoded bytes")
+      }
+      state.end(.success(()))
+      return nil
+    }
+  }
+}
+#endif

@@ -1,0 +1,135 @@
+#if ContentDecoding
+internal import CZlib
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Undoes gzip (RFC 1952) and deflate (RFC 1950, and the bare RFC 1951 that some servers send under that name), by zlib.
+///
+/// zlib checks what the formats have to check: CRC-32 and length of each gzip member, Adler-32 of a zlib stream.
+final class Inflater: ContentDecoder {
+  enum Format { case gzip, deflate }
+
+  private enum Phase {
+    /// Not enough bytes yet to tell a zlib stream from a bare one.
+    case unread
+    case inside
+    /// A stream has ended; a further gzip member may follow (RFC 1952 §2.2).
+    case ended
+  }
+
+  private let format: Format
+  /// On the heap: zlib keeps the address and compares it.
+  private let stream: UnsafeMutablePointer<z_stream>
+  private var phase = Phase.unread
+  private var isOpen = false
+
+  init(_ format: Format) {
+    self.format = format
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+  }
+
+  deinit {
+    if isOpen { inflateEnd(stream) }
+    stream.deinitialize(count: 1)
+    stream.deallocate()
+  }
+
+  var isComplete: Bool { phase == .ended }
+
+  func decode(_ input: inout Data) throws(CacheError) -> Data {
+    while true {
+      switch phase {
+      case .unread:
+        guard try open(by: input) else { return Data() }
+        phase = .inside
+      case .ended:
+        guard try enterNext(&input) else { return Data() }
+      case .inside:
+        let output = try inflate(&input)
+        // Nothing came out though a stream has ended: there may be another one in the same bytes.
+        if !output.isEmpty || phase == .inside { return output }
+      }
+    }
+  }
+
+  /// Tells the format by the first bytes.
+  ///
+  /// - Returns: whether there were enough of them.
+  private func open(by input: Data) throws(CacheError) -> Bool {
+    guard input.count >= (format == .gzip ? 1 : 2) else { return false }
+    let windowBits: Int32
+    switch format {
+    case .gzip: windowBits = MAX_WBITS + 16
+    case .deflate:
+      let (first, second) = (input[input.startIndex], input[input.startIndex + 1])
+      // RFC 1950 §2.2: method 8, a window of at most 32 KiB, and a check of the two.
+      let isWrapped = first & 0x0f == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
+      windowBits = isWrapped ? MAX_WBITS : -MAX_WBITS
+    }
+    // The macro's own expansion, which Swift does not see: the header's version and size against the library's.
+    guard inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+      throw CacheError(.other, reason: "zlib can't begin: \(message)")
+    }
+    isOpen = true
+    return true
+  }
+
+  /// What stands behind the end: nothing, padding, or a further member.
+  private func enterNext(_ input: inout Data) throws(CacheError) -> Bool {
+    let rest = input.drop { $0 == 0 }
+    guard let first = rest.first else {
+      input = Data()
+      return false
+    }
+    guard format == .gzip, first == 0x1f else {
+      throw CacheError(.damagedContentCoding, reason: "bytes follow the end of the body's \(format) coding")
+    }
+    input = rest
+    guard inflateReset(stream) == Z_OK else { throw damaged }
+    phase = .inside
+    return true
+  }
+
+  private func inflate(_ input: inout Data) throws(CacheError) -> Data {
+    // Every byte is written before it is read; zeroes would cost as much as many a step itself.
+    var output = Data()
+    var taken = 0
+    var code = Z_OK
+    let capacity = ContentDecoding.step
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer in
+      input.withUnsafeBytes { bytes in
+        // zlib reads from it only; the type is from a time before `const`.
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
+        stream.pointee.avail_in = UInt32(clamping: bytes.count)
+        let offered = stream.pointee.avail_in
+        stream.pointee.next_out = buffer.baseAddress
+        stream.pointee.avail_out = UInt32(capacity)
+        code = CZlib.inflate(stream, Z_NO_FLUSH)
+        taken = Int(offered - stream.pointee.avail_in)
+        output = Data(buffer[..<(capacity - Int(stream.pointee.avail_out))])
+        (stream.pointee.next_in, stream.pointee.next_out) = (nil, nil)
+      }
+    }
+    input = input.dropFirst(taken)
+    switch code {
+    case Z_STREAM_END: phase = .ended
+    // Z_BUF_ERROR: no progress was possible, so more input is needed.
+    case Z_OK, Z_BUF_ERROR: break
+    default: throw damaged
+    }
+    return output
+  }
+
+  private var message: String { stream.pointee.msg.map { String(cString: $0) } ?? "no reason given" }
+
+  private var damaged: CacheError {
+    CacheError(.damagedContentCoding, reason: "the body's \(format) coding is damaged: \(message)")
+  }
+}
+#endif

@@ -1,0 +1,67 @@
+public import CacheCore
+internal import Dispatch
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The system's resolver (`getaddrinfo`): the hosts file, DNS, and whatever else the machine is set to.
+///
+/// The call blocks, so it is made on a few threads of its own, eight in a process. Who is cancelled leaves at once; the system's call behind it runs to
+/// its end, and keeps its thread until then.
+public struct SystemResolver: HostResolver {
+  public var id: ComponentID { ComponentID(Self.self) }
+
+  /// The system's resolver.
+  public init() {}
+
+  public func addresses(of host: String) async throws(CacheError) -> [IPAddress] {
+    try await Self.lanes.run { Self.lookUp(host) }.get()
+  }
+
+  private static let lanes = BlockingLanes(count: 8, label: "etagere.names")
+
+  private static func lookUp(_ host: String) -> Result<[IPAddress], CacheError> {
+    guard !host.utf8.contains(0) else { return .failure(CacheError(.invalidURL, reason: "a host's name has no NUL")) }
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    // One kind of socket, or each address comes once for each.
+    #if canImport(Glibc)
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    #else
+    hints.ai_socktype = SOCK_STREAM
+    #endif
+    var found: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(host, nil, &hints, &found)
+    defer { if let found { freeaddrinfo(found) } }
+    guard code == 0 else {
+      let reason = gai_strerror(code).map { String(cString: $0) } ?? "error \(code)"
+      return .failure(CacheError(.hostNotFound, reason: "\(host) can't be resolved: \(reason)"))
+    }
+    var addresses: [IPAddress] = []
+    var next = found
+    while let entry = next?.pointee {
+      if let address = address(entry), !addresses.contains(address) { addresses.append(address) }
+      next = entry.ai_next
+    }
+    guard !addresses.isEmpty else { return .failure(CacheError(.hostNotFound, reason: "\(host) has no address")) }
+    return .success(addresses)
+  }
+
+  private static func address(_ entry: addrinfo) -> IPAddress? {
+    guard let socket = UnsafeRawPointer(entry.ai_addr) else { return nil }
+    switch entry.ai_family {
+    case AF_INET:
+      var address = socket.loadUnaligned(as: sockaddr_in.self).sin_addr
+      return IPAddress(bytes: withUnsafeBytes(of: &address) { Array($0) })
+    case AF_INET6:
+      var address = socket.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+      return IPAddress(bytes: withUnsafeBytes(of: &address) { Array($0) })
+    default: return nil
+    }
+  }
+}

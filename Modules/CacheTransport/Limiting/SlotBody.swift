@@ -1,0 +1,38 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A body that holds its transfer's slot until it has ended, failed, been cancelled or let go of.
+final class SlotBody: Body.Source {
+  private let source: any Body.Source
+  private let slot: TransferSlot
+
+  init(_ source: any Body.Source, _ slot: TransferSlot) {
+    self.source = source
+    self.slot = slot
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    do throws(CacheError) {
+      if let chunk = try await source.next() { return chunk }
+      slot.release()
+      return nil
+    } catch {
+      // Who reads a second time at the same time is refused, and the first goes on.
+      if error.code != .misuse { slot.release() }
+      throw error
+    }
+  }
+
+  func cancel() {
+    source.cancel()
+    slot.release()
+  }
+
+  var trailers: HTTPFields? { source.trailers }
+}

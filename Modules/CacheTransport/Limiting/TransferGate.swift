@@ -1,0 +1,77 @@
+internal import CacheCore
+private import Synchronization
+
+/// Where transfers wait for their turn: ``TransferQueue`` behind a lock, with those who wait.
+final class TransferGate: Sendable {
+  private enum Outcome { case admitted, full, cancelled }
+
+  private struct State {
+    var queue: TransferQueue
+    var waiting: [TransferQueue.Ticket: CheckedContinuation<Outcome, Never>] = [:]
+  }
+
+  private let state: Lock<State>
+  private let tickets = Atomic<UInt64>(0)
+
+  init(_ limits: TransferLimits) { state = Lock(State(queue: TransferQueue(limits))) }
+
+  var active: Int { state.withLock { $0.queue.active } }
+  var waiting: Int { state.withLock { $0.queue.waiting } }
+
+  /// Waits for a slot.
+  ///
+  /// - Throws: `CacheError.Code.queueFull`, or the cancellation of the calling task.
+  func enter(host: String, priority: LoadPriority) async throws(CacheError) -> TransferSlot {
+    let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
+    let outcome = await withTaskCancellationHandler {
+      await withCheckedContinuation { wait(ticket, host, priority, $0) }
+    } onCancel: {
+      cancel(ticket)
+    }
+    switch outcome {
+    case .admitted: return TransferSlot(self, host: host)
+    case .full: throw CacheError(.queueFull, reason: "\(waiting) transfers wait for their turn already")
+    case .cancelled: throw .cancelled
+    }
+  }
+
+  private func wait(
+    _ ticket: TransferQueue.Ticket, _ host: String, _ priority: LoadPriority,
+    _ continuation: CheckedContinuation<Outcome, Never>
+  ) {
+    let outcome: Outcome? = state.withLock { state in
+      // A cancel that came before this found nobody to wake; one that comes now waits for the lock.
+      if Task.isCancelled { return .cancelled }
+      switch state.queue.enter(ticket, host: host, level: priority.level) {
+      case .admitted: return .admitted
+      case .full: return .full
+      case .waiting:
+        state.waiting[ticket] = continuation
+        return nil
+      }
+    }
+    if let outcome { return continuation.resume(returning: outcome) }
+    priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
+    // Once more: a rise before the observer was there was told to nobody.
+    raise(ticket, to: priority.level)
+  }
+
+  private func raise(_ ticket: TransferQueue.Ticket, to level: LoadPriority.Level) {
+    state.withLock { $0.queue.raise(ticket, to: level) }
+  }
+
+  private func cancel(_ ticket: TransferQueue.Ticket) {
+    let waiter = state.withLock { state in
+      _ = state.queue.withdraw(ticket)
+      return state.waiting.removeValue(forKey: ticket)
+    }
+    waiter?.resume(returning: .cancelled)
+  }
+
+  func leave(host: String) {
+    let next = state.withLock { state in
+      state.queue.leave(host: host).flatMap { state.waiting.removeValue(forKey: $0) }
+    }
+    next?.resume(returning: .admitted)
+  }
+}

@@ -1,0 +1,117 @@
+public import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension Body {
+  /// A body whose chunks a closure makes, one when the one before is taken: memory does not grow with its length.
+  ///
+  /// ```swift
+  /// let body = Body(length: file.size, onCancel: { file.close() }) { try await file.read(65_536) }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - length: bytes, where it is known; a body that ends before throws `CacheError.Code.truncatedBody`, one with more `malformedResponse`.
+  ///   - onCancel: called once, when the body is cancelled or let go of before its end, maybe while `next` runs.
+  ///   - next: the next chunk, or nil at the end; called by one reader at a time. What it throws is final, and told as by ``ClosureDownloader``.
+  public init(
+    length: Int64? = nil, onCancel: (@Sendable () -> Void)? = nil, pulling next: @escaping @Sendable () async throws -> Data?
+  ) {
+    self.init(length: length, source: PulledBody(length: length, onCancel: onCancel, next: next))
+  }
+}
+
+/// See `Body.init(length:onCancel:pulling:)`.
+private final class PulledBody: Body.Source {
+  private struct State {
+    var delivered: Int64 = 0
+    var isBusy = false
+    var outcome: Result<Void, CacheError>?
+  }
+
+  private let length: Int64?
+  private let onCancel: (@Sendable () -> Void)?
+  private let pull: @Sendable () async throws -> Data?
+  private let state = Lock(State())
+
+  init(length: Int64?, onCancel: (@Sendable () -> Void)?, next: @escaping @Sendable () async throws -> Data?) {
+    self.length = length
+    self.onCancel = onCancel
+    pull = next
+  }
+
+  deinit { cancel() }
+
+  var trailers: HTTPFields? { nil }
+
+  func cancel() {
+    if end(.failure(.cancelled)) { onCancel?() }
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let isOver = try state.withLock { state throws(CacheError) in
+      guard !state.isBusy else { throw CacheError(.misuse, reason: "a body is read by one at a time") }
+      if let outcome = state.outcome {
+        try outcome.get()
+        return true
+      }
+      state.isBusy = true
+      return false
+    }
+    guard !isOver else { return nil }
+    defer { state.withLock { $0.isBusy = false } }
+    do {
+      // An empty chunk is no end, and nobody above expects one.
+      while true {
+        if Task.isCancelled { throw CacheError.cancelled }
+        guard let chunk = try await pull() else { return try finish() }
+        if !chunk.isEmpty { return try take(chunk) }
+        try check()
+      }
+    } catch {
+      let error = CacheError(provider: error)
+      if error.isCancellation { cancel() } else { end(.failure(error)) }
+      throw error
+    }
+  }
+
+  private func check() throws(CacheError) {
+    try state.withLock { state throws(CacheError) in try state.outcome?.get() }
+  }
+
+  private func take(_ chunk: Data) throws(CacheError) -> Data {
+    try check()
+    let delivered = state.withLock { state in
+      state.delivered += Int64(chunk.count)
+      return state.delivered
+    }
+    if let length, delivered > length {
+      throw CacheError(.malformedResponse, reason: "the provider made more than the \(length) bytes that it had announced")
+    }
+    return chunk
+  }
+
+  private func finish() throws(CacheError) -> Data? {
+    try check()
+    let delivered = state.withLock { $0.delivered }
+    if let length, delivered < length {
+      throw CacheError(.truncatedBody, reason: "the body ended after \(delivered) of \(length) bytes")
+    }
+    end(.success(()))
+    return nil
+  }
+
+  /// - Returns: whether it had not ended before.
+  @discardableResult
+  private func end(_ outcome: Result<Void, CacheError>) -> Bool {
+    state.withLock { state in
+      guard state.outcome == nil else { return false }
+      state.outcome = outcome
+      return true
+    }
+  }
+}

@@ -1,0 +1,13 @@
+internal import CacheCore
+
+extension CacheError {
+  /// What a user's closure threw.
+  init(provider error: any Error) {
+    switch error {
+    case let error as CacheError: self = error
+    case is CancellationError: self = .cancelled
+    default:
+      self = Task.isCancelled ? .cancelled : CacheError(.other, reason: "the provider failed: \(error)", underlying: error)
+    }
+  }
+}

@@ -1,0 +1,35 @@
+internal import CacheCore
+
+/// Which bytes a 206 brings (`Content-Range`, RFC 9110 §14.4).
+struct ContentRange: Hashable, Sendable {
+  let first: Int64
+  let last: Int64
+  /// Bytes of the whole; nil: the server does not know.
+  let complete: Int64?
+
+  /// Nil for another unit than bytes, for no range (`bytes */9`), and for what breaks the grammar or makes no sense.
+  init?(_ value: String) {
+    let parts = value.split(separator: " ", omittingEmptySubsequences: true)
+    guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+    let sides = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard sides.count == 2 else { return nil }
+    let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last else { return nil }
+    if sides[1] == "*" {
+      complete = nil
+    } else {
+      guard let complete = Self.number(sides[1]), last < complete else { return nil }
+      self.complete = complete
+    }
+    (self.first, self.last) = (first, last)
+  }
+
+  /// Bytes.
+  var length: Int64 { last - first + 1 }
+
+  /// Digits and nothing else: `Int64("+1")` is a number, and no position.
+  static func number(_ text: some StringProtocol) -> Int64? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return Int64(text)
+  }
+}

@@ -1,0 +1,60 @@
+internal import CacheCore
+internal import HTTPTypes
+internal import Synchronization
+
+/// A body that broke is continued: asks for the rest until it comes, or must not be joined, or the policy has no request left.
+final class Resumption: BodyRecovery {
+  private let attempts: Attempts
+  private let plan: ResumptionPlan
+  private let hasResumed = Atomic<Bool>(false)
+
+  init(attempts: Attempts, plan: ResumptionPlan) {
+    self.attempts = attempts
+    self.plan = plan
+  }
+
+  func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation {
+    attempts.ledger.close(isCounted: true)
+    attempts.ledger.note(error)
+    // The connection broke behind the last byte: whatever was to come, it was not the body.
+    if position == plan.length { return .complete }
+    let error = Attempts.original(of: error)
+    var failure = attempts.failure(.error(error))
+    while true {
+      guard try await isGranted(failure, at: position) else { throw attempts.ledger.final(failure.error ?? error) }
+      switch try await attempts.send(plan.request(attempts.request, from: position)) {
+      case .failure(let next): failure = attempts.failure(.error(next))
+      case .success(let response):
+        let verdict = plan.judge(response.head, bodyLength: response.body.length, at: position)
+        if case .unusable(let reason) = verdict {
+          failure = try refused(response, error, at: position, reason)
+        } else {
+          return .bytes(response.body.source, skipping: verdict == .skip ? position : 0)
+        }
+      }
+    }
+  }
+
+  /// Waits for the next request's turn. The first comes at once: most connections break for no reason that would still hold.
+  private func isGranted(_ failure: RetryFailure, at position: Int64) async throws(CacheError) -> Bool {
+    guard case .retry(let delay) = attempts.decision(on: failure) else { return false }
+    let isFirst = !hasResumed.exchange(true, ordering: .relaxed)
+    return try await attempts.wait(isFirst ? .zero : delay, after: failure, resumesAt: position)
+  }
+
+  /// An answer that can't be joined: worth another request by its status alone, or the end.
+  private func refused(
+    _ response: DownloadResponse, _ error: CacheError, at position: Int64, _ reason: String
+  ) throws(CacheError) -> RetryFailure {
+    attempts.discard(response)
+    guard response.head.status != .ok, response.head.status != .partialContent else {
+      throw attempts.interruption(error, at: position, reason: reason)
+    }
+    let failure = attempts.failure(.answer(response.head))
+    attempts.noteStatus(response.head)
+    if case .retry = attempts.decision(on: failure) { return failure }
+    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just refused.
+    guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(error) }
+    throw attempts.interruption(error, at: position, reason: reason)
+  }
+}

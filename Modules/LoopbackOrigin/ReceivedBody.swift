@@ -1,0 +1,47 @@
+#if Origin
+internal import NIOCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A request's body as it comes: its first bytes are kept, all of them counted, and a digest made where not all are kept.
+struct ReceivedBody {
+  private let kept: Int
+  private var buffer = ByteBuffer()
+  private var hash: UInt64?
+  private(set) var length = 0
+
+  init(kept: Int) { self.kept = max(0, kept) }
+
+  /// What is kept.
+  var start: Data { Data(buffer.readableBytesView) }
+
+  /// Of the whole body; nil when all of it is kept.
+  var digest: UInt64? { hash }
+
+  mutating func append(_ part: ByteBuffer) {
+    length += part.readableBytes
+    if hash == nil, length > kept { hash = Self.hash(buffer.readableBytesView, from: Self.offsetBasis) }
+    if let hash { self.hash = Self.hash(part.readableBytesView, from: hash) }
+    let room = max(0, kept - buffer.readableBytes)
+    if var slice = part.getSlice(at: part.readerIndex, length: min(room, part.readableBytes)) { buffer.writeBuffer(&slice) }
+  }
+
+  /// 64-bit FNV-1a: it tells bytes that were lost, doubled or swapped, which is all that a test asks.
+  static func digest(of bytes: some Sequence<UInt8>) -> UInt64 { hash(bytes, from: offsetBasis) }
+
+  private static let offsetBasis: UInt64 = 0xcbf2_9ce4_8422_2325
+
+  private static func hash(_ bytes: some Sequence<UInt8>, from start: UInt64) -> UInt64 {
+    let hash: UInt64? = bytes.withContiguousStorageIfAvailable { storage in
+      var hash = start
+      for byte in storage { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+      return hash
+    }
+    return hash ?? bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+  }
+}
+#endif

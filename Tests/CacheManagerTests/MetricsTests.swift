@@ -1,0 +1,147 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Metrics")
+struct MetricsTests {
+  @Test("of a chain: what its hops cost together, and the head, protocol and connection of the last")
+  func chain() async throws {
+    let network = ClosureDownloader { seen throws(CacheError) in
+      seen.head.path == "/last"
+        ? .streaming(
+          ["bytes"],
+          metrics: TransferMetrics(
+            queued: .milliseconds(1), connect: .milliseconds(2), timeToHead: .milliseconds(30), total: .milliseconds(40),
+            bytesOnWire: 4, bytesDecoded: 5, protocolName: "h2", isReusedConnection: false, attempts: 3))
+        : .streaming(
+          [], status: .found, fields: [.location: "/last"],
+          metrics: TransferMetrics(
+            queued: .milliseconds(10), nameLookup: .milliseconds(3), timeToHead: .milliseconds(300),
+            total: .milliseconds(400), bytesOnWire: 7, protocolName: "http/1.1", isReusedConnection: true))
+    }
+    let house = try House { $0.downloader = network }
+
+    let resource = try await house.manager.load(house.url)
+
+    let expected = TransferMetrics(
+      queued: .milliseconds(11), nameLookup: .milliseconds(3), connect: .milliseconds(2), timeToHead: .milliseconds(30),
+      total: .milliseconds(440), bytesOnWire: 11, bytesDecoded: 5, protocolName: "h2", isReusedConnection: false,
+      redirects: 1, attempts: 4)
+    #expect(resource.metrics == expected && resource.bytesOnWire == 11)
+  }
+
+  @Test("what the engine does not measure is taken by the manager's clock")
+  func ownClock() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
+
+    async let load = house.manager.load(house.url)
+    await house.clock.sleepers(1)
+    house.clock.advance(by: .seconds(2))
+    await gate.arrived()
+    house.clock.advance(by: .seconds(1))
+    gate.open()
+
+    let resource = try await load
+    #expect(resource.metrics.timeToHead == .seconds(2) && resource.metrics.total == .seconds(3))
+    #expect(resource.timing.timeToHead == .seconds(2) && resource.timing.total == .seconds(3))
+    #expect(resource.metrics.attempts == 1 && resource.metrics.bytesOnWire == 5)
+  }
+
+  @Test("of a hit: nothing was sent; of a 304: one request and no body")
+  func hits() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
+    _ = try await house.manager.load(house.url)
+
+    let hit = try await house.manager.load(house.url)
+    let confirmed = try await house.manager.load(house.url, options: .policy(.revalidate()))
+
+    #expect(hit.metrics == TransferMetrics(attempts: 0))
+    #expect(confirmed.metrics.attempts == 1 && confirmed.metrics.bytesOnWire == 0 && confirmed.source == .revalidated)
+  }
+
+  @Test("are complete when the body has ended, not when its head came")
+  func completeness() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok(Data(count: 10_000)).chunked(by: 100))
+
+    #expect(try await house.manager.load(house.url).metrics.bytesDecoded == 10_000)
+  }
+
+  @Test("an error says which attempt it was, unless nothing was sent")
+  func attempts() async throws {
+    let house = try House()
+    house.network.answer(house.url, .failure(.connectionLost), .response(.notFound))
+
+    #expect(try await house.failure(house.url).attempt == 1)
+    #expect(try await house.failure(house.url).attempt == 1)
+    #expect(try await house.failure(house.url, .policy(.cacheOnly)).attempt == nil)
+    let engine = ClosureDownloader { _ throws(CacheError) in
+      throw CacheError(.connectionLost, reason: "gave up", attempt: 4)
+    }
+    #expect(try await house.failure(house.url, RequestOptions { $0.downloader = .some(engine) }).attempt == 4)
+  }
+}
+
+@Suite("Where values are made")
+struct ProcessingPlaceTests {
+  private static let mark = DispatchSpecificKey<String>()
+
+  private static func queue(_ name: String) -> ProcessingQueue {
+    let queue = DispatchQueue(label: name)
+    queue.setSpecific(key: mark, value: name)
+    return ProcessingQueue(queue)
+  }
+
+  /// The name of the queue on which it was made, before and after a suspension.
+  private static let place = Form<String>(id: "place", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+    let before = DispatchQueue.getSpecific(key: mark) ?? "-"
+    _ = try await body.collect()
+    await Task.yield()
+    return "\(before) \(DispatchQueue.getSpecific(key: mark) ?? "-")"
+  }
+
+  @Test("on the queue that the request names, else on the manager's, else on none")
+  func queues() async throws {
+    let house = try House { $0.executor = Self.queue("manager") }
+    house.network.serve(house.url) { _ in .ok("bytes") }
+    func place(_ executor: (any TaskExecutor)?, _ manager: ResourceManager) async throws -> String {
+      let options = RequestOptions {
+        $0.executor = executor
+        $0.policy = .reload
+      }
+      return try await manager.load(house.url, as: Self.place, options: options).value
+    }
+
+    #expect(try await place(Self.queue("own"), house.manager) == "own own")
+    #expect(try await place(nil, house.manager) == "manager manager")
+    var bare = house.manager.configuration
+    bare.executor = nil
+    #expect(try await place(nil, ResourceManager(bare)) == "- -")
+  }
+
+  @Test("two loads that name two queues share the transfer, and each gets its own place")
+  func sharing() async throws {
+    let house = try House { $0.memory = nil }
+    let gate = Gate()
+    house.network.answer(house.url, .ok("bytes").held(by: gate))
+    func load(_ name: String) async throws -> String {
+      try await house.manager.load(
+        house.url, as: Self.place, options: RequestOptions { $0.executor = Self.queue(name) }
+      ).value
+    }
+
+    async let one = load("one")
+    async let two = load("two")
+    while house.observer.joins < 1 { await Task.yield() }
+    gate.open()
+
+    #expect(try await [one, two] == ["one one", "two two"])
+  }
+}

@@ -1,0 +1,349 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Synchronization
+import Testing
+
+@Suite("The prefetcher")
+struct PrefetcherTests {
+  private let urls: [URL]
+  private let house: House
+  private let gate = Gate()
+
+  init() throws {
+    let house = try House()
+    self.house = house
+    urls = try (0..<8).map { try house.url("/\($0)") }
+    for (index, url) in urls.enumerated() {
+      house.network.serve(url) { [gate] _ in .ok("\(index)", cacheControl: "max-age=60").held(by: gate) }
+    }
+  }
+
+  @Test(
+    "keeps within its bound, in the order of asking, and tells what it has done",
+    arguments: [
+      PrefetchDestination.cache, .disk,
+    ])
+  func bound(_ destination: PrefetchDestination) async throws {
+    let prefetcher = house.manager.prefetcher(into: destination, concurrency: 3)
+
+    prefetcher.append(urls)
+    await gate.arrived(3)
+    #expect(prefetcher.progress.running == 3 && prefetcher.progress.total == 8)
+    #expect(house.network.requests.count == 3)
+    gate.open()
+    let report = await prefetcher.report()
+
+    #expect(report.loaded == 8 && report.failed.isEmpty)
+    #expect(Set(house.network.requests.prefix(3).map(\.path)) == ["/0", "/1", "/2"])
+    #expect(prefetcher.progress.isFinished && prefetcher.progress.fraction == 1)
+    #expect(house.disk.keys.count == 8)
+    for url in urls {
+      #expect(try await house.manager.contains(url, in: .memory) == (destination == .cache))
+    }
+  }
+
+  @Test("skips what the cache can answer", arguments: [PrefetchDestination.cache, .disk])
+  func skips(_ destination: PrefetchDestination) async throws {
+    gate.open()
+    _ = try await house.manager.load(urls[0])
+    house.restart()
+    let prefetcher = house.manager.prefetcher(into: destination)
+
+    prefetcher.append(urls)
+    let report = await prefetcher.report()
+
+    #expect(report.skipped == 1 && report.loaded == 7)
+    #expect(house.network.requests.count == 8)
+  }
+
+  @Test("a failure does not stop the others, and is told in the order of asking")
+  func failures() async throws {
+    gate.open()
+    let (missing, gone) = (try house.url("/missing"), try house.url("/gone"))
+    house.network.answer(missing, .response(.notFound))
+    house.network.answer(gone, .failure(.hostNotFound))
+    let relative = try #require(URL(string: "no-scheme"))
+
+    let report = await house.manager.prefetch([missing, relative, urls[0], gone, urls[1]], concurrency: 1)
+
+    #expect(report.loaded == 2)
+    #expect(report.failed.map(\.url) == [missing, relative, gone])
+    #expect(report.failed.map(\.error.code) == [.unacceptableStatus, .invalidURL, .hostNotFound])
+  }
+
+  @Test("what is asked for twice is loaded once, and again when it is asked for later")
+  func duplicates() async throws {
+    gate.open()
+    let prefetcher = house.manager.prefetcher(concurrency: 1)
+    prefetcher.pause()
+    prefetcher.append([urls[0], urls[1], urls[0], urls[0]])
+    #expect(prefetcher.progress.total == 2)
+    prefetcher.resume()
+    _ = await prefetcher.report()
+
+    prefetcher.append([urls[0]])
+    let report = await prefetcher.report()
+
+    #expect(report.loaded == 2 && report.skipped == 1 && report.duplicates == 2)
+    #expect(house.network.requests.count == 2)
+  }
+
+  @Test("a pause starts nothing more and lets what is under way end; then it goes on")
+  func pause() async throws {
+    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    prefetcher.append(urls)
+    await gate.arrived(2)
+
+    prefetcher.pause()
+    gate.open()
+    for await progress in prefetcher.updates where progress.running == 0 { break }
+    #expect(prefetcher.isPaused && prefetcher.progress.loaded == 2 && house.network.requests.count == 2)
+    prefetcher.resume()
+
+    #expect(await prefetcher.report().loaded == 8)
+  }
+
+  @Test("a cancel ends what waits and what is under way; some of it can be cancelled alone")
+  func cancel() async throws {
+    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    prefetcher.append(urls)
+    await gate.arrived(2)
+
+    prefetcher.cancel([urls[0], urls[7]])
+    await gate.arrived(3)
+    #expect(prefetcher.progress.failed == 2)
+    prefetcher.cancel()
+    let report = await prefetcher.report()
+    gate.open()
+    await house.manager.close()
+
+    #expect(report.loaded == 0 && report.failed.count == 8)
+    #expect(report.failed.allSatisfy { $0.error.isCancellation } && report.failed.map(\.url) == urls)
+    #expect(house.network.requests.count == 3)
+  }
+
+  @Test("a released prefetcher starts nothing more; what is under way comes to its end")
+  func released() async throws {
+    var prefetcher: Prefetcher? = house.manager.prefetcher(concurrency: 1)
+    prefetcher?.append(urls)
+    await gate.arrived()
+
+    prefetcher = nil
+    gate.open()
+    await house.manager.close()
+
+    #expect(house.network.requests.count == 1 && house.disk.keys.count == 1)
+  }
+
+  @Test("progress only ever grows, and its sequence ends with the last step")
+  func updates() async throws {
+    gate.open()
+    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    prefetcher.pause()
+    prefetcher.append(urls)
+    let updates = prefetcher.updates
+    prefetcher.resume()
+
+    var finished: [Int] = []
+    for await progress in updates { finished.append(progress.finished) }
+
+    #expect(finished == finished.sorted() && finished.last == 8)
+    var late: [PrefetchProgress] = []
+    for await progress in prefetcher.updates { late.append(progress) }
+    #expect(late.map(\.isFinished) == [true])
+  }
+
+  @Test("waiting for the report can be given up; the prefetch goes on")
+  func reportIsCancelled() async throws {
+    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    prefetcher.append(urls)
+    await gate.arrived(2)
+    let waiting = Task { await prefetcher.report() }
+    waiting.cancel()
+    #expect(await waiting.value.loaded == 0)
+    gate.open()
+    #expect(await prefetcher.report().loaded == 8)
+  }
+
+  @Test("a prefetch of a closed manager ends, and says so")
+  func closed() async throws {
+    await house.manager.close()
+    for destination in [PrefetchDestination.cache, .disk] {
+      let report = await house.manager.prefetch(urls, into: destination)
+      #expect(report.failed.count == 8 && report.failed.allSatisfy { $0.error.code == .closed })
+    }
+  }
+
+  @Test("10,000 that are stored already end without a deep stack")
+  func many() async throws {
+    gate.open()
+    _ = try await house.manager.load(urls[0])
+    let requests = (0..<10_000).map { ResourceRequest(urls[0], headerFields: [.accept: "\($0)"]) }
+    let report = await house.manager.prefetch(requests)
+    #expect(report.skipped == 10_000)
+  }
+}
+
+@Suite("The prefetcher and loads of the same resource")
+struct PrefetchSharingTests {
+  /// Tells the priorities of what it is asked, and answers when the gate opens.
+  private final class Ranking: Downloader {
+    let id = ComponentID.unique(Ranking.self)
+    let gate = Gate()
+    private let asked = Lock<[(path: String, priority: LoadPriority)]>([])
+    private let answer: ScriptedAnswer
+
+    init(_ answer: ScriptedAnswer) { self.answer = answer }
+
+    var paths: [String] { asked.withLock { $0.map(\.path) } }
+
+    func level(_ path: String) -> LoadPriority.Level? {
+      asked.withLock { $0.first { $0.path == path }?.priority.level }
+    }
+
+    func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+      asked.withLock { $0.append((request.head.path ?? "", request.priority)) }
+      let network = ScriptedDownloader()
+      guard let url = URL(string: "https://example.com\(request.head.path ?? "")") else { throw .cancelled }
+      network.answer(url, answer.held(by: gate))
+      return try await network.download(request)
+    }
+  }
+
+  @Test(
+    "a load joins the prefetch that is under way, whose priority rises: one transfer",
+    arguments: [PrefetchDestination.cache, .disk])
+  func joinsTransfer(_ destination: PrefetchDestination) async throws {
+    let network = Ranking(.ok("bytes"))
+    let house = try House { $0.downloader = network }
+    let prefetcher = house.manager.prefetcher(into: destination)
+    prefetcher.append([house.url])
+    await network.gate.arrived()
+    #expect(network.level("/picture.png") == .low)
+
+    let load = Task { try await house.manager.load(house.url, options: RequestOptions { $0.priority = .high }) }
+    while network.level("/picture.png") != .high { await Task.yield() }
+    network.gate.open()
+
+    let resource = try await load.value
+    #expect(resource.text == "bytes" && resource.source == .network)
+    #expect(await prefetcher.report().loaded == 1)
+    #expect(network.paths.count == 1)
+    #expect(try await house.manager.contains(house.url, in: .memory))
+  }
+
+  @Test("a load into a file takes its bytes from the prefetch that is under way")
+  func fileJoins() async throws {
+    let network = Ranking(.ok("bytes"))
+    let house = try House { $0.downloader = network }
+    let folder = try DownloadFolder()
+    let prefetcher = house.manager.prefetcher(into: .disk)
+    prefetcher.append([house.url])
+    await network.gate.arrived()
+
+    let load = Task { try await house.manager.load(house.url, to: folder.file()) }
+    while network.level("/picture.png") != .normal { await Task.yield() }
+    network.gate.open()
+
+    _ = try await load.value
+    #expect(folder.content() == Data("bytes".utf8))
+    #expect(network.paths.count == 1)
+  }
+
+  @Test("when the prefetch is cancelled the load that joined it goes on, and the other way round", arguments: [true, false])
+  func oneLeaves(isPrefetch: Bool) async throws {
+    let network = Ranking(.ok("bytes"))
+    let house = try House { $0.downloader = network }
+    let prefetcher = house.manager.prefetcher(into: .disk)
+    prefetcher.append([house.url])
+    await network.gate.arrived()
+    let load = Task { try await house.manager.load(house.url) }
+    while network.level("/picture.png") != .normal { await Task.yield() }
+
+    if isPrefetch { prefetcher.cancel() } else { load.cancel() }
+    if !isPrefetch { _ = await load.result }
+    network.gate.open()
+
+    let (result, report) = (await load.result, await prefetcher.report())
+    #expect(result.isCancellation == !isPrefetch)
+    #expect(report.failed.count == (isPrefetch ? 1 : 0))
+    #expect(network.paths.count == 1 && house.disk.keys.count == 1)
+  }
+
+  @Test("an answer that the store does not take: the load that waited for it asks for itself")
+  func notStored() async throws {
+    let network = Ranking(.ok("bytes", cacheControl: "no-store"))
+    let house = try House { $0.downloader = network }
+    let prefetcher = house.manager.prefetcher(into: .disk)
+    prefetcher.append([house.url])
+    await network.gate.arrived()
+    let load = Task { try await house.manager.load(house.url) }
+    while network.level("/picture.png") != .normal { await Task.yield() }
+    network.gate.open()
+
+    #expect(try await load.value.text == "bytes")
+    let report = await prefetcher.report()
+    #expect(report.failed.map(\.error.code) == [.notCached])
+    #expect(network.paths.count == 2)
+  }
+
+  @Test("a prefetch to disk waits for the load that is under way")
+  func prefetchJoins() async throws {
+    let network = Ranking(.ok("bytes"))
+    let house = try House { $0.downloader = network }
+    async let load = house.manager.load(house.url)
+    await network.gate.arrived()
+    let prefetcher = house.manager.prefetcher(into: .disk)
+    prefetcher.append([house.url])
+    network.gate.open()
+
+    #expect(try await load.text == "bytes")
+    #expect(await prefetcher.report().failed.isEmpty)
+    #expect(network.paths.count <= 2 && house.disk.keys.count == 1)
+  }
+
+  @Test(
+    "what waits in the prefetcher's own queue moves to the front when somebody asks for it",
+    arguments: [PrefetchDestination.cache, .disk])
+  func movesUp(_ destination: PrefetchDestination) async throws {
+    let network = Ranking(.ok("bytes", cacheControl: "max-age=60"))
+    let house = try House { $0.downloader = network }
+    let urls = try (0..<5).map { try house.url("/\($0)") }
+    let prefetcher = house.manager.prefetcher(into: destination, concurrency: 1)
+    prefetcher.append(urls)
+    await network.gate.arrived()
+
+    let load = Task { try await house.manager.load(urls[4]) }
+    await network.gate.arrived(2)
+    // The first one ends; the next in its place is what somebody else has asked for.
+    network.gate.letThrough()
+    for await progress in prefetcher.updates where progress.finished == 1 { break }
+    network.gate.open()
+    _ = try await load.value
+    let report = await prefetcher.report()
+
+    #expect(network.paths == ["/0", "/4", "/1", "/2", "/3"])
+    #expect(report.loaded + report.skipped == 5)
+  }
+
+  @Test("without a durable store that may be written, a prefetch to disk says so")
+  func noStore() async throws {
+    let house = try House { $0.store = nil }
+    let report = await house.manager.prefetch([house.url], into: .disk)
+    #expect(report.failed.map(\.error.code) == [.invalidConfiguration])
+    #expect(house.network.requests.isEmpty)
+  }
+
+  @Test("a store that is full ends the transfer, with the store's error")
+  func storeRefuses() async throws {
+    let house = try House()
+    house.disk.refusesWrites = true
+    house.network.answer(house.url, .ok(Data(count: 500_000)).chunked(by: 1_000))
+    let report = await house.manager.prefetch([house.url], into: .disk)
+    #expect(report.failed.map(\.error.code) == [.diskFull])
+    #expect(house.network.cancelledBodies == 1)
+  }
+}

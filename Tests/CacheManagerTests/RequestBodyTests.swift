@@ -1,0 +1,104 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Requests with a body")
+struct RequestBodyTests {
+  private func request(_ url: URL, _ method: HTTPRequest.Method = .post) -> ResourceRequest {
+    ResourceRequest(url, method: method, body: RequestBody(Data("hello".utf8), contentType: "text/plain"))
+  }
+
+  @Test("the body goes out with its media type, unless the request states one")
+  func contentType() async throws {
+    let network = ClosureDownloader { _ throws(CacheError) in .streaming(["done"]) }
+    let house = try House { $0.downloader = network }
+    var stated = request(house.url)
+    stated.headerFields[.contentType] = "text/markdown"
+
+    #expect(try await house.manager.load(request(house.url)).text == "done")
+    _ = try await house.manager.load(stated)
+
+    #expect(network.seen.map(\.body) == ["hello", "hello"] && network.seen.map(\.head.method) == [.post, .post])
+    #expect(network.seen.map(\.head.headerFields[.contentType]) == ["text/plain", "text/markdown"])
+  }
+
+  @Test(
+    "307 and 308 send it again, also to another host; 303, and 301 or 302 after a POST, make a GET without it",
+    arguments: [(307, true), (308, true), (301, false), (302, false), (303, false)])
+  func redirects(_ status: Int, _ isSentAgain: Bool) async throws {
+    let network = ClosureDownloader { seen throws(CacheError) in
+      seen.head.authority == "example.com"
+        ? .redirect(to: "https://other.example/", status: .init(code: status)) : .streaming(["done"])
+    }
+    let house = try House { $0.downloader = network }
+
+    _ = try await house.manager.load(request(house.url))
+
+    let last = try #require(network.seen.last)
+    #expect(network.seen.count == 2)
+    #expect(last.body == (isSentAgain ? "hello" : nil) && last.head.method == (isSentAgain ? .post : .get))
+    #expect(last.head.headerFields[.contentType] == (isSentAgain ? "text/plain" : nil))
+  }
+
+  @Test("it is made anew for each sending, and what making it throws ends the load")
+  func opening() async throws {
+    let opened = Counter()
+    let network = ClosureDownloader { seen throws(CacheError) in
+      seen.attempt < 3
+        ? .streaming(["x"], then: CacheError(.bodyInterrupted, reason: "broken off")) : .streaming(["done"])
+    }
+    let house = try House { $0.downloader = network }
+    let body = RequestBody { () throws(CacheError) in
+      opened.increment()
+      return Body(Data("part \(opened.value)".utf8))
+    }
+    let unreadable = RequestBody { () throws(CacheError) in throw CacheError(.fileSystem, reason: "gone", path: "/x") }
+
+    _ = try await house.manager.load(ResourceRequest(house.url, method: .put, body: body))
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(ResourceRequest(house.url, method: .put, body: unreadable))
+    }
+
+    #expect(network.seen.map(\.body) == ["part 1", "part 2", "part 3"])
+    #expect(error?.code == .fileSystem && error?.path == "/x")
+  }
+
+  @Test(
+    "such requests are not shared, not answered from what is stored, and not stored", arguments: [HTTPRequest.Method.post, .get])
+  func uncached(_ method: HTTPRequest.Method) async throws {
+    let gate = Gate(isOpen: true)
+    let network = ClosureDownloader { seen throws(CacheError) in
+      await gate.pass()
+      return .streaming([seen.body ?? "stored"], fields: [.cacheControl: "max-age=600"])
+    }
+    let house = try House { $0.downloader = network }
+    let keeping = RequestOptions { $0.policy = .cacheOnly }
+    if method == .get { _ = try await house.manager.load(house.url) }
+    gate.close()
+
+    async let one = house.manager.load(request(house.url, method))
+    async let two = house.manager.load(request(house.url, method))
+    await gate.arrived(method == .get ? 3 : 2)
+    gate.open()
+
+    #expect(try await [one.text, two.text] == ["hello", "hello"])
+    if method == .get {
+      #expect(try await house.manager.load(house.url, options: keeping).text == "stored")
+    } else {
+      #expect(try await house.failure(house.url, keeping).code == .notCached)
+    }
+  }
+
+  @Test("a 304 that nobody asked for does not send a POST twice")
+  func notModified() async throws {
+    let network = ClosureDownloader { _ throws(CacheError) in .streaming([], status: .notModified) }
+    let house = try House { $0.downloader = network }
+
+    await #expect(throws: CacheError.self) { try await house.manager.load(request(house.url)) }
+
+    #expect(network.seen.count == 1)
+  }
+}

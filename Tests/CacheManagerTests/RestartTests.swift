@@ -1,0 +1,126 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+@Suite("Beginning anew")
+struct RestartTests {
+  private static func broken(_ attempt: Int? = nil) -> CacheError {
+    CacheError(.bodyInterrupted, reason: "broken off", attempt: attempt)
+  }
+
+  @Test("a body that was interrupted is asked for anew: whole, stored once, and progress starts over", arguments: [nil, 3])
+  func restart(_ told: Int?) async throws {
+    let network = ClosureDownloader { seen throws(CacheError) in
+      seen.attempt == 1
+        ? .streaming(["old ", "bytes"], then: Self.broken(told), metrics: TransferMetrics(bytesOnWire: 9))
+        : .streaming(["new"], fields: [.cacheControl: "max-age=60"], metrics: TransferMetrics(bytesOnWire: 3))
+    }
+    let house = try House { $0.downloader = network }
+
+    var progress: [Int64] = []
+    var final: Resource<Data>?
+    for try await event in house.manager.events(for: house.url) {
+      switch event {
+      case .progress(let report): progress.append(report.received)
+      case .stale: break
+      case .final(let resource): final = resource
+      }
+    }
+
+    let resource = try #require(final)
+    #expect(resource.text == "new" && progress.last == 3)
+    #expect(network.seen.map(\.attempt) == [1, (told ?? 1) + 1])
+    #expect(resource.metrics.attempts == 2 && resource.bytesOnWire == 12)
+    #expect(house.disk.keys.count == 1)
+    house.restart()
+    #expect(try await house.manager.load(house.url).text == "new")
+  }
+
+  @Test("an engine that breaks off for ever does not keep a load for ever")
+  func bound() async throws {
+    let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
+    let house = try House { $0.downloader = network }
+
+    let error = try await house.failure(house.url)
+
+    #expect(error.code == .bodyInterrupted && error.attempt == 11)
+    #expect(network.seen.map(\.attempt) == Array(1...11))
+    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+  }
+
+  @Test("a cancel ends it between two attempts")
+  func cancelling() async throws {
+    let gate = Gate()
+    let network = ClosureDownloader { seen throws(CacheError) in
+      if seen.attempt == 2 { await gate.pass() }
+      if Task.isCancelled { throw .cancelled }
+      return .streaming(["x"], then: Self.broken())
+    }
+    let house = try House { $0.downloader = network }
+    let load = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+
+    load.cancel()
+
+    #expect((await load.result).isCancellation)
+    gate.open()
+    await house.manager.close()
+    #expect(network.seen.count == 2)
+  }
+
+  @Test("what may have changed something is not sent again", arguments: [HTTPRequest.Method.post, .patch])
+  func unsafe(_ method: HTTPRequest.Method) async throws {
+    let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
+    let house = try House { $0.downloader = network }
+
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(ResourceRequest(house.url, method: method))
+    }
+
+    #expect(error?.code == .bodyInterrupted && network.seen.count == 1)
+  }
+
+  @Test("when it never comes whole, a stored answer may stand in")
+  func standIn() async throws {
+    let isBroken = Lock(false)
+    let network = ClosureDownloader { _ throws(CacheError) in
+      isBroken.withLock { $0 }
+        ? .streaming(["x"], then: Self.broken()) : .streaming(["old"], fields: [.eTag: "\"1\""])
+    }
+    let house = try House { $0.downloader = network }
+    _ = try await house.manager.load(house.url)
+    isBroken.withLock { $0 = true }
+
+    let shown = try await house.manager.load(house.url)
+
+    #expect(shown.text == "old" && shown.validation == .failed)
+  }
+}
+
+@Suite("Deadlines")
+struct DeadlineTests {
+  @Test(
+    "a whole load's deadline ends a body that stalls, and an engine that waits before it tries again", arguments: [true, false])
+  func deadline(inBody: Bool) async throws {
+    let house = try House()
+    let gate = Gate()
+    let answer = ScriptedAnswer.ok(Data(count: 100))
+    house.network.answer(house.url, inBody ? answer.bodyHeld(by: gate) : answer.after(.seconds(3_600)))
+
+    async let failure = house.failure(house.url, RequestOptions { $0.timeout = .seconds(5) })
+    await house.clock.sleepers(inBody ? 1 : 2)
+    if inBody { await gate.arrived() }
+    house.clock.advance(by: .seconds(5))
+
+    let error = try await failure
+    #expect(error.code == .timedOut && error.url == house.url.absoluteString)
+    gate.open()
+    await house.manager.close()
+    #expect(house.clock.pendingSleeps == 0 && house.disk.keys.isEmpty)
+    #expect(house.network.cancelledBodies == (inBody ? 1 : 0))
+  }
+}

@@ -1,0 +1,38 @@
+import CacheCore
+import Testing
+
+@testable import CacheTransport
+
+@Suite("A reachability gate")
+struct ReachabilityGateTests {
+  @Test("is open until it is told otherwise")
+  func open() async throws {
+    let gate = ReachabilityGate()
+    #expect(gate.isOpen)
+    try await gate.pass()
+  }
+
+  @Test("holds everybody while it is closed, and lets all of them go")
+  func closed() async throws {
+    let gate = ReachabilityGate()
+    gate.set(isOpen: false)
+    let waiting = (0..<50).map { _ in Task { try await gate.pass() } }
+    gate.set(isOpen: false)
+    #expect(!gate.isOpen)
+    gate.set(isOpen: true)
+    for task in waiting { try await task.value }
+  }
+
+  @Test("lets a cancelled task go with an error, cancelled before or while it waits", arguments: [false, true])
+  func cancelled(_ isEarly: Bool) async throws {
+    let gate = ReachabilityGate()
+    gate.set(isOpen: false)
+    let task = Task {
+      if isEarly { while !Task.isCancelled { await Task.yield() } }
+      try await gate.pass()
+    }
+    if !isEarly { await Task.yield() }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+}

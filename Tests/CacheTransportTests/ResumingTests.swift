@@ -1,0 +1,243 @@
+import CacheCore
+import CacheTesting
+import CacheTransport
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Bodies that break and go on")
+struct ResumingTests {
+  private let bytes = pattern(10_000)
+  private let recorder = RetryRecorder()
+
+  private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
+    var policy = RetryPolicy.eager(maximumAttempts)
+    policy.onRetry = { [recorder] in recorder.record($0) }
+    return policy
+  }
+
+  private static func part(
+    _ bytes: Data, from position: Int, tag: String = #""v1""#, range: String? = nil, cut: Int? = nil
+  ) -> DownloadResponse {
+    let value = range ?? "bytes \(position)-\(bytes.count - 1)/\(bytes.count)"
+    return .scripted(206, [.eTag: tag, .contentRange: value], bytes.dropFirst(position), cut: cut)
+  }
+
+  /// The first answer, cut at `first`, and then what `rest` makes of the requests that follow.
+  private func probe(
+    cut first: Int, tag: String = #""v1""#, error: CacheError = lost,
+    rest: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
+  ) -> RequestProbe {
+    RequestProbe { [bytes] number, request throws(CacheError) in
+      if number == 1 { return .scripted(200, [.eTag: tag], bytes, cut: first, error: error) }
+      return try await rest(number, request)
+    }
+  }
+
+  /// Reads to the end or the error.
+  private func read(_ response: DownloadResponse) async -> (Data, CacheError?) {
+    var data = Data()
+    do throws(CacheError) {
+      var iterator = response.body.makeAsyncIterator()
+      while let chunk = try await iterator.next() { data.append(chunk) }
+      return (data, nil)
+    } catch {
+      return (data, error)
+    }
+  }
+
+  @Test("continue where they broke, whatever the place", arguments: [0, 1, 999, 1_000, 1_001, 5_000, 9_999])
+  func resumes(_ cut: Int) async throws {
+    let probe = probe(cut: cut) { [bytes] _, _ in Self.part(bytes, from: cut) }
+    let response = try await probe.resuming(policy()).download(request())
+    let (data, error) = await read(response)
+    #expect(error == nil)
+    #expect(data == bytes)
+    #expect(probe.received.map { $0.head.headerFields[.range] } == [nil, "bytes=\(cut)-"])
+    #expect(probe.received.map(\.attempt) == [1, 2])
+    let metrics = response.metrics()
+    #expect(metrics.attempts == 2)
+    #expect(metrics.bytesOnWire == 10_000 && metrics.bytesDecoded == 10_000)
+    #expect(metrics.timeToHead == .milliseconds(7))
+    #expect(metrics.total != nil)
+    #expect(response.body.length == 10_000)
+    #expect(response.body.source.trailers?[.serverTiming] == "here")
+  }
+
+  @Test("are complete when they broke behind the last byte")
+  func behindTheEnd() async throws {
+    let probe = probe(cut: 10_000) { _, _ throws(CacheError) in throw CacheError(.other, reason: "nobody asks") }
+    let (data, error) = await read(try await probe.resuming(policy()).download(request()))
+    #expect(data == bytes && error == nil)
+    #expect(probe.count == 1)
+  }
+
+  @Test("keep what they have over several interruptions, at once the first time and after the policy's waits then")
+  func several() async throws {
+    let clock = ManualClock()
+    var policy = RetryPolicy.exact(4)
+    policy.onRetry = { [recorder] event in
+      recorder.record(event)
+      Task {
+        await clock.sleepers(1)
+        clock.advance(by: event.delay)
+      }
+    }
+    let probe = probe(cut: 2_000) { [bytes] number, _ in
+      switch number {
+      case 2: Self.part(bytes, from: 2_000, cut: 1_500)
+      case 3: Self.part(bytes, from: 3_500, cut: 1)
+      default: Self.part(bytes, from: 3_501)
+      }
+    }
+    let (data, error) = await read(try await probe.resuming(policy, clock: clock).download(request()))
+    #expect(data == bytes && error == nil)
+    #expect(recorder.events.map(\.resumesAt) == [2_000, 3_500, 3_501])
+    #expect(recorder.delays == [.zero, .seconds(2), .seconds(4)])
+  }
+
+  @Test("go on after the request for the rest has failed, too")
+  func failuresBetween() async throws {
+    let probe = probe(cut: 2_000) { [bytes] number, _ throws(CacheError) in
+      switch number {
+      case 2: throw CacheError(.connectionRefused, reason: "no")
+      case 3: return .scripted(503, [.retryAfter: "0"])
+      default: return Self.part(bytes, from: 2_000)
+      }
+    }
+    let (data, error) = await read(try await probe.resuming(policy()).download(request()))
+    #expect(data == bytes && error == nil)
+    #expect(recorder.events.map(\.failure.status) == [nil, nil, 503])
+  }
+
+  @Test("throw the last error, with everything before it, when the attempts are used up")
+  func exhausted() async throws {
+    let probe = probe(cut: 2_000) { _, _ throws(CacheError) in throw CacheError(.connectionRefused, reason: "no") }
+    let response = try await probe.resuming(policy(3)).download(request())
+    let (data, error) = await read(response)
+    #expect(data == bytes.prefix(2_000))
+    #expect(error?.code == .connectionRefused)
+    #expect(error?.attempt == 3)
+    #expect(
+      (error?.underlying as? RetryHistory)?.failures.map(\.code) == [.connectionLost, .connectionRefused, .connectionRefused])
+    // An error is final.
+    let again = await failure { _ = try await response.body.source.next() }
+    #expect(again?.code == .connectionRefused)
+    #expect(probe.count == 3)
+  }
+
+  @Test("read past what they have when the whole comes again and is the same, whatever breaks on the way")
+  func skips() async throws {
+    let probe = probe(cut: 4_321) { [bytes] number, _ in
+      .scripted(200, [.eTag: #""v1""#], bytes, chunk: 700, cut: number == 2 ? 3_000 : number == 3 ? 4_400 : nil)
+    }
+    let response = try await probe.resuming(policy()).download(request())
+    let (data, error) = await read(response)
+    #expect(data == bytes && error == nil)
+    #expect(recorder.events.map(\.resumesAt) == [4_321, 4_321, 4_400])
+    #expect(response.metrics().bytesDecoded == 10_000)
+    #expect(response.metrics().bytesOnWire == 4_321 + 3_000 + 4_400 + 10_000)
+  }
+
+  @Test("never become a mixture: what does not fit is an invitation to start over")
+  func unfitting() async throws {
+    let other = Data(bytes.reversed())
+    let answers: [@Sendable () -> DownloadResponse] = [
+      { Self.part(other, from: 2_000, tag: #""v2""#) },
+      { Self.part(other, from: 2_000, tag: #"W/"v1""#) },
+      { .scripted(200, [.eTag: #""v2""#], other) },
+      { .scripted(200, [:], other) },
+      { Self.part(other, from: 2_000, range: "bytes 1999-9999/10000") },
+      { Self.part(other, from: 2_000, range: "bytes 2000-9999/20000") },
+      { Self.part(other, from: 2_000, range: "bytes 2000-9999/*") },
+      { .scripted(206, [.eTag: #""v1""#, .contentType: "multipart/byteranges; boundary=x"], other) },
+      { .scripted(416, [.contentRange: "bytes */900"]) },
+      { .scripted(304, [.eTag: #""v1""#]) },
+      { .scripted(404) },
+      { .scripted(302, [.location: "/elsewhere"]) },
+    ]
+    for (index, answer) in answers.enumerated() {
+      let probe = probe(cut: 2_000) { _, _ in answer() }
+      let (data, error) = await read(try await probe.resuming(policy()).download(request()))
+      #expect(data == bytes.prefix(2_000), "answer \(index)")
+      #expect(error?.code == .bodyInterrupted, "answer \(index)")
+      #expect(error?.attempt == 2, "answer \(index)")
+      #expect(probe.count == 2)
+    }
+  }
+
+  @Test("break as they broke when the policy has nothing left for starting over")
+  func nothingLeft() async throws {
+    let probe = probe(cut: 2_000) { [bytes] _, _ in Self.part(bytes, from: 2_000, tag: #""v2""#) }
+    let (_, error) = await read(try await probe.resuming(policy(2)).download(request()))
+    #expect(error?.code == .connectionLost)
+    #expect(error?.attempt == 2)
+  }
+
+  @Test("that nothing vouches for pass as they are", arguments: [#"W/"v1""#, "v1", ""])
+  func weak(_ tag: String) async throws {
+    let source = BreakingBody(bytes, breaks: (2_000, lost))
+    let probe = RequestProbe { _, _ in .scripted(200, tag.isEmpty ? [:] : [.eTag: tag], source, length: 10_000) }
+    let response = try await probe.resuming(policy()).download(request())
+    #expect(response.body.source === source)
+    let (data, error) = await read(response)
+    #expect(data.count == 2_000)
+    #expect(error?.code == .connectionLost)
+    #expect(probe.count == 1)
+  }
+
+  @Test("break for good when the error is not worth another request")
+  func notWorthIt() async throws {
+    let probe = probe(cut: 2_000, error: CacheError(.bodyTooLarge, reason: "too large")) { _, _ in .scripted() }
+    let (_, error) = await read(try await probe.resuming(policy()).download(request()))
+    #expect(error?.code == .bodyTooLarge)
+    #expect(error?.attempt == 1)
+    #expect(probe.count == 1)
+  }
+
+  @Test("are asked for in the order in which they are read: nothing is pulled ahead")
+  func pulls() async throws {
+    let source = BreakingBody(bytes)
+    let probe = RequestProbe { _, _ in .scripted(200, [.eTag: #""v1""#], source, length: 10_000) }
+    let response = try await probe.resuming().retrying().download(request())
+    #expect(source.pulls == 0)
+    for pulls in 1...3 {
+      _ = try await response.body.source.next()
+      #expect(source.pulls == pulls)
+    }
+  }
+
+  @Test("end at once when they are cancelled during a wait, by the body or by the task", arguments: [false, true])
+  func cancelled(_ isByTask: Bool) async throws {
+    let clock = ManualClock()
+    let probe = probe(cut: 2_000) { _, _ throws(CacheError) in throw lost }
+    let response = try await probe.resuming(.exact(9), clock: clock).download(request())
+    let task = Task { await read(response) }
+    await clock.sleepers(1)
+    if isByTask { task.cancel() } else { response.body.source.cancel() }
+    let (data, error) = await task.value
+    #expect(data.count == 2_000)
+    #expect(error?.isCancellation == true)
+    #expect(clock.pendingSleeps == 0)
+    #expect(probe.count == 2)
+  }
+
+  @Test("stop the transfer behind them when they are let go of, before and after they went on", arguments: [false, true])
+  func released(_ hasResumed: Bool) async throws {
+    let (first, second) = (BreakingBody(bytes, breaks: (2_000, lost)), BreakingBody(bytes.dropFirst(2_000)))
+    let probe = RequestProbe { number, _ in
+      number == 1
+        ? .scripted(200, [.eTag: #""v1""#], first, length: 10_000)
+        : .scripted(206, [.eTag: #""v1""#, .contentRange: "bytes 2000-9999/10000"], second, length: 8_000)
+    }
+    var response: DownloadResponse? = try await probe.resuming(policy()).retrying(policy()).download(request())
+    for _ in 0..<(hasResumed ? 3 : 1) { _ = try await response?.body.source.next() }
+    response = nil
+    #expect(hasResumed ? second.isCancelled : first.isCancelled)
+  }
+}

@@ -1,0 +1,162 @@
+import CacheCore
+import CacheTesting
+import CacheTransport
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A downloader whose answers a closure makes, and which keeps the whole requests: attempts, time-outs and bodies too.
+final class RequestProbe: Downloader {
+  let id = ComponentID.unique(RequestProbe.self)
+  private let requests = Lock<[DownloadRequest]>([])
+  private let answering: @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
+
+  /// - Parameter answering: gets the number of the request, from 1.
+  init(_ answering: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse) {
+    self.answering = answering
+  }
+
+  var received: [DownloadRequest] { requests.withLock { $0 } }
+  var count: Int { requests.withLock { $0.count } }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    let number = requests.withLock { requests in
+      requests.append(request)
+      return requests.count
+    }
+    return try await answering(number, request)
+  }
+}
+
+/// A body in chunks that can break after so many bytes, with any error.
+final class BreakingBody: Body.Source {
+  private struct State {
+    var position = 0
+    var isCancelled = false
+    var pulls = 0
+  }
+
+  private let bytes: Data
+  private let chunkSize: Int
+  private let breaks: (after: Int, error: CacheError)?
+  private let state = Lock(State())
+
+  init(_ bytes: Data, chunk: Int = 1_000, breaks: (after: Int, error: CacheError)? = nil) {
+    self.bytes = bytes
+    chunkSize = chunk
+    self.breaks = breaks
+  }
+
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  var pulls: Int { state.withLock { $0.pulls } }
+  var delivered: Int64 { state.withLock { Int64($0.position) } }
+  var trailers: HTTPFields? { [.serverTiming: "here"] }
+
+  func cancel() { state.withLock { $0.isCancelled = true } }
+
+  func next() async throws(CacheError) -> Data? {
+    try state.withLock { state throws(CacheError) in
+      state.pulls += 1
+      if state.isCancelled { throw .cancelled }
+      let end = min(breaks?.after ?? bytes.count, bytes.count)
+      guard state.position < end else {
+        if let breaks { throw breaks.error }
+        return nil
+      }
+      let upper = min(state.position + chunkSize, end)
+      defer { state.position = upper }
+      return bytes.subdata(in: bytes.startIndex + state.position..<bytes.startIndex + upper)
+    }
+  }
+}
+
+extension DownloadResponse {
+  /// An answer as an engine gives it: its length told, its bytes counted.
+  static func scripted(
+    _ status: Int = 200, _ fields: HTTPFields = [:], _ bytes: Data = Data(), chunk: Int = 1_000, cut: Int? = nil,
+    error: CacheError = CacheError(.connectionLost, reason: "the connection broke")
+  ) -> DownloadResponse {
+    let source = BreakingBody(bytes, chunk: chunk, breaks: cut.map { ($0, error) })
+    return scripted(status, fields, source, length: Int64(bytes.count))
+  }
+
+  static func scripted(_ status: Int = 200, _ fields: HTTPFields = [:], _ source: BreakingBody, length: Int64?)
+    -> DownloadResponse
+  {
+    var fields = fields
+    if let length, fields[.contentLength] == nil { fields[.contentLength] = String(length) }
+    return DownloadResponse(
+      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: Body(length: length, source: source),
+      metrics: { [weak source] in
+        TransferMetrics(
+          timeToHead: .milliseconds(7), bytesOnWire: source?.delivered ?? 0, bytesDecoded: source?.delivered ?? 0,
+          protocolName: "http/1.1")
+      })
+  }
+}
+
+/// A network that a test switches off and on.
+final class SwitchedNetwork: NetworkMonitor {
+  private let gate = Gate()
+  private let isUp = Lock(true)
+
+  var isReachable: Bool { isUp.withLock { $0 } }
+
+  /// How many have waited for it.
+  var waits: Gate { gate }
+
+  func set(_ isUp: Bool) {
+    self.isUp.withLock { $0 = isUp }
+    if isUp { gate.open() } else { gate.close() }
+  }
+
+  func waitUntilReachable() async throws(CancellationError) {
+    if isReachable { return }
+    await gate.pass()
+    if Task.isCancelled { throw CancellationError() }
+  }
+}
+
+extension RetryPolicy {
+  /// Full waits, so that times in a test are exact: 1, 2, 4 seconds.
+  static func exact(_ maximumAttempts: Int = 4) -> RetryPolicy {
+    var policy = RetryPolicy(
+      maximumAttempts: maximumAttempts, backoff: Backoff(base: .seconds(1), cap: .seconds(8), multiplier: 2))
+    policy.random = { 1 }
+    return policy
+  }
+
+  /// No waits at all.
+  static func eager(_ maximumAttempts: Int = 4) -> RetryPolicy {
+    RetryPolicy(maximumAttempts: maximumAttempts, backoff: Backoff(base: .zero, cap: .zero))
+  }
+}
+
+/// What a policy told of its retries.
+final class RetryRecorder: Sendable {
+  private let list = Lock<[RetryEvent]>([])
+
+  var events: [RetryEvent] { list.withLock { $0 } }
+  var delays: [Duration] { events.map(\.delay) }
+
+  func record(_ event: RetryEvent) { list.withLock { $0.append(event) } }
+}
+
+func request(
+  _ path: String = "/picture", method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
+  timeout: Duration? = nil, attempt: Int = 1
+) -> DownloadRequest {
+  DownloadRequest(
+    head: HTTPRequest(method: method, scheme: "http", authority: "example.com", path: path, headerFields: fields), body: body,
+    timeout: timeout, attempt: attempt)
+}
+
+let lost = CacheError(.connectionLost, reason: "the connection broke")
+
+extension HTTPField.Name {
+  static let serverTiming = HTTPField.Name("Server-Timing") ?? .server
+}

@@ -1,0 +1,240 @@
+#if Origin
+import CacheCore
+import CacheNetworking
+import CacheTesting
+import CacheTransport
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+/// An origin and a downloader over sockets, closed in good order whatever the test does.
+private struct Wire {
+  let origin: OriginServer
+  let session: SessionDownloader
+  let recorder = RetryRecorder()
+
+  var policy: RetryPolicy {
+    var policy = RetryPolicy.eager(5)
+    policy.onRetry = { [recorder] in recorder.record($0) }
+    return policy
+  }
+
+  var downloader: RetryingDownloader { session.resuming(policy).retrying(policy) }
+
+  static func run(_ body: (Wire) async throws -> Void) async throws {
+    let origin = try await OriginServer.start()
+    let session = SessionDownloader()
+    let result: Result<Void, any Error>
+    do { result = .success(try await body(Wire(origin: origin, session: session))) } catch { result = .failure(error) }
+    session.close()
+    await origin.stop()
+    try result.get()
+  }
+
+  func request(_ path: String = "/picture") throws -> DownloadRequest {
+    DownloadRequest(head: try HTTPRequest(resource: origin.url(path)))
+  }
+
+  /// Answers the n-th request, from 1, for a path as the closure has it.
+  func serve(_ path: String = "/picture", _ answering: @escaping @Sendable (Int) -> OriginAnswer) {
+    let count = Lock(0)
+    origin.setRoute(
+      path,
+      Route(answering: { _ in
+        answering(
+          count.withLock { count in
+            count += 1
+            return count
+          })
+      }))
+  }
+
+  func read(_ path: String = "/picture") async -> (Data, CacheError?, TransferMetrics) {
+    var data = Data()
+    var metrics = TransferMetrics()
+    do {
+      let response = try await downloader.download(request(path))
+      defer { metrics = response.metrics() }
+      for try await chunk in response.body { data.append(chunk) }
+      metrics = response.metrics()
+      return (data, nil, metrics)
+    } catch {
+      return (data, error as? CacheError, metrics)
+    }
+  }
+}
+
+@Suite("Over sockets")
+struct RetryOriginTests {
+  private let bytes = pattern(300_000)
+
+  private func answer(
+    _ bytes: Data, tag: OriginETag? = "v1", cut: Int? = nil, ranges: Bool = true, fields: HTTPFields = [:], modified: Date? = nil
+  ) -> OriginAnswer {
+    OriginAnswer(
+      bytes, contentType: "image/png", etag: tag, lastModified: modified, fields: fields, acceptsRanges: ranges,
+      delivery: OriginDelivery(fault: cut.map { .cut(afterBodyBytes: $0) }))
+  }
+
+  @Test("a body that is cut in the middle is continued with what is missing")
+  func cut() async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil) }
+      let (data, error, metrics) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+      let requests = wire.origin.requests(for: "/picture")
+      #expect(requests.map { $0.fields[.range] } == [nil, "bytes=150000-"])
+      #expect(requests.last?.fields[.ifRange] == #""v1""#)
+      #expect(metrics.attempts == 2)
+      #expect(metrics.bytesOnWire == 300_000 && metrics.bytesDecoded == 300_000)
+      #expect(wire.recorder.delays == [.zero])
+    }
+  }
+
+  @Test("three interruptions on the way cost no byte twice")
+  func three() async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, cut: $0 < 4 ? 60_000 : nil) }
+      let (data, error, metrics) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+      #expect(
+        wire.origin.requests(for: "/picture").map { $0.fields[.range] }
+          == [nil, "bytes=60000-", "bytes=120000-", "bytes=180000-"])
+      #expect(metrics.attempts == 4)
+      #expect(metrics.bytesOnWire == 300_000)
+    }
+  }
+
+  @Test("a reset is continued like a cut")
+  func reset() async throws {
+    try await Wire.run { wire in
+      wire.serve { [bytes] number in
+        OriginAnswer(
+          bytes, etag: "v1", acceptsRanges: true,
+          delivery: OriginDelivery(fault: number == 1 ? .reset(afterBodyBytes: 50_000) : nil))
+      }
+      let (data, error, _) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+    }
+  }
+
+  @Test("by a date that is old enough a body is continued, too")
+  func date() async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: Date(timeIntervalSinceNow: -86_400)) }
+      let (data, error, _) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+      #expect(wire.origin.requests(for: "/picture").last?.fields[.ifRange]?.hasSuffix("GMT") == true)
+    }
+  }
+
+  @Test("a resource that changes meanwhile is not mixed: the reader is told to start over")
+  func changed() async throws {
+    try await Wire.run { wire in
+      wire.serve { $0 == 1 ? answer(bytes, cut: 150_000) : answer(Data(bytes.reversed()), tag: "v2") }
+      let (data, error, _) = await wire.read()
+      #expect(error?.code == .bodyInterrupted)
+      #expect(error?.attempt == 2)
+      #expect(data == bytes.prefix(150_000))
+    }
+  }
+
+  @Test("a weak tag vouches for no bytes: no range is asked for", arguments: [true, false])
+  func weak(_ isWeak: Bool) async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, tag: isWeak ? .weak("v1") : nil, cut: $0 == 1 ? 150_000 : nil) }
+      let (data, error, _) = await wire.read()
+      #expect(error?.code == .bodyInterrupted)
+      #expect(data == bytes.prefix(150_000))
+      #expect(wire.origin.requests(for: "/picture").map { $0.fields[.range] } == [nil])
+    }
+  }
+
+  @Test("a server that ignores ranges sends the whole, and what is there is read past")
+  func ignored() async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false) }
+      let (data, error, metrics) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+      #expect(metrics.bytesOnWire == 450_000 && metrics.bytesDecoded == 300_000)
+    }
+  }
+
+  @Test("a server that says it has no ranges is asked for none")
+  func none() async throws {
+    try await Wire.run { wire in
+      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false, fields: [.acceptRanges: "none"]) }
+      let (_, error, _) = await wire.read()
+      #expect(error?.code == .bodyInterrupted)
+      #expect(wire.origin.counters(for: "/picture").requests == 1)
+    }
+  }
+
+  @Test(
+    "a part that is not the one asked for is not used",
+    arguments: ["bytes 149999-299999/300000", "bytes 150000-299999/400000", "bytes */300000"])
+  func wrongPart(_ range: String) async throws {
+    try await Wire.run { wire in
+      wire.serve { number in
+        if number == 1 { return answer(bytes, cut: 150_000) }
+        return OriginAnswer(bytes.dropFirst(150_000), etag: "v1", fields: [.contentRange: range], status: .partialContent)
+      }
+      let (data, error, _) = await wire.read()
+      #expect(error?.code == .bodyInterrupted)
+      #expect(data == bytes.prefix(150_000))
+    }
+  }
+
+  @Test("a 503 with Retry-After is waited for, and the answer after it is the answer")
+  func busy() async throws {
+    try await Wire.run { wire in
+      wire.serve { number in
+        number == 1 ? OriginAnswer(text: "busy", status: .serviceUnavailable, fields: [.retryAfter: "7"]) : answer(bytes)
+      }
+      let clock = ManualClock()
+      var policy = wire.policy
+      policy.onRetry = { event in
+        Task {
+          await clock.sleepers(1)
+          clock.advance(by: event.delay)
+        }
+      }
+      let response = try await wire.session.retrying(policy, clock: clock).download(wire.request())
+      #expect(response.head.status == .ok)
+      #expect(try await response.body.collect() == bytes)
+      #expect(clock.uptime == .seconds(7))
+      #expect(wire.origin.counters(for: "/picture").requests == 2)
+    }
+  }
+
+  @Test("connections that break before the head are tried again", arguments: [OriginFault.closeBeforeHead, .resetBeforeHead])
+  func beforeHead(_ fault: OriginFault) async throws {
+    try await Wire.run { wire in
+      wire.serve { $0 < 3 ? OriginAnswer(text: "", delivery: .fault(fault)) : answer(bytes) }
+      let (data, error, _) = await wire.read()
+      #expect(error == nil)
+      #expect(data == bytes)
+    }
+  }
+
+  @Test("a port at which nobody listens ends after so many attempts, with the last error")
+  func refused() async throws {
+    let origin = try await OriginServer.start()
+    let url = origin.url("/picture")
+    await origin.stop()
+    let session = SessionDownloader()
+    let asked = DownloadRequest(head: try HTTPRequest(resource: url))
+    let error = await failure { _ = try await session.resuming(.eager(3)).retrying(.eager(3)).download(asked) }
+    #expect(error?.code == .connectionRefused)
+    #expect(error?.attempt == 3)
+    #expect((error?.underlying as? RetryHistory)?.failures.count == 3)
+    session.close()
+  }
+}
+#endif

@@ -1,0 +1,187 @@
+import CacheCore
+import CacheTransport
+import HTTPTypes
+import Testing
+
+@Suite("A retry policy")
+struct RetryPolicyTests {
+  /// 2026-01-01 00:00:00 UTC, a Thursday.
+  private let now = Timestamp(seconds: 1_767_225_600)
+
+  private func decide(
+    _ reason: RetryFailure.Reason, _ policy: RetryPolicy = .exact(), method: HTTPRequest.Method = .get, attempt: Int = 1,
+    elapsed: Duration = .zero, fraction: Double = 1, timeout: Duration? = nil
+  ) -> RetryDecision {
+    let failure = RetryFailure(reason, request: request(method: method).head, attempt: attempt, elapsed: elapsed)
+    return policy.decision(on: failure, fraction: fraction, now: now, timeout: timeout)
+  }
+
+  private func answer(_ status: Int, retryAfter: String? = nil, date: String? = nil) -> RetryFailure.Reason {
+    var fields = HTTPFields()
+    fields[.retryAfter] = retryAfter
+    fields[.date] = date
+    return .answer(HTTPResponse(status: .init(code: status), headerFields: fields))
+  }
+
+  @Test(
+    "repeats after errors of the way to the server alone",
+    arguments: [
+      (CacheError.Code.connectionLost, true), (.connectionRefused, true), (.timedOut, true), (.truncatedBody, true),
+      (.hostNotFound, true), (.offline, true), (.bodyInterrupted, true), (.cancelled, false), (.tlsFailure, false),
+      (.refused, false),
+      (.addressRefused, false), (.networkRestricted, false), (.malformedResponse, false), (.invalidURL, false),
+      (.unsupportedScheme, false), (.bodyTooLarge, false), (.closed, false), (.misuse, false), (.tooManyRedirects, false),
+      (.damagedContentCoding, false), (.proxyFailure, false), (.other, false),
+    ])
+  func errors(_ code: CacheError.Code, _ isRetried: Bool) {
+    let decision = decide(.error(CacheError(code, reason: "so")))
+    #expect(decision == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+  }
+
+  @Test(
+    "repeats after statuses that speak of the moment alone",
+    arguments: [
+      (200, false), (304, false), (400, false), (401, false), (403, false), (404, false), (408, true), (410, false), (416, false),
+      (425, true), (429, true), (500, true), (501, false), (502, true), (503, true), (504, true), (505, false),
+    ])
+  func statuses(_ status: Int, _ isRetried: Bool) {
+    #expect(decide(answer(status)) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+  }
+
+  @Test("has statuses, errors and methods that can be changed")
+  func sets() {
+    var policy = RetryPolicy.exact()
+    policy.statuses = [404]
+    policy.errors.remove(.hostNotFound)
+    policy.methods.insert(.post)
+    #expect(decide(answer(404), policy) == .retry(after: .seconds(1)))
+    #expect(decide(answer(503), policy) == .giveUp)
+    #expect(decide(.error(CacheError(.hostNotFound, reason: "")), policy) == .giveUp)
+    #expect(decide(.error(lost), policy, method: .post) == .retry(after: .seconds(1)))
+  }
+
+  @Test(
+    "repeats idempotent methods alone",
+    arguments: [
+      (HTTPRequest.Method.get, true), (.head, true), (.options, true), (.put, true), (.delete, true), (.trace, true),
+      (.post, false),
+      (.patch, false), (.connect, false),
+    ])
+  func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
+    #expect(decide(.error(lost), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+    #expect(decide(answer(503), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+  }
+
+  @Test("sends so many requests and no more", arguments: 1...5)
+  func bound(_ maximum: Int) {
+    for attempt in 1...6 {
+      let isRetried = decide(.error(lost), .exact(maximum), attempt: attempt) != .giveUp
+      #expect(isRetried == (attempt < maximum))
+    }
+    #expect(decide(.error(lost), .never) == .giveUp)
+  }
+
+  @Test("waits longer each time, up to its cap")
+  func growth() {
+    let delays = (1...6).map { decide(.error(lost), .exact(99), attempt: $0) }
+    #expect(delays == [1, 2, 4, 8, 8, 8].map { .retry(after: .seconds($0)) })
+  }
+
+  @Test(
+    "draws the wait from nothing to the limit",
+    arguments: [(0.0, 0), (0.25, 1_000), (0.5, 2_000), (1.0, 4_000), (7.0, 4_000), (-1.0, 0)])
+  func jitter(_ fraction: Double, _ milliseconds: Int) {
+    #expect(decide(.error(lost), attempt: 3, fraction: fraction) == .retry(after: .milliseconds(milliseconds)))
+  }
+
+  @Test(
+    "waits as long as the server asks, by number or by date",
+    arguments: [
+      ("0", nil, 1_000), ("1", nil, 1_000), ("30", nil, 30_000), (" 30 ", nil, 30_000), ("60", nil, 60_000),
+      ("Thu, 01 Jan 2026 00:00:30 GMT", nil, 30_000), ("Thu, 01 Jan 2026 00:00:00 GMT", nil, 1_000),
+      ("Wed, 31 Dec 2025 23:59:00 GMT", nil, 1_000), ("Thursday, 01-Jan-26 00:00:20 GMT", nil, 20_000),
+      // By the server's own clock, which is an hour ahead of ours, and one which is behind.
+      ("Thu, 01 Jan 2026 01:00:10 GMT", "Thu, 01 Jan 2026 01:00:00 GMT", 10_000),
+      ("Wed, 31 Dec 2025 23:00:05 GMT", "Wed, 31 Dec 2025 23:00:00 GMT", 5_000),
+      // What can't be read is not there.
+      ("soon", nil, 1_000), ("", nil, 1_000), ("-5", nil, 1_000), ("+5", nil, 1_000), ("1.5", nil, 1_000), ("5, 6", nil, 1_000),
+    ] as [(String, String?, Int)])
+  func retryAfter(_ value: String, _ date: String?, _ milliseconds: Int) {
+    #expect(decide(answer(503, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
+    #expect(decide(answer(429, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
+  }
+
+  @Test(
+    "gives up where the server asks for more than the bound, instead of sleeping",
+    arguments: [
+      "61", "86400", "9223372036854775807", "99999999999999999999999", "Thu, 01 Jan 2026 00:01:01 GMT",
+      "Fri, 31 Dec 9999 23:59:59 GMT",
+    ])
+  func longRetryAfter(_ value: String) {
+    #expect(decide(answer(503, retryAfter: value)) == .giveUp)
+  }
+
+  @Test("lets the back-off go beyond what the server asks")
+  func backoffAboveRetryAfter() {
+    #expect(decide(answer(503, retryAfter: "3"), attempt: 3) == .retry(after: .seconds(4)))
+  }
+
+  @Test(
+    "sends nothing that would come after its time",
+    arguments: [(0, true), (8, true), (9, false), (10, false), (11, false)])
+  func time(_ elapsed: Int, _ isRetried: Bool) {
+    var policy = RetryPolicy.exact()
+    policy.timeLimit = .seconds(10)
+    let expected: RetryDecision = isRetried ? .retry(after: .seconds(1)) : .giveUp
+    #expect(decide(.error(lost), policy, elapsed: .seconds(elapsed)) == expected)
+    #expect(decide(.error(lost), elapsed: .seconds(elapsed), timeout: .seconds(10)) == expected)
+  }
+
+  @Test("lets a closure have its say, within the bounds")
+  func judge() {
+    var policy = RetryPolicy.exact(3)
+    policy.judge = { failure in
+      switch failure.status {
+      case 404: .retry(after: .seconds(9))
+      case 503: .giveUp
+      default: failure.error?.code == .tlsFailure || failure.request.method == .post ? .retry(after: .zero) : .byPolicy
+      }
+    }
+    #expect(decide(answer(404), policy) == .retry(after: .seconds(9)))
+    #expect(decide(answer(503), policy) == .giveUp)
+    #expect(decide(answer(502), policy) == .retry(after: .seconds(1)))
+    #expect(decide(answer(200), policy) == .giveUp)
+    #expect(decide(.error(CacheError(.tlsFailure, reason: "")), policy) == .retry(after: .zero))
+    #expect(decide(.error(lost), policy, method: .post) == .retry(after: .zero))
+    #expect(decide(answer(404), policy, attempt: 3) == .giveUp)
+    #expect(decide(answer(404), policy, elapsed: .seconds(2), timeout: .seconds(10)) == .giveUp)
+  }
+
+  @Test("never repeats what was cancelled, whatever the closure says")
+  func cancellation() {
+    var policy = RetryPolicy.exact()
+    policy.errors.insert(.cancelled)
+    policy.judge = { _ in .retry(after: .zero) }
+    #expect(decide(.error(.cancelled), policy) == .giveUp)
+  }
+
+  @Test(
+    "takes a back-off that makes no sense as the nearest that does",
+    arguments: [
+      (Backoff(base: .seconds(-1), cap: .seconds(5)), 0), (Backoff(base: .seconds(9), cap: .seconds(5)), 5),
+      (Backoff(base: .seconds(1), cap: .seconds(5), multiplier: 0.1), 1), (Backoff(base: .seconds(1), cap: .seconds(-5)), 0),
+      (Backoff(base: .seconds(1), cap: .seconds(5), multiplier: .infinity), 5),
+      (Backoff(base: .nanoseconds(1), cap: .seconds(5), multiplier: 1e300), 5),
+    ])
+  func backoff(_ backoff: Backoff, _ seconds: Int) {
+    #expect(backoff.limit(after: 40) == .seconds(seconds))
+    #expect(backoff.delay(after: .max, fraction: .nan) <= .seconds(max(seconds, 0)))
+  }
+
+  @Test("draws its own random numbers from the whole range")
+  func random() {
+    let drawn = (0..<1_000).map { _ in RetryPolicy.standard.random() }
+    #expect(drawn.allSatisfy { (0...1).contains($0) })
+    #expect((drawn.min() ?? 1) < 0.1 && (drawn.max() ?? 0) > 0.9)
+  }
+}

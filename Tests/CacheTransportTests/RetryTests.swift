@@ -1,0 +1,366 @@
+import CacheCore
+import CacheTesting
+import CacheTransport
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Retries before the head")
+struct RetryTests {
+  private let clock = ManualClock()
+  private let recorder = RetryRecorder()
+
+  private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
+    var policy = RetryPolicy.exact(maximumAttempts)
+    policy.onRetry = { [recorder] in recorder.record($0) }
+    return policy
+  }
+
+  /// Runs a download to its end, moving the clock on whenever something sleeps.
+  private func outcome(
+    of downloader: some Downloader, _ request: DownloadRequest
+  ) async -> Result<DownloadResponse, CacheError> {
+    await withTaskGroup(of: Result<DownloadResponse, CacheError>?.self) { group in
+      group.addTask {
+        do throws(CacheError) { return .success(try await downloader.download(request)) } catch { return .failure(error) }
+      }
+      group.addTask { [clock] in
+        while !Task.isCancelled {
+          if clock.pendingSleeps > 0 { clock.advance(by: .milliseconds(500)) }
+          await Task.yield()
+        }
+        return nil
+      }
+      while let result = await group.next() {
+        guard let result else { continue }
+        group.cancelAll()
+        return result
+      }
+      return .failure(.cancelled)
+    }
+  }
+
+  @Test("an answer at once is one request, and costs no wait")
+  func nothingToDo() async throws {
+    let probe = RequestProbe { _, _ in .scripted(200, [:], pattern(10)) }
+    let response = try await probe.retrying(policy(), clock: clock).download(request())
+    #expect(try await response.body.collect() == pattern(10))
+    #expect(probe.count == 1)
+    #expect(response.metrics().attempts == 1)
+    #expect(recorder.events.isEmpty)
+  }
+
+  @Test("a request that fails is sent again, numbered, until it succeeds")
+  func success() async throws {
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      if number < 3 { throw lost }
+      return .scripted(200, [:], pattern(2_500))
+    }
+    let response = try await outcome(of: probe.retrying(policy(), clock: clock), request()).get()
+    #expect(try await response.body.collect() == pattern(2_500))
+    #expect(probe.received.map(\.attempt) == [1, 2, 3])
+    #expect(recorder.delays == [.seconds(1), .seconds(2)])
+    #expect(recorder.events.map(\.attempt) == [2, 3])
+    #expect(recorder.events.allSatisfy { $0.failure.error?.code == .connectionLost && $0.resumesAt == nil })
+    let metrics = response.metrics()
+    #expect(metrics.attempts == 3)
+    #expect(metrics.timeToHead == .milliseconds(7))
+    #expect(metrics.total == .seconds(3))
+    #expect(metrics.bytesDecoded == 2_500)
+  }
+
+  @Test("the last error is thrown, with the number of requests, and all of them behind it")
+  func lastError() async throws {
+    let codes: [CacheError.Code] = [.connectionLost, .timedOut, .connectionRefused, .hostNotFound]
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      throw CacheError(codes[(number - 1) % 4], reason: "failure \(number)")
+    }
+    let result = await outcome(of: probe.retrying(policy(), clock: clock), request())
+    let error = try #require(throws: CacheError.self) { try result.get() }
+    #expect(error.code == .hostNotFound)
+    #expect(error.reason == "failure 4")
+    #expect(error.attempt == 4)
+    let history = try #require(error.underlying as? RetryHistory)
+    #expect(history.failures.map(\.code) == codes)
+    #expect(probe.count == 4)
+  }
+
+  @Test("a single failure keeps what the engine said of it")
+  func singleError() async throws {
+    let probe = RequestProbe { _, _ throws(CacheError) in
+      throw CacheError(.tlsFailure, reason: "no", underlying: CacheError(.other, reason: "the engine's"))
+    }
+    let result = await outcome(of: probe.retrying(policy(), clock: clock), request())
+    let error = try #require(throws: CacheError.self) { try result.get() }
+    #expect(error.attempt == 1)
+    #expect((error.underlying as? CacheError)?.reason == "the engine's")
+    #expect(probe.count == 1)
+  }
+
+  @Test("an error that is not worth it ends the retries of one that was")
+  func turn() async throws {
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      throw number == 1 ? lost : CacheError(.tlsFailure, reason: "no")
+    }
+    let result = await outcome(of: probe.retrying(policy(), clock: clock), request())
+    let error = try #require(throws: CacheError.self) { try result.get() }
+    #expect(error.code == .tlsFailure)
+    #expect(error.attempt == 2)
+  }
+
+  @Test("the last answer is returned as it is, whatever its status")
+  func lastAnswer() async throws {
+    let probe = RequestProbe { number, _ in .scripted(503, [:], Data("busy \(number)".utf8)) }
+    let response = try await outcome(of: probe.retrying(policy(3), clock: clock), request()).get()
+    #expect(response.head.status.code == 503)
+    #expect(try await response.body.collect() == Data("busy 3".utf8))
+    #expect(probe.count == 3)
+    #expect(recorder.events.compactMap(\.failure.status) == [503, 503])
+    #expect(response.metrics().attempts == 3)
+  }
+
+  @Test(
+    "an answer that is given back is read when it is short, and cancelled when it is long",
+    arguments: [(0, false), (16_384, false), (16_385, true)])
+  func discarded(_ size: Int, _ isCancelled: Bool) async throws {
+    let refused = BreakingBody(pattern(size))
+    let probe = RequestProbe { number, _ in
+      number == 1 ? .scripted(503, [:], refused, length: Int64(size)) : .scripted(200, [:], pattern(10))
+    }
+    let response = try await outcome(of: probe.retrying(policy(), clock: clock), request()).get()
+    #expect(response.head.status.code == 200)
+    if isCancelled {
+      #expect(refused.isCancelled && refused.pulls == 0)
+    } else {
+      while refused.delivered < Int64(size) { await Task.yield() }
+      #expect(refused.delivered == Int64(size))
+    }
+  }
+
+  @Test("the server's own wait is kept, and one beyond the bound makes its answer final")
+  func retryAfter() async throws {
+    let probe = RequestProbe { number, _ in
+      .scripted([503, 429, 503][min(number, 3) - 1], [.retryAfter: number == 3 ? "3600" : "7"])
+    }
+    let response = try await outcome(of: probe.retrying(policy(9), clock: clock), request()).get()
+    #expect(response.head.status.code == 503)
+    #expect(response.head.headerFields[.retryAfter] == "3600")
+    #expect(recorder.delays == [.seconds(7), .seconds(7)])
+    #expect(probe.count == 3)
+  }
+
+  @Test("a cancel during a wait ends it at once, with no further request")
+  func cancelWhileWaiting() async throws {
+    let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
+    let downloader = probe.retrying(policy(), clock: clock)
+    let task = Task { await failure { _ = try await downloader.download(request()) } }
+    await clock.sleepers(1)
+    task.cancel()
+    #expect(await task.value?.isCancellation == true)
+    #expect(probe.count == 1)
+    #expect(clock.pendingSleeps == 0)
+  }
+
+  @Test("a cancel during the second request is not taken for the first one's error")
+  func cancelDuringRetry() async throws {
+    let gate = Gate()
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      if number == 2 {
+        await gate.pass()
+        // An engine may tell a cancel as anything.
+        throw number == 2 && Task.isCancelled ? lost : CacheError(.other, reason: "not cancelled")
+      }
+      throw lost
+    }
+    let downloader = probe.retrying(.eager(9))
+    let task = Task { await failure { _ = try await downloader.download(request()) } }
+    await gate.arrived()
+    task.cancel()
+    #expect(await task.value?.isCancellation == true)
+    #expect(probe.count == 2)
+  }
+
+  @Test("a cancellation from below is never retried")
+  func cancelledBelow() async {
+    let probe = RequestProbe { _, _ throws(CacheError) in throw .cancelled }
+    var policy = RetryPolicy.eager()
+    policy.errors.insert(.cancelled)
+    let error = await failure { _ = try await probe.retrying(policy).download(request()) }
+    #expect(error?.isCancellation == true)
+    #expect(probe.count == 1)
+  }
+
+  @Test("every retry asks for what was asked: address, fields, priority, networks")
+  func sameRequest() async throws {
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      if number < 3 { throw lost }
+      return .scripted()
+    }
+    var asked = request("/mirror/2", fields: [.accept: "image/png"])
+    asked.idleTimeout = .seconds(3)
+    asked.networkAccess = [.cellular]
+    asked.mayShare = false
+    _ = try await probe.retrying(.eager()).download(asked)
+    for sent in probe.received {
+      #expect(sent.head == asked.head)
+      #expect(sent.priority === asked.priority)
+      #expect(sent.idleTimeout == .seconds(3) && sent.networkAccess == [.cellular] && !sent.mayShare)
+    }
+  }
+
+  @Test("the attempts go on from the request's own number")
+  func countingOn() async throws {
+    let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
+    let error = await failure { _ = try await probe.retrying(.eager(4)).download(request(attempt: 3)) }
+    #expect(probe.received.map(\.attempt) == [3, 4])
+    #expect(error?.attempt == 4)
+  }
+
+  @Test("two policies, one inside the other, count the same requests")
+  func nested() async throws {
+    let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
+    let error = await failure { _ = try await probe.retrying(.eager(3)).retrying(.eager(5)).download(request()) }
+    #expect(probe.received.map(\.attempt) == [1, 2, 3, 4, 5])
+    #expect(error?.attempt == 5)
+    #expect((error?.underlying as? RetryHistory)?.failures.count == 5)
+  }
+
+  @Test("the time that the request allows is one for all its retries")
+  func timeout() async throws {
+    let probe = RequestProbe { [clock] _, _ throws(CacheError) in
+      clock.advance(by: .seconds(2))
+      throw CacheError(.timedOut, reason: "slow")
+    }
+    let result = await outcome(of: probe.retrying(policy(9), clock: clock), request(timeout: .seconds(10)))
+    let error = try #require(throws: CacheError.self) { try result.get() }
+    #expect(error.code == .timedOut)
+    #expect(error.attempt == 3)
+    // 2 s + 1 s of wait, then 4 more, and the wait of 4 s that is next would end behind the tenth.
+    #expect(probe.received.map(\.timeout) == [.seconds(10), .seconds(7), .seconds(3)])
+  }
+}
+
+@Suite("Retries of requests with a body")
+struct RetryBodyTests {
+  @Test("bytes that are at hand are sent again")
+  func atHand() async throws {
+    let probe = RequestProbe { number, request throws(CacheError) in
+      let sent = try await request.body?.collect()
+      if number < 3 { throw lost }
+      return .scripted(200, [:], sent ?? Data())
+    }
+    let response = try await probe.retrying(.eager()).download(request(method: .put, body: Body(pattern(99))))
+    #expect(try await response.body.collect() == pattern(99))
+    #expect(probe.count == 3)
+  }
+
+  @Test("a stream is not, since it can be read once", arguments: [false, true])
+  func stream(_ isAnswered: Bool) async throws {
+    let probe = RequestProbe { _, _ throws(CacheError) in
+      if isAnswered { return .scripted(503) }
+      throw lost
+    }
+    let body = Body(length: 99, source: BreakingBody(pattern(99)))
+    let put = request(method: .put, body: body)
+    if isAnswered {
+      #expect(try await probe.retrying(.eager()).download(put).head.status.code == 503)
+    } else {
+      #expect(await failure { _ = try await probe.retrying(.eager()).download(put) }?.code == .connectionLost)
+    }
+    #expect(probe.count == 1)
+  }
+
+  @Test("a stream is when the policy can make another one")
+  func remade() async throws {
+    let probe = RequestProbe { number, request throws(CacheError) in
+      let sent = try await request.body?.collect()
+      if number < 3 { throw lost }
+      return .scripted(200, [:], sent ?? Data())
+    }
+    var policy = RetryPolicy.eager()
+    policy.bodyAgain = { _ in Body(length: 99, source: BreakingBody(pattern(99))) }
+    let body = Body(length: 99, source: BreakingBody(pattern(99)))
+    let response = try await probe.retrying(policy).download(request(method: .put, body: body))
+    #expect(try await response.body.collect() == pattern(99))
+    policy.bodyAgain = { _ in nil }
+    let other = RequestProbe { _, _ throws(CacheError) in throw lost }
+    _ = await failure { _ = try await other.retrying(policy).download(request(method: .put, body: body)) }
+    #expect(other.count == 1)
+  }
+}
+
+@Suite("Retries that wait for a network")
+struct RetryNetworkTests {
+  private let clock = ManualClock()
+  private let network = SwitchedNetwork()
+
+  private var policy: RetryPolicy {
+    var policy = RetryPolicy.exact(2)
+    policy.network = network
+    return policy
+  }
+
+  @Test("use no attempt up while there is none, and go on at once when it is back")
+  func back() async throws {
+    let network = network
+    network.set(false)
+    let probe = RequestProbe { _, _ throws(CacheError) in
+      if network.isReachable { return .scripted(200, [:], pattern(10)) }
+      throw CacheError(.offline, reason: "there is no network")
+    }
+    let downloader = probe.retrying(policy, clock: clock)
+    let task = Task { try await downloader.download(request()).body.collect() }
+    await network.waits.arrived()
+    #expect(probe.count == 1)
+    network.set(true)
+    #expect(try await task.value == pattern(10))
+    #expect(probe.count == 2)
+    #expect(clock.uptime == .zero)
+  }
+
+  @Test("end when none comes in time, with the error there was")
+  func limit() async throws {
+    network.set(false)
+    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "there is no network") }
+    let downloader = probe.retrying(policy, clock: clock)
+    let task = Task { await failure { _ = try await downloader.download(request()) } }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(60))
+    let error = await task.value
+    #expect(error?.code == .offline)
+    #expect(error?.attempt == 1)
+    #expect(probe.count == 1)
+  }
+
+  @Test("end at once when they are cancelled")
+  func cancelled() async throws {
+    network.set(false)
+    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "there is no network") }
+    let downloader = probe.retrying(policy, clock: clock)
+    let task = Task { await failure { _ = try await downloader.download(request()) } }
+    await network.waits.arrived()
+    task.cancel()
+    #expect(await task.value?.isCancellation == true)
+    #expect(probe.count == 1)
+    #expect(clock.pendingSleeps == 0)
+  }
+
+  @Test("wait for time when the network is there")
+  func reachable() async throws {
+    let probe = RequestProbe { number, _ throws(CacheError) in
+      if number == 1 { throw lost }
+      return .scripted(200, [:], pattern(10))
+    }
+    let downloader = probe.retrying(policy, clock: clock)
+    let task = Task { try await downloader.download(request()).body.collect() }
+    await clock.sleepers(1)
+    #expect(network.waits.arrivals == 0)
+    clock.advance(by: .seconds(1))
+    #expect(try await task.value == pattern(10))
+  }
+}
