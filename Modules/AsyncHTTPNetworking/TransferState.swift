@@ -1,6 +1,7 @@
 #if AsyncHTTP
 internal import CacheCore
 internal import NIOCore
+internal import NIOHTTP1
 
 /// Where one transfer stands, and what follows from what happens to it.
 ///
@@ -170,9 +171,22 @@ struct TransferState {
     }
   }
 
-  mutating func sent(at now: NIODeadline) -> Consequences {
+  mutating func sent(overKeptConnection isReused: Bool, at now: NIODeadline) -> Consequences {
+    metrics.isReusedConnection = isReused ? true : nil
     lastActivity = now
     return setTimerIfNeeded(now)
+  }
+
+  /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
+  /// be known before it is used.
+  mutating func sendAgain(after error: any Error) -> Bool {
+    guard case .awaitingHead = stage, metrics.isReusedConnection == true, metrics.attempts < limits.attempts,
+      CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
+    else { return false }
+    metrics.attempts += 1
+    metrics.isReusedConnection = nil
+    stop = nil
+    return true
   }
 
   mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {

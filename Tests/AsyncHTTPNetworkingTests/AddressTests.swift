@@ -35,7 +35,8 @@ struct AddressTests {
   func rebound() async throws {
     // The check of names is left out, as if it had been told another address than the connection is.
     let configuration = AsyncHTTPDownloader.Configuration { $0.addressPolicy = .publicOnly }
-    let client = HTTPClient(eventLoopGroup: configuration.eventLoopGroup, configuration: try configuration.client())
+    let client = HTTPClient(
+      eventLoopGroup: configuration.eventLoopGroup, configuration: try configuration.client(counting: ConnectionCount()))
     try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
       for _ in 0..<3 {
         let error = await fixture.failure(of: try fixture.request("/"))

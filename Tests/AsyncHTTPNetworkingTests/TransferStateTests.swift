@@ -22,7 +22,7 @@ struct TransferStateTests {
     let limits = TransferLimits(idle: .seconds(idle), total: total.map { .seconds($0) }, unreadBytes: 100)
     var state = TransferState(limits: limits, calledAt: at(0))
     _ = state.start(at: at(0))
-    _ = state.sent(at: at(0))
+    _ = state.sent(overKeptConnection: true, at: at(0))
     return state
   }
 
@@ -164,6 +164,29 @@ struct TransferStateTests {
     #expect(state.cancel().end?.hadTurn == true)
     #expect(state.launched {}.stop != nil)
     #expect(state.cancel().end == nil)
+  }
+
+  @Test("what meets a kept connection that is lost is sent again, as often as there may be such, but not after the head")
+  func sendingAgain() {
+    let limits = TransferLimits(idle: .seconds(10), attempts: 3)
+    var state = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = state.start(at: Self.at(0))
+    #expect(state.sendAgain(after: ChannelError.eof) == false)
+    for _ in 0..<2 {
+      _ = state.sent(overKeptConnection: true, at: Self.at(0))
+      #expect(state.sendAgain(after: HTTPParserError.invalidEOFState) == false)
+      #expect(state.sendAgain(after: ChannelError.connectTimeout(.seconds(1))) == false)
+      #expect(state.sendAgain(after: ChannelError.eof) == true)
+    }
+    _ = state.sent(overKeptConnection: true, at: Self.at(0))
+    #expect(state.sendAgain(after: ChannelError.eof) == false)
+    #expect(state.metrics.attempts == 3)
+
+    var answered = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = answered.start(at: Self.at(0))
+    _ = answered.sent(overKeptConnection: true, at: Self.at(0))
+    _ = answered.receive(Self.head(length: 3), at: Self.at(0))
+    #expect(answered.sendAgain(after: ChannelError.eof) == false)
   }
 
   @Test("a body that has come whole is cancelled all the same, as long as it is unread")
