@@ -5,8 +5,8 @@ internal import NIOCore
 internal import NIOSSL
 
 extension AsyncHTTPDownloader.Configuration {
-  /// The client's configuration: no redirects, no decoding, no second attempt, the peers' addresses checked.
-  func client() throws(CacheError) -> HTTPClient.Configuration {
+  /// The client's configuration: no redirects, no decoding, no second attempt at connecting, connections counted and their peers' addresses checked.
+  func client(counting connections: ConnectionCount) throws(CacheError) -> HTTPClient.Configuration {
     var client = HTTPClient.Configuration()
     client.redirectConfiguration = .disallow
     client.decompression = .disabled
@@ -19,11 +19,13 @@ extension AsyncHTTPDownloader.Configuration {
     client.tlsConfiguration = try tls.client()
     client.proxy = proxy.map(HTTPClient.Configuration.Proxy.init)
     // Through a proxy the peer is the proxy, which the configuration trusts.
-    if let addressPolicy, proxy == nil {
-      let check = PeerCheck(addressPolicy)
-      client.http1_1ConnectionDebugInitializer = { check.check($0) }
-      client.http2ConnectionDebugInitializer = { check.check($0) }
+    let check = proxy == nil ? addressPolicy.map(PeerCheck.init) : nil
+    let initializer: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
+      connections.note()
+      return check?.check(channel) ?? channel.eventLoop.makeSucceededVoidFuture()
     }
+    client.http1_1ConnectionDebugInitializer = initializer
+    client.http2ConnectionDebugInitializer = initializer
     return client
   }
 }

@@ -5,6 +5,12 @@ internal import HTTPTypes
 internal import NIOCore
 internal import NIOSSL
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The engine for servers, on async-http-client: one hop per request, every status an answer, redirects not followed, bodies as they are on the wire.
 ///
 /// ```swift
@@ -29,6 +35,7 @@ public final class AsyncHTTPDownloader: Downloader {
   private let queue: HostQueue
   private let nameCheck: NameCheck?
   private let unverified: TLSConfiguration?
+  private let connections: ConnectionCount?
 
   /// A downloader with a client of its own and every default.
   public convenience init() {
@@ -36,8 +43,9 @@ public final class AsyncHTTPDownloader: Downloader {
     var client = HTTPClient.Configuration()
     // The defaults name no file, so nothing can fail; a client that can't be configured would still not follow redirects.
     client.redirectConfiguration = .disallow
-    client = (try? configuration.client()) ?? client
-    self.init(configuration, client: client, unverified: nil)
+    let connections = ConnectionCount()
+    client = (try? configuration.client(counting: connections)) ?? client
+    self.init(configuration, client: client, unverified: nil, connections)
   }
 
   /// A downloader with a client of its own.
@@ -46,13 +54,18 @@ public final class AsyncHTTPDownloader: Downloader {
   /// - Throws: `CacheError.Code.invalidConfiguration` when certificates or keys can't be read.
   public convenience init(configuration: Configuration) throws(CacheError) {
     let trustsSome = !configuration.tls.trustedHosts.isEmpty
+    let connections = ConnectionCount()
     self.init(
-      configuration, client: try configuration.client(),
-      unverified: trustsSome ? try configuration.tls.unverifiedClient() : nil)
+      configuration, client: try configuration.client(counting: connections),
+      unverified: trustsSome ? try configuration.tls.unverifiedClient() : nil, connections)
   }
 
-  private init(_ configuration: Configuration, client: HTTPClient.Configuration, unverified: TLSConfiguration?) {
+  private init(
+    _ configuration: Configuration, client: HTTPClient.Configuration, unverified: TLSConfiguration?,
+    _ connections: ConnectionCount
+  ) {
     self.configuration = configuration
+    self.connections = connections
     self.unverified = unverified
     owner = ClientOwner(HTTPClient(eventLoopGroup: configuration.eventLoopGroup, configuration: client), ownsClient: true)
     queue = HostQueue(connectionsPerHost: configuration.connectionsPerHost)
@@ -77,7 +90,7 @@ public final class AsyncHTTPDownloader: Downloader {
     }
     owner = ClientOwner(client, ownsClient: false)
     queue = HostQueue(connectionsPerHost: connectionsPerHost)
-    (nameCheck, unverified) = (nil, nil)
+    (nameCheck, unverified, connections) = (nil, nil, nil)
   }
 
   deinit { owner.close() }
@@ -118,7 +131,8 @@ public final class AsyncHTTPDownloader: Downloader {
     let outgoing = try OutgoingRequest(request.head, userAgent: configuration.userAgent)
     let nameLookup = try await nameCheck?.check(outgoing.host)
     let limits = TransferLimits(
-      idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) })
+      idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
+      attempts: configuration.connectionsPerHost + 1)
     let body = try enter(outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
     let head = try await body.head()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }
@@ -130,7 +144,7 @@ public final class AsyncHTTPDownloader: Downloader {
     _ outgoing: OutgoingRequest, _ body: Body?, _ state: sending TransferState
   ) throws(CacheError) -> TransferBody {
     // Not `self`: a downloader that is released must not take the end of its transfers with it.
-    let (owner, queue, client) = (owner, queue, owner.client)
+    let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
     let host = outgoing.hostAndPort
     let tls = configuration.tls.trustedHosts.contains(outgoing.host.lowercased()) ? unverified : nil
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
@@ -142,23 +156,24 @@ public final class AsyncHTTPDownloader: Downloader {
     queue.enter(host) {
       transfer.enqueue { queue.lastTurn(host) }
     } start: {
-      transfer.start { Self.launch(transfer, outgoing, plain: plain, body: body, client: client, tls: tls) }
+      transfer.start {
+        if let plain {
+          return PlainRequest(
+            transfer: transfer, client: client, request: plain, method: outgoing.method, connections: connections
+          ).launch()
+        }
+        return Self.upload(body ?? Body(Data()), transfer, outgoing, client: client, tls: tls)
+      }
     }
     return TransferBody(transfer)
   }
 
-  private static func launch(
-    _ transfer: Transfer, _ outgoing: OutgoingRequest, plain: HTTPClient.Request?, body: Body?, client: HTTPClient,
-    tls: TLSConfiguration?
+  private static func upload(
+    _ body: Body, _ transfer: Transfer, _ outgoing: OutgoingRequest, client: HTTPClient, tls: TLSConfiguration?
   ) -> @Sendable () -> Void {
-    if let plain {
-      let task = client.execute(
-        request: plain, delegate: TransferDelegate(transfer, method: outgoing.method), eventLoop: .indifferent)
-      return { task.cancel() }
-    }
-    guard let body else { return {} }
     let upload = Upload(
-      transfer: transfer, client: client, request: outgoing.upload(body, for: transfer, tls: tls), method: outgoing.method)
+      transfer: transfer, client: client, request: outgoing.upload(body, for: transfer, tls: tls), body: body,
+      method: outgoing.method)
     let task = Task { await upload.run() }
     return {
       body.source.cancel()

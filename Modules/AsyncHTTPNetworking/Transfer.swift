@@ -48,8 +48,8 @@ final class Transfer: Sendable {
     return try await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }?.data
   }
 
-  /// Ends it as cancelled, unless it has ended.
-  func cancel() { fail(.cancelled) }
+  /// The reader wants no more.
+  func cancel() { perform { $0.cancel() } }
 
   /// What was measured.
   var metrics: TransferMetrics { state.withLock { $0.metrics } }
@@ -72,16 +72,21 @@ final class Transfer: Sendable {
   /// The request goes to the client; `launch` returns what stops it. False when it has ended before its turn.
   func start(_ launch: () -> @Sendable () -> Void) -> Bool {
     guard perform({ $0.start(at: .now()) }) else { return false }
-    let stop = launch()
-    perform { $0.launched(stop) }
+    launched(launch())
     return true
   }
+
+  /// What stops the request that is under way now.
+  func launched(_ stop: @escaping @Sendable () -> Void) { perform { $0.launched(stop) } }
 
   /// It has to wait for its turn; `progress` tells when somebody else's turn came last.
   func enqueue(progress: @escaping @Sendable () -> NIODeadline) { perform { $0.enqueue(progress: progress, at: .now()) } }
 
-  /// Head or bytes of the request went out.
-  func sent() { perform { $0.sent(at: .now()) } }
+  /// The request went out; `overKeptConnection` when it is certain that its connection was there already.
+  func sent(overKeptConnection isReused: Bool) { perform { $0.sent(overKeptConnection: isReused, at: .now()) } }
+
+  /// Whether a request that an error has ended is to be sent once more; true counts it.
+  func maySendAgain(after error: any Error) -> Bool { state.withLock { $0.sendAgain(after: error) } }
 
   /// Whether the request's own body is being waited for, which is nobody's fault at the other end.
   func produces(_ isProducing: Bool) { perform { $0.produces(isProducing, at: .now()) } }

@@ -1,6 +1,7 @@
 #if AsyncHTTP
 internal import CacheCore
 internal import NIOCore
+internal import NIOHTTP1
 
 /// Where one transfer stands, and what follows from what happens to it.
 ///
@@ -89,6 +90,14 @@ struct TransferState {
 
   // MARK: The reader
 
+  /// Who cancels a body that has come whole, but has not read it, hears of it too.
+  mutating func cancel() -> Consequences {
+    guard case .complete = stage, !unread.isEmpty else { return fail(.cancelled) }
+    stage = .failed(.cancelled)
+    unread = Chunk()
+    return Consequences()
+  }
+
   mutating func awaitHead(_ waiter: Transfer.Waiter<ReceivedHead>) -> Consequences {
     var consequences = Consequences()
     switch stage {
@@ -162,9 +171,22 @@ struct TransferState {
     }
   }
 
-  mutating func sent(at now: NIODeadline) -> Consequences {
+  mutating func sent(overKeptConnection isReused: Bool, at now: NIODeadline) -> Consequences {
+    metrics.isReusedConnection = isReused ? true : nil
     lastActivity = now
     return setTimerIfNeeded(now)
+  }
+
+  /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
+  /// be known before it is used.
+  mutating func sendAgain(after error: any Error) -> Bool {
+    guard case .awaitingHead = stage, metrics.isReusedConnection == true, metrics.attempts < limits.attempts,
+      CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
+    else { return false }
+    metrics.attempts += 1
+    metrics.isReusedConnection = nil
+    stop = nil
+    return true
   }
 
   mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {
@@ -231,11 +253,7 @@ struct TransferState {
   }
 
   mutating func fail(_ error: CacheError) -> Consequences {
-    guard !hasEnded else {
-      // Who cancels a body that has come whole wants to hear so from it, too.
-      if case .complete = stage, error.isCancellation, !unread.isEmpty { stage = .failed(error) }
-      return Consequences()
-    }
+    guard !hasEnded else { return Consequences() }
     stage = .failed(error)
     unread = Chunk()
     var consequences = settle()

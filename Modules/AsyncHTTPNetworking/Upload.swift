@@ -13,13 +13,15 @@ struct Upload: Sendable {
   let transfer: Transfer
   let client: HTTPClient
   let request: HTTPClientRequest
+  let body: Body
   let method: HTTPRequest.Method
 
   /// Sends, and reads the answer into the transfer. Ends early when its task is cancelled.
   func run() async {
+    // An answer that is complete wants no more of the request, whatever is left of it.
+    defer { body.source.cancel() }
     do {
       let response = try await client.execute(request, deadline: .distantFuture)
-      // Told apart from a failure of the answer's: the head is here, and no more is known.
       guard response.history.count <= 1 else { return transfer.fail(.followsRedirects) }
       transfer.receive(
         ReceivedHead(

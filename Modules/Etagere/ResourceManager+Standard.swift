@@ -25,12 +25,14 @@ extension ResourceManager.Configuration {
   ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
   ///   - diskLimit: bytes on disk.
   ///   - memoryLimit: bytes in memory.
+  ///   - downloader: another engine than the one on URLSession, which is made only when none is given.
   /// - Throws: ``CacheError`` with path and reason when the folder can't be used.
   public static func standard(
-    folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost
+    folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
+    downloader: (any Downloader)? = nil
   ) throws(CacheError) -> Self {
     var configuration = Self()
-    configuration.downloader = SessionDownloader()
+    configuration.downloader = downloader ?? SessionDownloader()
     configuration.providers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit))
     configuration.validator = ETagValidator()

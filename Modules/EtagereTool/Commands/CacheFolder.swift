@@ -26,7 +26,7 @@ struct CacheFolder: ParsableArguments {
   /// Everything wired, with the store in this folder.
   func manager(_ watch: CacheWatch = CacheWatch()) throws -> ResourceManager {
     do throws(CacheError) {
-      var configuration = try ResourceManager.Configuration.standard(folder: url)
+      var configuration = try ResourceManager.Configuration.standard(folder: url, downloader: Engine.make())
       configuration.observer = watch
       return ResourceManager(configuration)
     } catch {

@@ -41,17 +41,17 @@ struct Demo {
   private func warmUp(_ origin: OriginServer) async throws {
     origin.setRoute("/warm-up", Route(Data("warm".utf8), fields: [.cacheControl: "max-age=60"]))
     for _ in 0..<2 {
-      let manager = try manager(downloader: SessionDownloader(), caching: true)
+      let manager = try manager(downloader: Engine.make(), caching: true)
       await withTaskGroup(of: Void.self) { group in
         for index in 0..<parallel { group.addTask { _ = try? await manager.load(origin.url("/warm-up?\(index)")) } }
       }
       await manager.close()
     }
-    try await manager(downloader: SessionDownloader(), caching: true).clear()
+    try await manager(downloader: Engine.make(), caching: true).clear()
   }
 
   private func manager(
-    downloader: SessionDownloader, caching: Bool = false
+    downloader: any Downloader, caching: Bool = false
   ) throws -> ResourceManager {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
@@ -69,7 +69,7 @@ struct Demo {
   private func passes(_ origin: OriginServer, _ parallel: Int, _ report: inout DemoReport) async throws {
     var content = DemoContent()
     content.publish(on: origin)
-    try await manager(downloader: SessionDownloader(), caching: true).clear()
+    try await manager(downloader: Engine.make(), caching: true).clear()
     var table = DemoReport.Table(parallel: parallel)
     let bytes = content.sprites.reduce(0) { $0 + $1.body.count }
     let count = content.sprites.count
@@ -88,10 +88,10 @@ struct Demo {
     }
     let beyondLifetime = DemoContent.lifetime + .seconds(1)
 
-    await pass("no cache", try manager(downloader: SessionDownloader())) {
+    await pass("no cache", try manager(downloader: Engine.make())) {
       $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .none)
     }
-    let downloader = SessionDownloader()
+    let downloader = Engine.make()
     let first = try manager(downloader: downloader, caching: true)
     await pass("cold", first) {
       $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .none)
@@ -145,7 +145,7 @@ struct Demo {
     let bytes = content.photographs.reduce(0) { $0 + $1.body.count }
     say("\n3 photographs of 0.12, 0.30 and 1.11 MB, cold")
     for (name, atOnce) in [("Together", 3), ("One by one", 1)] {
-      let manager = try manager(downloader: SessionDownloader(), caching: true)
+      let manager = try manager(downloader: Engine.make(), caching: true)
       try await manager.clear()
       var pass = await DemoPass.run(
         "photographs, \(name.lowercased())", content.photographs, with: manager, from: origin, parallel: atOnce)
@@ -173,7 +173,7 @@ struct Demo {
   private func sharedLoad(_ origin: OriginServer, _ report: inout DemoReport) async throws {
     let content = DemoContent()
     content.publish(on: origin)
-    let manager = try manager(downloader: SessionDownloader(), caching: true)
+    let manager = try manager(downloader: Engine.make(), caching: true)
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)

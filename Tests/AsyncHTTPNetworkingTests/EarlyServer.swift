@@ -1,0 +1,45 @@
+#if AsyncHTTP && Origin
+import Foundation
+import NIOCore
+import NIOPosix
+import Testing
+
+/// A server that refuses at the first byte of a request and reads no more: the answer's end is told by its last chunk alone, the connection stays open.
+final class EarlyServer: Sendable {
+  let url: URL
+  private let channel: any Channel
+
+  private init(_ channel: any Channel, url: URL) {
+    self.channel = channel
+    self.url = url
+  }
+
+  static func start() async throws -> EarlyServer {
+    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.backlog, value: 16)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Refusal()) }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = try #require(channel.localAddress?.port)
+    return EarlyServer(channel, url: try #require(URL(string: "http://127.0.0.1:\(port)/")))
+  }
+
+  func stop() async throws { try await channel.close() }
+
+  private final class Refusal: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var hasAnswered = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard !hasAnswered else { return }
+      hasAnswered = true
+      let answer = "HTTP/1.1 413 Content Too Large\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ntoo much\r\n0\r\n\r\n"
+      context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+      _ = context.channel.setOption(.autoRead, value: false)
+    }
+  }
+}
+#endif

@@ -1,0 +1,81 @@
+#if AsyncHTTP && Origin
+import AsyncHTTPNetworking
+import CacheCore
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+/// An origin and a downloader of the test's own, closed in good order whatever the test does.
+struct Fixture {
+  let origin: OriginServer
+  let downloader: AsyncHTTPDownloader
+
+  static func run(
+    _ configuration: AsyncHTTPDownloader.Configuration = .init(), _ body: (Fixture) async throws -> Void
+  ) async throws {
+    try await run(AsyncHTTPDownloader(configuration: configuration), body)
+  }
+
+  static func run(_ downloader: AsyncHTTPDownloader, _ body: (Fixture) async throws -> Void) async throws {
+    let origin = try await OriginServer.start()
+    do {
+      try await body(Fixture(origin: origin, downloader: downloader))
+    } catch {
+      await downloader.close()
+      await origin.stop()
+      throw error
+    }
+    await downloader.close()
+    await origin.stop()
+  }
+
+  func request(
+    _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
+    idleTimeout: Duration? = nil, timeout: Duration? = nil
+  ) throws -> DownloadRequest {
+    let head = try HTTPRequest(resource: origin.url(path), method: method, headerFields: fields)
+    return DownloadRequest(head: head, body: body, idleTimeout: idleTimeout, timeout: timeout)
+  }
+
+  func get(_ path: String, fields: HTTPFields = [:]) async throws -> DownloadResponse {
+    try await downloader.download(request(path, fields: fields))
+  }
+
+  /// The error that loading head and body ends with; nil when it succeeds.
+  func failure(of request: DownloadRequest) async -> CacheError? { await AsyncHTTPNetworkingTests.failure(downloader, request) }
+}
+
+/// The error that loading head and body ends with; nil when it succeeds.
+func failure(_ downloader: AsyncHTTPDownloader, _ request: DownloadRequest) async -> CacheError? {
+  do {
+    _ = try await downloader.download(request).body.collect()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+/// Bytes that tell their own order.
+func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+
+/// A request's body that is made while it is sent, and tells whether it was given up.
+final class MadeBody: Body.Source {
+  private let pieces: Lock<[Result<Data, CacheError>]>
+  private let wasCancelled = Lock(false)
+
+  init(_ pieces: [Result<Data, CacheError>]) { self.pieces = Lock(pieces) }
+
+  var isCancelled: Bool { wasCancelled.withLock { $0 } }
+
+  func next() async throws(CacheError) -> Data? {
+    if isCancelled { throw .cancelled }
+    let piece = pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    return try piece?.get()
+  }
+
+  func cancel() { wasCancelled.withLock { $0 = true } }
+
+  var trailers: HTTPFields? { nil }
+}
+#endif

@@ -1,0 +1,127 @@
+#if AsyncHTTP && Origin
+import AsyncHTTPClient
+import AsyncHTTPNetworking
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import ServiceLifecycle
+import Testing
+
+@Suite("The end of a downloader on async-http-client", .timeLimit(.minutes(5)))
+struct LifetimeTests {
+  @Test("a closed downloader loads nothing more, and closing again does nothing")
+  func closed() async throws {
+    let origin = try await OriginServer.start()
+    origin.setRoute("/a", Route(Data("a".utf8)))
+    let downloader = AsyncHTTPDownloader()
+    let request = DownloadRequest(head: try .init(resource: origin.url("/a")))
+    #expect(await failure(downloader, request) == nil)
+    await downloader.close()
+    await downloader.close()
+    #expect(await failure(downloader, request)?.code == .closed)
+    await origin.waitForOpenConnections()
+    await origin.stop()
+  }
+
+  @Test("closing ends what runs, before the head and in the body, and the requests that wait for a connection")
+  func closedMidTransfer() async throws {
+    let origin = try await OriginServer.start()
+    let gate = Gate()
+    origin.setRoute("/head", Route(Data("late".utf8), delivery: .gated(by: gate)))
+    origin.setRoute("/body", Route(pattern(200_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
+    let downloader = try AsyncHTTPDownloader(configuration: .init { $0.connectionsPerHost = 2 })
+    let response = try await downloader.download(DownloadRequest(head: try .init(resource: origin.url("/body"))))
+    let waiting = try (0..<3).map { _ in
+      let request = DownloadRequest(head: try .init(resource: origin.url("/head")))
+      return Task { await failure(downloader, request) }
+    }
+    await gate.arrived(2)
+    await downloader.close()
+    for task in waiting { #expect(await task.value?.code == .closed) }
+    await #expect(throws: CacheError.self) { _ = try await response.body.collect() }
+    await origin.waitForOpenConnections()
+    gate.open()
+    await origin.stop()
+  }
+
+  @Test("closing in good order waits for what runs; a cancelled wait ends it")
+  func graceful() async throws {
+    for isCancelled in [false, true] {
+      let origin = try await OriginServer.start()
+      let gate = Gate()
+      let body = pattern(200_000)
+      origin.setRoute("/body", Route(body, delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
+      let downloader = AsyncHTTPDownloader()
+      let response = try await downloader.download(DownloadRequest(head: try .init(resource: origin.url("/body"))))
+      let closing = Task { await downloader.close(finishingTransfers: true) }
+      if isCancelled { closing.cancel() } else { gate.open() }
+      if isCancelled {
+        await #expect(throws: CacheError.self) { _ = try await response.body.collect() }
+      } else {
+        #expect(try await response.body.collect() == body)
+      }
+      await closing.value
+      gate.open()
+      await origin.stop()
+    }
+  }
+
+  @Test("a downloader that is released lets its transfers come to their end, and its connections go")
+  func released() async throws {
+    let origin = try await OriginServer.start()
+    let gate = Gate()
+    let body = pattern(200_000)
+    origin.setRoute("/body", Route(body, delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
+    var downloader: AsyncHTTPDownloader? = AsyncHTTPDownloader()
+    let response = try await downloader?.download(DownloadRequest(head: try .init(resource: origin.url("/body"))))
+    downloader = nil
+    gate.open()
+    #expect(try await response?.body.collect() == body)
+    await origin.waitForOpenConnections()
+    await origin.stop()
+  }
+
+  @Test("a client of the caller's own is used, and left running")
+  func injected() async throws {
+    let client = HTTPClient(
+      eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: .init(redirectConfiguration: .disallow))
+    try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
+      fixture.origin.setRoute("/a", Route(Data("a".utf8)))
+      #expect(try await fixture.get("/a").body.collect() == Data("a".utf8))
+      await fixture.downloader.close()
+      let response = try await client.execute(.init(url: fixture.origin.url("/a").absoluteString), timeout: .seconds(60))
+      #expect(response.status == .ok)
+    }
+    try await client.shutdown()
+  }
+
+  @Test("a client that follows redirects is found out")
+  func followingClient() async throws {
+    let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+    try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
+      fixture.origin.setRoute("/a", .redirect(to: "/b"))
+      fixture.origin.setRoute("/b", Route(Data("b".utf8)))
+      let body = Body(Data("body".utf8))
+      for request in [try fixture.request("/a"), try fixture.request("/a", method: .post, body: body)] {
+        #expect(await fixture.failure(of: request)?.code == .invalidConfiguration)
+      }
+    }
+    try await client.shutdown()
+  }
+
+  @Test("as a service it ends when its task is cancelled")
+  func service() async throws {
+    let downloader = AsyncHTTPDownloader()
+    let running = Task { try await (downloader as any Service).run() }
+    running.cancel()
+    try await running.value
+    let request = DownloadRequest(head: try .init(resource: #require(URL(string: "http://127.0.0.1:9/"))))
+    #expect(await failure(downloader, request)?.code == .closed)
+  }
+}
+#endif

@@ -1,0 +1,117 @@
+#if AsyncHTTP && Origin
+import AsyncHTTPNetworking
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@Suite("async-http-client under load", .timeLimit(.minutes(10)))
+struct LoadTests {
+  @Test("more requests than connections wait for their turn, and say how long")
+  func queued() async throws {
+    try await Fixture.run(.init { $0.connectionsPerHost = 2 }) { fixture in
+      let gate = Gate()
+      fixture.origin.setRoute("/", Route(Data("x".utf8), delivery: .gated(by: gate)))
+      let request = try fixture.request("/")
+      let tasks = (0..<50).map { _ in
+        Task {
+          let response = try await fixture.downloader.download(request)
+          _ = try await response.body.collect()
+          return response.metrics()
+        }
+      }
+      await gate.arrived(2)
+      gate.open()
+      var queued = 0
+      for task in tasks where try await task.value.queued != nil { queued += 1 }
+      #expect(queued == 48)
+      #expect(fixture.origin.counters.connectionsAccepted <= 4)
+    }
+  }
+
+  @Test("cancelled while waiting for a turn, a request takes none")
+  func cancelledInQueue() async throws {
+    try await Fixture.run(.init { $0.connectionsPerHost = 1 }) { fixture in
+      let gate = Gate()
+      fixture.origin.setRoute("/held", Route(Data("held".utf8), delivery: .gated(by: gate)))
+      fixture.origin.setRoute("/next", Route(Data("next".utf8)))
+      let (held, next) = (try fixture.request("/held"), try fixture.request("/next"))
+      let first = Task { try await fixture.downloader.download(held).body.collect() }
+      await gate.arrived()
+      let waiting = Task { await fixture.failure(of: next) }
+      waiting.cancel()
+      #expect(await waiting.value?.isCancellation == true)
+      gate.open()
+      #expect(try await first.value == Data("held".utf8))
+      #expect(await fixture.failure(of: next) == nil)
+      #expect(fixture.origin.counters(for: "/next").requests == 1)
+    }
+  }
+
+  @Test("a request that waits for a turn for too long, while nobody has one, ends")
+  func stuckQueue() async throws {
+    try await Fixture.run(.init { $0.connectionsPerHost = 1 }) { fixture in
+      let gate = Gate()
+      fixture.origin.setRoute("/held", Route(pattern(200_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
+      let unread = try await fixture.get("/held")
+      let error = await fixture.failure(of: try fixture.request("/held", idleTimeout: .milliseconds(100)))
+      #expect(error?.code == .timedOut)
+      unread.body.source.cancel()
+      gate.open()
+    }
+  }
+
+  @Test("a large body waits in the server for a reader that is slow")
+  func backPressure() async throws {
+    try await Fixture.run { fixture in
+      let size = 64 << 20
+      fixture.origin.setRoute("/large", Route(Data(count: size)))
+      let response = try await fixture.get("/large")
+      var iterator = response.body.makeAsyncIterator()
+      var received = 0
+      var ahead = 0
+      while let chunk = try await iterator.next() {
+        received += chunk.count
+        // Both kernels' buffers, up to 6 MB each, lie between the origin's count and the reader's.
+        ahead = max(ahead, fixture.origin.counters(for: "/large").bodyBytesSent - received)
+        if received < 8 << 20 { for _ in 0..<100 { await Task.yield() } }
+      }
+      #expect(received == size)
+      #expect(ahead < 24 << 20)
+    }
+  }
+
+  #if os(Linux)
+  @Test("5,000 requests, some of them cut, reset, refused or cancelled, leak no descriptor")
+  func descriptors() async throws {
+    func openDescriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+    try await Fixture.run { fixture in
+      fixture.origin.setRoute("/good", Route(pattern(2_000)))
+      fixture.origin.setRoute("/cut", Route(pattern(2_000), delivery: .fault(.cut(afterBodyBytes: 100))))
+      fixture.origin.setRoute("/reset", .fault(.resetBeforeHead))
+      fixture.origin.setRoute("/unread", Route(pattern(500_000)))
+      let paths = ["/good", "/good", "/good", "/good", "/good", "/good", "/good", "/cut", "/reset", "/unread"]
+      let requests = try paths.map { try fixture.request($0) }
+      await withTaskGroup(of: Void.self) { group in
+        for worker in 0..<10 {
+          group.addTask {
+            for index in 0..<500 {
+              let request = requests[(worker + index) % requests.count]
+              guard let response = try? await fixture.downloader.download(request) else { continue }
+              if request.head.path != "/unread" { _ = try? await response.body.collect() }
+            }
+          }
+        }
+      }
+      #expect(fixture.origin.counters.requests >= 5_000)
+      await fixture.downloader.close()
+      await fixture.origin.waitForOpenConnections()
+    }
+    // Other tests of this process open and close sockets of their own meanwhile.
+    #expect(try openDescriptors() < 1_000)
+  }
+  #endif
+}
+#endif

@@ -1,0 +1,156 @@
+#if AsyncHTTP && Origin
+import AsyncHTTPNetworking
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@Suite("Requests on async-http-client", .timeLimit(.minutes(5)))
+struct RequestTests {
+  @Test("fields about the message go out as they are; those about the connection, and those that frame the body, do not")
+  func fields() async throws {
+    try await Fixture.run(.init { $0.userAgent = "tests" }) { fixture in
+      let own = try #require(HTTPField.Name("X-Own"))
+      let hop = try #require(HTTPField.Name("X-Hop"))
+      let upgrade = try #require(HTTPField.Name("Upgrade"))
+      let fields: HTTPFields = [
+        own: "a, \"b\" ä", .acceptEncoding: "br", .connection: "x-hop, close", hop: "1", .te: "trailers", upgrade: "h2c",
+        .contentLength: "77", .transferEncoding: "chunked",
+      ]
+      _ = try await fixture.get("/fields?x=%2F&y=a+b", fields: fields)
+      let received = try #require(fixture.origin.requests.last)
+      #expect(received.target == "/fields?x=%2F&y=a+b")
+      #expect(received.fields[own] == "a, \"b\" ä")
+      #expect(received.fields[.acceptEncoding] == "br")
+      #expect(received.fields[.userAgent] == "tests")
+      for name in [HTTPField.Name.connection, hop, .te, upgrade, .contentLength, .transferEncoding] {
+        #expect(received.fields[name] == nil, "\(name)")
+      }
+    }
+  }
+
+  @Test("a body goes out with its length where that is known, and in chunks where it is not", arguments: [true, false])
+  func framing(isKnown: Bool) async throws {
+    try await Fixture.run { fixture in
+      fixture.origin.setRoute("/", Route(Data()))
+      let pieces = (0..<20).map { _ in pattern(10_000) }
+      let body = Body(length: isKnown ? 200_000 : nil, source: MadeBody(pieces.map { .success($0) }))
+      _ = try await fixture.downloader.download(fixture.request("/", method: .put, body: body)).body.collect()
+      let received = try #require(fixture.origin.requests.last)
+      #expect(received.body == pieces.reduce(Data(), +))
+      #expect(received.fields[.contentLength] == (isKnown ? "200000" : nil))
+      #expect(received.fields[.transferEncoding] == (isKnown ? nil : "chunked"))
+    }
+  }
+
+  @Test("an empty body is told as such")
+  func empty() async throws {
+    try await Fixture.run { fixture in
+      fixture.origin.setRoute("/", Route(Data("ok".utf8)))
+      let request = try fixture.request("/", method: .post, body: Body(Data()))
+      #expect(try await fixture.downloader.download(request).body.collect() == Data("ok".utf8))
+      #expect(fixture.origin.requests.last?.fields[.contentLength] == "0")
+    }
+  }
+
+  @Test("a body that fails ends its request with that error")
+  func failingBody() async throws {
+    try await Fixture.run { fixture in
+      fixture.origin.setRoute("/", Route(Data()))
+      let broken = CacheError(.diskFull, reason: "no more to send")
+      for length in [Int64(20), nil] {
+        let body = Body(length: length, source: MadeBody([.success(pattern(10)), .failure(broken)]))
+        let error = await fixture.failure(of: try fixture.request("/", method: .post, body: body))
+        #expect(error?.code == .diskFull)
+        #expect(error?.reason == broken.reason)
+      }
+      #expect(try await fixture.get("/").head.status == .ok)
+    }
+  }
+
+  @Test("a body that is not as long as it says is an error", arguments: [5, 15])
+  func wrongLength(claimed: Int64) async throws {
+    try await Fixture.run { fixture in
+      fixture.origin.setRoute("/", Route(Data()))
+      let body = Body(length: claimed, source: MadeBody([.success(pattern(10))]))
+      let error = await fixture.failure(of: try fixture.request("/", method: .post, body: body))
+      #expect(error?.code == .misuse)
+    }
+  }
+
+  @Test("an answer that comes before the body has been read is the answer, and the body is let go of")
+  func earlyAnswer() async throws {
+    let server = try await EarlyServer.start()
+    let downloader = AsyncHTTPDownloader()
+    let endless = EndlessBody()
+    let head = try HTTPRequest(resource: server.url, method: .post)
+    let response = try await downloader.download(DownloadRequest(head: head, body: Body(length: nil, source: endless)))
+    #expect(response.head.status.code == 413)
+    #expect(try await response.body.collect() == Data("too much".utf8))
+    for await _ in endless.cancellation {}
+    await downloader.close()
+    try await server.stop()
+  }
+
+  @Test("a cancelled upload ends as cancelled, and lets go of the body")
+  func cancelledUpload() async throws {
+    try await Fixture.run { fixture in
+      let endless = EndlessBody()
+      let request = try fixture.request("/", method: .post, body: Body(length: nil, source: endless))
+      let running = Task { await fixture.failure(of: request) }
+      await endless.gate.arrived()
+      running.cancel()
+      #expect(await running.value?.isCancellation == true)
+      for await _ in endless.cancellation {}
+      endless.gate.open()
+    }
+  }
+
+  @Test(
+    "what can't be asked for is told",
+    arguments: [
+      (HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), CacheError.Code.invalidURL),
+      (HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"), .invalidURL),
+      (HTTPRequest(method: .get, scheme: "ftp", authority: "a", path: "/"), .unsupportedScheme),
+      (HTTPRequest(method: .get, scheme: "http", authority: "name.invalid", path: "/"), .hostNotFound),
+    ])
+  func refused(_ head: HTTPRequest, code: CacheError.Code) async throws {
+    let downloader = AsyncHTTPDownloader()
+    #expect(await failure(downloader, DownloadRequest(head: head))?.code == code)
+    await downloader.close()
+  }
+}
+
+/// A body whose fourth piece waits until it is cancelled.
+private final class EndlessBody: Body.Source {
+  let gate = Gate()
+  /// Ends when the body is cancelled.
+  let cancellation: AsyncStream<Never>
+  private let cancelled: AsyncStream<Never>.Continuation
+  private let state = Lock((count: 0, isCancelled: false))
+
+  init() { (cancellation, cancelled) = AsyncStream.makeStream() }
+
+  private var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+  func next() async throws(CacheError) -> Data? {
+    let count = state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+    if count == 4 { await gate.pass() }
+    if isCancelled { throw .cancelled }
+    return pattern(1_000)
+  }
+
+  func cancel() {
+    state.withLock { $0.isCancelled = true }
+    cancelled.finish()
+    gate.open()
+  }
+
+  var trailers: HTTPFields? { nil }
+}
+#endif

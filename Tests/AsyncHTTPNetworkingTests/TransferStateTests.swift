@@ -1,0 +1,208 @@
+#if AsyncHTTP
+@testable import AsyncHTTPNetworking
+import CacheCore
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+
+@Suite("What follows from what happens to a transfer")
+struct TransferStateTests {
+  private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(1_000 + seconds) }
+
+  private static func head(length: Int?) -> ReceivedHead {
+    let headers: HTTPHeaders = length.map { ["Content-Length": "\($0)"] } ?? [:]
+    return ReceivedHead(status: 200, version: .http1_1, headers: headers, method: .get)
+  }
+
+  /// One that has been sent at second 0 and waits for its head.
+  private static func sent(idle: Int64 = 10, total: Int64? = nil) -> TransferState {
+    let limits = TransferLimits(idle: .seconds(idle), total: total.map { .seconds($0) }, unreadBytes: 100)
+    var state = TransferState(limits: limits, calledAt: at(0))
+    _ = state.start(at: at(0))
+    _ = state.sent(overKeptConnection: true, at: at(0))
+    return state
+  }
+
+  /// Few enough bytes that nobody is held up.
+  private static func receive(_ count: Int, at now: NIODeadline, in state: inout TransferState) -> TransferState.Consequences {
+    state.receive(ByteBuffer(repeating: 1, count: count), at: now) { MultiThreadedEventLoopGroup.singleton.any().makePromise() }.1
+  }
+
+  private func error(of state: inout TransferState) -> CacheError? {
+    if case .failure(let error)? = state.take(at: Self.at(0)).0 { error } else { nil }
+  }
+
+  @Test("a server that says nothing before the head has until the idle time-out")
+  func silentBeforeHead() {
+    var state = Self.sent()
+    let early = state.timerFired(at: Self.at(9))
+    #expect(early.end == nil)
+    #expect(early.timerToSet == Self.at(10))
+    #expect(state.timerFired(at: Self.at(10)).end != nil)
+    #expect(error(of: &state)?.code == .timedOut)
+    #expect(error(of: &state)?.reason == "nothing came for 10 s")
+  }
+
+  @Test("every byte gives the server the whole time-out again")
+  func activity() async {
+    var state = Self.sent()
+    _ = state.receive(Self.head(length: 1_000), at: Self.at(9))
+    let result = await withCheckedContinuation { (waiter: Transfer.Waiter<Chunk?>) in
+      _ = state.awaitBytes(waiter, at: Self.at(9))
+      #expect(state.timerFired(at: Self.at(12)).timerToSet == Self.at(19))
+      Self.receive(5, at: Self.at(18), in: &state).bytesReady?.resume()
+    }
+    guard case .success(let chunk) = result else {
+      Issue.record("the reader was woken with an error")
+      return
+    }
+    #expect(chunk?.count == 5)
+  }
+
+  @Test("time in which nobody reads is not the server's, and begins anew when somebody does")
+  func slowReader() async {
+    var state = Self.sent()
+    _ = state.receive(Self.head(length: 1_000), at: Self.at(1))
+    let unread = state.timerFired(at: Self.at(100))
+    #expect(unread.end == nil)
+    #expect(unread.timerToSet == nil)
+    let result = await withCheckedContinuation { (waiter: Transfer.Waiter<Chunk?>) in
+      #expect(state.awaitBytes(waiter, at: Self.at(200)).timerToSet == Self.at(210))
+      #expect(state.timerFired(at: Self.at(209)).end == nil)
+      state.timerFired(at: Self.at(210)).bytesReady?.resume()
+    }
+    guard case .failure(let error) = result else {
+      Issue.record("the reader was not woken with the error")
+      return
+    }
+    #expect(error.code == .timedOut)
+    #expect(error.reason == "nothing came for 10 s, in mid-body")
+  }
+
+  @Test("time in which the request's own body is not there yet is not the server's")
+  func slowUpload() {
+    var state = Self.sent()
+    _ = state.produces(true, at: Self.at(1))
+    #expect(state.timerFired(at: Self.at(50)).end == nil)
+    #expect(state.produces(false, at: Self.at(60)).timerToSet == Self.at(70))
+    #expect(state.timerFired(at: Self.at(70)).end != nil)
+  }
+
+  @Test("the whole time-out counts from the call on, whoever is slow")
+  func total() {
+    var state = Self.sent(idle: 10, total: 30)
+    _ = state.receive(Self.head(length: nil), at: Self.at(1))
+    #expect(state.timerFired(at: Self.at(10)).timerToSet == Self.at(30))
+    #expect(state.timerFired(at: Self.at(30)).end != nil)
+    #expect(error(of: &state)?.reason == "it was not complete after 30 s")
+  }
+
+  @Test("who waits for a turn may wait as long as others have theirs")
+  func queue() {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
+    let lastTurn = Lock(Self.at(0))
+    _ = state.enqueue(progress: { lastTurn.withLock { $0 } }, at: Self.at(0))
+    lastTurn.withLock { $0 = Self.at(8) }
+    let consequences = state.timerFired(at: Self.at(10))
+    #expect(consequences.end == nil)
+    #expect(consequences.timerToSet == Self.at(18))
+    let end = state.timerFired(at: Self.at(18)).end
+    #expect(end?.hadTurn == false)
+    #expect(!state.start(at: Self.at(19)).0)
+  }
+
+  @Test("a turn that comes is measured")
+  func queued() {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
+    _ = state.enqueue(progress: { Self.at(0) }, at: Self.at(0))
+    #expect(state.start(at: Self.at(3)).0)
+    _ = state.receive(Self.head(length: 0), at: Self.at(5))
+    _ = state.finish(at: Self.at(6))
+    #expect(state.metrics.queued == .seconds(3))
+    #expect(state.metrics.timeToHead == .seconds(2))
+    #expect(state.metrics.total == .seconds(6))
+    #expect(state.metrics.protocolName == "http/1.1")
+  }
+
+  @Test("what nobody reads holds the sender up, until it is read")
+  func backPressure() throws {
+    var state = Self.sent()
+    _ = state.receive(Self.head(length: nil), at: Self.at(0))
+    let loop = MultiThreadedEventLoopGroup.singleton.any()
+    let first = state.receive(ByteBuffer(repeating: 1, count: 99), at: Self.at(1)) { loop.makePromise() }
+    #expect(first.0 == nil)
+    let second = state.receive(ByteBuffer(repeating: 2, count: 1), at: Self.at(1)) { loop.makePromise() }
+    #expect(second.0 != nil)
+    let (taken, consequences) = state.take(at: Self.at(50))
+    let chunk = try taken?.get() ?? nil
+    #expect(chunk?.data == Data(repeating: 1, count: 99) + [2])
+    consequences.demand?.succeed()
+    #expect(consequences.demand != nil)
+  }
+
+  @Test("an end before the announced length is a cut body, with both numbers; bytes beyond it are none of it")
+  func lengths() {
+    var short = Self.sent()
+    _ = short.receive(Self.head(length: 10), at: Self.at(0))
+    _ = Self.receive(4, at: Self.at(0), in: &short)
+    #expect(short.finish(at: Self.at(0)).end != nil)
+    #expect(error(of: &short)?.code == .truncatedBody)
+    #expect(error(of: &short)?.reason == "the body ended after 4 of 10 bytes")
+
+    var long = Self.sent()
+    _ = long.receive(Self.head(length: 3), at: Self.at(0))
+    #expect(Self.receive(4, at: Self.at(0), in: &long).end != nil)
+    #expect(error(of: &long)?.code == .malformedResponse)
+  }
+
+  @Test("what is cancelled before its request is stopped is stopped when it is")
+  func latchedStop() {
+    var state = Self.sent()
+    #expect(state.cancel().end?.hadTurn == true)
+    #expect(state.launched {}.stop != nil)
+    #expect(state.cancel().end == nil)
+  }
+
+  @Test("what meets a kept connection that is lost is sent again, as often as there may be such, but not after the head")
+  func sendingAgain() {
+    let limits = TransferLimits(idle: .seconds(10), attempts: 3)
+    var state = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = state.start(at: Self.at(0))
+    #expect(state.sendAgain(after: ChannelError.eof) == false)
+    for _ in 0..<2 {
+      _ = state.sent(overKeptConnection: true, at: Self.at(0))
+      #expect(state.sendAgain(after: HTTPParserError.invalidEOFState) == false)
+      #expect(state.sendAgain(after: ChannelError.connectTimeout(.seconds(1))) == false)
+      #expect(state.sendAgain(after: ChannelError.eof) == true)
+    }
+    _ = state.sent(overKeptConnection: true, at: Self.at(0))
+    #expect(state.sendAgain(after: ChannelError.eof) == false)
+    #expect(state.metrics.attempts == 3)
+
+    var answered = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = answered.start(at: Self.at(0))
+    _ = answered.sent(overKeptConnection: true, at: Self.at(0))
+    _ = answered.receive(Self.head(length: 3), at: Self.at(0))
+    #expect(answered.sendAgain(after: ChannelError.eof) == false)
+  }
+
+  @Test("a body that has come whole is cancelled all the same, as long as it is unread")
+  func cancelledWhole() {
+    var state = Self.sent()
+    _ = state.receive(Self.head(length: 3), at: Self.at(0))
+    _ = Self.receive(3, at: Self.at(0), in: &state)
+    _ = state.finish(at: Self.at(0))
+    _ = state.fail(CacheError(.other, reason: "too late"))
+    #expect(error(of: &state) == nil)
+    var other = Self.sent()
+    _ = other.receive(Self.head(length: 3), at: Self.at(0))
+    _ = Self.receive(3, at: Self.at(0), in: &other)
+    _ = other.finish(at: Self.at(0))
+    _ = other.cancel()
+    #expect(error(of: &other)?.isCancellation == true)
+  }
+}
+#endif
