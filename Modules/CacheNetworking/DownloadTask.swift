@@ -27,6 +27,8 @@ public final class DownloadTask: Sendable {
     var isUsed = false
     /// Why the download was given up.
     var cancellation: CacheError?
+    /// Cancels the hook that judges the answer, while one does.
+    var judging: (@Sendable () -> Void)?
     /// Whether a transfer was started; nil while that is open.
     var started: Bool?
     var nextWaiter = 0
@@ -52,23 +54,24 @@ public final class DownloadTask: Sendable {
   /// Gives the download up. Others that share its transfer are not disturbed. Later calls do nothing.
   public func cancel() { cancel(because: .cancelled) }
 
-  /// The download's time is over. Does nothing when everything has come, though it may not have been read yet.
+  /// The download's time is over. Does nothing when everything has come and was judged, though it may not have been read yet.
   func expire(after limit: Duration) {
-    let transfer = state.withLock { $0.transfer }
-    guard transfer?.endedAt == nil else { return }
+    let (transfer, isJudged) = state.withLock { ($0.transfer, $0.judging == nil) }
+    guard transfer?.endedAt == nil || !isJudged else { return }
     cancel(because: CacheError(.timedOut, reason: "head and body did not come within \(limit)"))
   }
 
   private func cancel(because error: CacheError) {
-    typealias Step = (Phase, SessionDataTask?, [CheckedContinuation<Bool, Never>])
-    let (phase, transfer, waiters): Step = state.withLock { state in
-      guard state.cancellation == nil else { return (.over, nil, []) }
+    typealias Step = (Phase, SessionDataTask?, (@Sendable () -> Void)?, [CheckedContinuation<Bool, Never>])
+    let (phase, transfer, judging, waiters): Step = state.withLock { state in
+      guard state.cancellation == nil else { return (.over, nil, nil, []) }
       state.cancellation = error
       let phase = state.phase
       state.phase = .over
-      return (phase, state.transfer, state.settle(false))
+      return (phase, state.transfer, state.judging, state.settle(false))
     }
     for waiter in waiters { waiter.resume(returning: false) }
+    judging?()
     switch phase {
     case .idle, .over: break
     case .preparing(let cancels): for cancel in cancels { cancel() }
@@ -145,6 +148,19 @@ public final class DownloadTask: Sendable {
       return true
     }
   }
+
+  /// A hook judges the answer; `cancel` stops it, at once when the download has been given up already.
+  func beginJudging(_ cancel: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      guard state.cancellation == nil else { return true }
+      state.judging = cancel
+      return false
+    }
+    if isOver { cancel() }
+  }
+
+  /// The answer is judged.
+  func endJudging() { state.withLock { $0.judging = nil } }
 
   /// The transfer runs.
   func didStart() {

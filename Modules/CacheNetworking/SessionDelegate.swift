@@ -169,9 +169,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     #if !canImport(FoundationNetworking)
-    if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
-      trustedHosts.contains(challenge.protectionSpace.host)
-    {
+    // Never the hook's: it is asked for credentials, and a client's certificate is no answer to the question whether the server's is good.
+    if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
       return judgeServer(challenge.protectionSpace, completionHandler)
     }
     #endif

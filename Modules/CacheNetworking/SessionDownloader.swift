@@ -209,7 +209,27 @@ public final class SessionDownloader: Downloader {
       exchange.finish(.failure(reason))
       throw reason
     }
-    return try await exchange.admit(response, sideEffects: handle.sideEffects)
+    return try await admit(response, exchange, handle)
+  }
+
+  /// In a task of its own, as ``willStart(_:_:)`` is: the hook may take its time.
+  private func admit(
+    _ response: DownloadResponse, _ exchange: HookedExchange, _ handle: DownloadTask
+  ) async throws(CacheError) -> DownloadResponse {
+    let judging = Task { () async -> Result<DownloadResponse, CacheError> in
+      do throws(CacheError) {
+        return .success(try await exchange.admit(response, sideEffects: handle.sideEffects))
+      } catch {
+        return .failure(error)
+      }
+    }
+    handle.beginJudging { judging.cancel() }
+    defer { handle.endJudging() }
+    return try await withTaskCancellationHandler {
+      await judging.value
+    } onCancel: {
+      judging.cancel()
+    }.get()
   }
 
   /// In a task of its own, so that the handle's cancel, and the deadline's, reach the hook.

@@ -124,7 +124,7 @@ struct TransferLog {
     var shed: [Token] = []
     // Below the limit for those who join late nothing is dropped, so there is nothing to gain.
     while spool.retainedBytes > max(limit, spool.joinLimit) {
-      let active = readers.filter { $0.value.cancellation == nil && $0.value.position < spool.end }
+      let active = readers.filter { $0.value.cancellation == nil && $0.value.position < spool.end && !keepsUp($0.value) }
       guard let last = active.values.map(\.position).min() else { break }
       for (token, reader) in active where reader.position == last {
         let error = CacheError(
@@ -133,6 +133,15 @@ struct TransferLog {
       }
     }
     return shed
+  }
+
+  /// Whether a reader waits for the very chunk that has come last, however large: the platform decides how large, and nothing is held for it.
+  private func keepsUp(_ reader: Reader) -> Bool {
+    guard reader.position == spool.end - 1 else { return false }
+    return switch reader.delivery {
+    case .pull(let continuation): continuation != nil
+    case .push(_, let isDraining): !isDraining
+    }
   }
 
   /// Takes a callback out without an event. False when there is none, or it has ended before.

@@ -87,6 +87,22 @@ struct AlternativeTests {
     #expect(house.network.requests.count == 1)
   }
 
+  @Test("are not asked when it is the caller's file that can't be written")
+  func fullDisk() async throws {
+    let folder = try DownloadFolder()
+    house.network.answer(house.url, .ok("original"))
+    house.network.answer(mirror, .ok("mirrored"))
+    var calls = DraftCalls.system
+    calls.write = { _, _, _ in .failure(.init(number: 28)) }  // ENOSPC
+
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(ResourceRequest(house.url, options: options()), to: folder.file(), calls: calls)
+    }
+
+    #expect(error?.code == .diskFull && error?.path == folder.file().path)
+    #expect(house.network.requests.count == 1)
+  }
+
   @Test("are not asked when only the cache may be")
   func cacheOnly() async throws {
     #expect(try await house.failure(house.url, options { $0.policy = .cacheOnly }).code == .notCached)
@@ -164,6 +180,20 @@ struct AlternativeTests {
 
     #expect(stale.text == "old" && stale.validation == .failed)
     #expect(mirrored.text == "mirrored")
+  }
+
+  @Test("in a file, too, what stands in is whole, whatever an alternative that broke off has left", arguments: [10, 400_000])
+  func staleInFile(_ cut: Int) async throws {
+    let folder = try DownloadFolder()
+    let old = Data(repeating: 1, count: 300_000)
+    house.network.answer(house.url, .ok(old, etag: "\"1\""), .failure(.offline))
+    house.network.answer(mirror, .ok(Data(repeating: 2, count: 500_000)).cut(after: cut))
+    _ = try await house.manager.load(house.url)
+
+    let request = ResourceRequest(house.url, options: options([.mirror(mirror)]))
+    let film = try await house.manager.load(request, to: folder.file())
+
+    #expect(film.validation == .failed && folder.content() == old)
   }
 
   @Test("an alternative's error or redirect is not stored as the original's")

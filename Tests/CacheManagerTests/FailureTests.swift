@@ -139,6 +139,21 @@ struct FailureTests {
     #expect(house.network.requests.isEmpty)
   }
 
+  @Test("a short body that is not wanted, and does not come, is given up soon: nobody waits for it, and it holds a connection")
+  func unwantedBody() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .response(.notFound, fields: [.cacheControl: "no-store"], body: Data("none".utf8)).bodyHeld(by: gate))
+
+    #expect(try await house.failure(house.url).status == 404)
+    await house.clock.sleepers(1)
+    #expect(house.network.cancelledBodies == 0)
+    house.clock.advance(by: .seconds(5))
+
+    while house.network.cancelledBodies == 0 { await Task.yield() }
+  }
+
   @Test("a whole load's deadline ends it with a time-out, and stops the transfer")
   func deadline() async throws {
     let house = try House()

@@ -54,6 +54,31 @@ import Testing
     }
   }
 
+  @Test("a chunk that is larger than the limit is no reason to give up who waits for it")
+  func largeChunk() {
+    var log = TransferLog(joinLimit: 0)
+    let told = Recorder<Int>()
+    let waiting = log.join(
+      .push(
+        { (event) in
+          if case .data(let data) = event { told.record(data.count) }
+        }, isDraining: false))
+    let lazy = log.join(.pull(nil))
+    log.receive(head: HTTPResponse(status: .ok))
+    log.receive(Data(count: 10))
+    // The first takes what there is, and waits for more.
+    for wakeUp in log.wakeUps() {
+      if case .drain(let token, let callback) = wakeUp { while let event = log.nextInTurn(for: token) { callback(event) } }
+    }
+    log.receive(Data(count: 5_000))
+    #expect(log.shed(beyond: 1_000) == [lazy].compactMap { $0 })
+    for wakeUp in log.wakeUps() {
+      if case .drain(let token, let callback) = wakeUp { while let event = log.nextInTurn(for: token) { callback(event) } }
+    }
+    #expect(told.values == [10, 5_000])
+    #expect(waiting != nil && log.activeReaders == 1)
+  }
+
   @Test("without a limit everything is held")
   func unlimited() async throws {
     var configuration = SessionDownloader.Configuration()

@@ -318,6 +318,43 @@ final class RecordingHooks: DownloaderHooks {
   }
 }
 
+private final class PonderingHooks: DownloaderHooks {
+  let gate = Gate()
+
+  func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
+    await gate.pass()
+    return .proceed
+  }
+}
+
+@Suite("Hooks that take their time", .timeLimit(.minutes(10))) struct SlowHooksTests {
+  @Test("over an answer are ended by the handle, and by the request's time limit", arguments: [false, true])
+  func pondering(_ isByTime: Bool) async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5)))
+      let hooks = PonderingHooks()
+      fixture.downloader.hooks = hooks
+      let handle = DownloadTask()
+      let request = try fixture.request("/a", timeout: .seconds(1))
+      let task = Task { () -> CacheError? in
+        do throws(CacheError) {
+          _ = try await fixture.downloader.download(request, as: handle).body.collect()
+          return nil
+        } catch { return error }
+      }
+      await hooks.gate.arrived()
+      if isByTime {
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+      } else {
+        handle.cancel()
+      }
+      #expect(await task.value?.code == (isByTime ? .timedOut : .cancelled))
+    }
+  }
+}
+
 @Suite("Side effects on a download's bytes", .timeLimit(.minutes(10))) struct DataSideEffectTests {
   @Test("see every chunk in order, with its place in the whole")
   func chunks() async throws {

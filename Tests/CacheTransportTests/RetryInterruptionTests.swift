@@ -49,6 +49,19 @@ struct RetryInterruptionTests {
     }
   }
 
+  @Test("a server that does not want to be asked again is not, whatever broke before", arguments: [0, 1_000], [false, true])
+  func wantsPeace(_ cut: Int, _ resumes: Bool) async throws {
+    let probe = failing([.eTag: #""1""#], cut: cut) { _ in .scripted(503, [.retryAfter: "3600"]) }
+    let downloader: any Downloader = resumes ? probe.resuming(.eager()).retrying(.eager()) : probe.retrying(.eager())
+    let response = try await downloader.download(request())
+    let error = await failure { _ = try await response.body.collect() }
+    // Without resumption nothing more is asked for once bytes were handed over: nobody has heard of the 503.
+    let hasAsked = resumes || cut == 0
+    #expect(error?.code == (hasAsked ? .unacceptableStatus : .bodyInterrupted))
+    #expect(error?.status == (hasAsked ? 503 : nil))
+    #expect(probe.count == (hasAsked ? 2 : 1))
+  }
+
   @Test("a body that breaks later is an invitation to start over, as long as the policy has a request to give", arguments: 1...4)
   func interrupted(_ attempt: Int) async throws {
     let probe = failing(cut: 1_000) { _ in .scripted() }

@@ -58,12 +58,12 @@ extension ResourceManager {
   ) async throws(CacheError) -> Resource<URL> {
     let load = try fileLoad(request, sizeLimit)
     let core = core
-    let task = LoadTask(priority: LoadPriority(load.priority))
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         core.startFile(
           load, destination, task,
-          .init(event: { _ in }, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+          .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
       }
     } onCancel: {
       task.cancel()

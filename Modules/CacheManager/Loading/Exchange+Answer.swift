@@ -126,11 +126,18 @@ extension Exchange {
 
   /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
   ///
-  /// Behind the load's back: its caller does not wait for what it will not get.
+  /// Behind the load's back: its caller does not wait for what it will not get. So no deadline of the load's ends it, and it has one of its own: a server
+  /// that drips would keep the connection, and its place among those that the limits allow, for as long as it likes.
   private func drain(_ body: Body) {
     guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
+    let clock = load.clock
     Task.detached(priority: .utility) {
+      let deadline = Task {
+        guard (try? await clock.sleep(for: .seconds(5))) != nil else { return }
+        body.source.cancel()
+      }
       _ = try? await body.collect(limit: 16 << 10)
+      deadline.cancel()
       body.source.cancel()
     }
   }

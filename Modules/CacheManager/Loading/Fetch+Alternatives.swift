@@ -12,7 +12,7 @@ extension Fetch {
       standIn = original
       failures.append(failure.about(load.address))
     } catch {
-      guard Self.isWorthAnother(error) else { throw error }
+      guard Self.isWorthAnother(error), !isAboutTarget(error) else { throw error }
       failures.append(error.about(load.address))
     }
     for alternative in load.alternatives {
@@ -21,12 +21,22 @@ extension Fetch {
       do throws(CacheError) {
         return try await ask(alternative)
       } catch {
-        if error.isCancellation { throw error }
+        if error.isCancellation || isAboutTarget(error) { throw error }
         failures.append(error.about(alternative.url.address))
       }
     }
-    if let standIn { return standIn }
+    if let standIn, let whole = try await whole(standIn) { return whole }
     throw Self.error(of: failures)
+  }
+
+  /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is gone.
+  private func whole(_ standIn: Fetched) async throws(CacheError) -> Fetched? {
+    guard case .file = load.target else { return standIn }
+    let shelf = Shelf(load: load, resource: standIn.key.resource)
+    guard let kept = try await shelf.read(Candidate(key: standIn.key, metadata: standIn.metadata)) else { return nil }
+    var whole = standIn
+    whole.source = kept.source
+    return whole
   }
 
   /// The load without what a low-data alternative is there for.
@@ -50,6 +60,15 @@ extension Fetch {
       .cancelled, .notCached, .closed, .refused, .addressRefused, .invalidConfiguration, .misuse, .unscripted,
     ]
     return !decided.contains(error.code)
+  }
+
+  /// Whether the place that the bytes go to has failed: it takes no other server's either.
+  private func isAboutTarget(_ error: CacheError) -> Bool {
+    switch load.target {
+    case .memory: false
+    case .file(let draft): error.path == draft.target && [.fileSystem, .diskFull].contains(error.code)
+    case .store: error.code == .diskFull
+    }
   }
 
   /// The original's error, with all of them behind it.

@@ -5,6 +5,12 @@ enum FlightEvent<Output: Sendable>: Sendable {
   case progress(LoadProgress)
   /// An output that may be outdated; the final one follows.
   case stale(Output)
+
+  /// Of two reports that nobody has taken yet the later one is enough.
+  static func merge(_ earlier: Self, _ later: Self) -> Self? {
+    if case .progress = earlier, case .progress = later { return later }
+    return nil
+  }
 }
 
 /// An output that says whether it may be handed to others than the first who asked.
@@ -73,17 +79,21 @@ final class Flight<Output: Shareable>: AnyFlight {
   }
 
   private let state = Lock(State())
+  /// Counted in the order in which flights came to be. A flight waits for earlier ones alone, so no two wait for each other.
+  let number: Int
   let priority: LoadPriority
   private let onClose: @Sendable (Flight<Output>) -> Void
   private let onOver: @Sendable (Flight<Output>) -> Void
 
   /// - Parameters:
+  ///   - number: higher than that of every flight before it.
   ///   - onClose: called once the flight takes no more waiters; perhaps twice.
   ///   - onOver: called once everybody has been told.
   init(
-    priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
+    number: Int, priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
     onOver: @escaping @Sendable (Flight<Output>) -> Void
   ) {
+    self.number = number
     self.priority = priority
     self.onClose = onClose
     self.onOver = onOver

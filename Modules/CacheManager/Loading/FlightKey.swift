@@ -27,7 +27,10 @@ struct FlightKey: Hashable, Sendable {
   /// What tells nearly all loads apart is enough for a hash; the rest is compared.
   func hash(into hasher: inout Hasher) {
     hasher.combine(resource)
-    hasher.combine(head.headerFields.count)
+    // A sum, since equal fields may stand in another order. Without the values, requests that differ in a field alone would all share one hash.
+    var fields = 0
+    for field in head.headerFields { fields &+= field.value.hashValue }
+    hasher.combine(fields)
   }
 
   init(_ load: ResolvedLoad) {

@@ -23,6 +23,8 @@ final class FlightTable: Sendable {
     /// How many of them go into the durable store alone.
     var storing = 0
     var running: [ObjectIdentifier: any AnyFlight] = [:]
+    /// The number of the latest flight.
+    var last = 0
     var isClosed = false
   }
 
@@ -57,8 +59,14 @@ final class FlightTable: Sendable {
   }
 
   /// Joins a flight that is under way, as one who wants something else of it than the others; false when there is none.
-  func joinOpen<Output: Shareable>(_ id: FlightID, task: LoadTask, waiter: Flight<Output>.Waiter) -> Bool {
-    guard let flight = state.withLock({ $0.open[id] as? Flight<Output> }), let token = flight.join(waiter) else { return false }
+  ///
+  /// - Parameter number: that of the flight which waits. A later one is not joined: two that look for each other at the same moment would both wait, for ever.
+  func joinOpen<Output: Shareable>(
+    _ id: FlightID, before number: Int, task: LoadTask, waiter: Flight<Output>.Waiter
+  ) -> Bool {
+    guard let flight = state.withLock({ $0.open[id] as? Flight<Output> }), flight.number < number,
+      let token = flight.join(waiter)
+    else { return false }
     follow(flight, task, token)
     return true
   }
@@ -76,8 +84,9 @@ final class FlightTable: Sendable {
     state.withLock { state in
       if state.isClosed && !isAccepted { return nil }
       if isShared, let flight = state.open[id] as? Flight<Output> { return (flight, false) }
+      state.last += 1
       let flight = Flight<Output>(
-        priority: LoadPriority(load.priority),
+        number: state.last, priority: LoadPriority(load.priority),
         // Strong: a flight lives in `running` no longer than its work, and until then the table has to be there.
         onClose: { flight in if isShared { self.forget(flight, id) } },
         onOver: { flight in

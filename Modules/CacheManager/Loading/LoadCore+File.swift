@@ -96,7 +96,7 @@ extension LoadCore {
   private func drafted(
     _ load: ResolvedLoad, _ draft: FileDraft, alone: Bool, in flight: Flight<Derived<URL>>
   ) async throws(CacheError) -> Drafted {
-    let channel = EventChannel<FlightEvent<Drafted>>()
+    let channel = EventChannel<FlightEvent<Drafted>>(merging: FlightEvent.merge)
     let task = LoadTask(priority: flight.priority)
     channel.onAbandon { task.cancel() }
     let outcome = Lock<Drafted?>(nil)
@@ -138,7 +138,7 @@ extension LoadCore {
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await self.fetch(writing, flight.priority) { event in
+        let result = await self.fetch(writing, in: flight.number, flight.priority) { event in
           switch event {
           case .progress(let progress): flight.report(.progress(progress))
           case .stale(let old): flight.report(.stale(Drafted(fetched: old, draft: draft) { true }))

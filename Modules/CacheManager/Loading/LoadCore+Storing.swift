@@ -46,7 +46,7 @@ extension LoadCore {
     waiter.askAlone = { self.join(storing, as: load, alone: true, task, once) }
     let joined = flights.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await self.store(storing, as: load, flight.priority) { flight.report($0) }
+        let result = await self.store(storing, as: load, in: flight.number, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result
       }
@@ -59,12 +59,14 @@ extension LoadCore {
   }
 
   private func store(
-    _ storing: ResolvedLoad, as load: ResolvedLoad, _ priority: LoadPriority,
+    _ storing: ResolvedLoad, as load: ResolvedLoad, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
   ) async -> Result<Fetched, CacheError> {
     // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
     do throws(CacheError) {
-      switch try await outcome(of: FlightID(request: FlightKey(load)), as: Fetched.self, priority, event: report) {
+      switch try await outcome(
+        of: FlightID(request: FlightKey(load)), before: number, as: Fetched.self, priority, event: report)
+      {
       case .success(var fetched)?:
         fetched.data = Data()
         if await isStored(fetched, storing) { return .success(fetched) }
@@ -86,11 +88,14 @@ extension LoadCore {
   }
 
   /// Loads a resource; when it is on its way into the durable store already, waits for that and takes it from there.
+  ///
+  /// - Parameter number: of the flight that loads it.
   func fetch(
-    _ load: ResolvedLoad, _ priority: LoadPriority, _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
+    _ load: ResolvedLoad, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
   ) async -> Result<Fetched, CacheError> {
     if load.head.method == .get, load.reads.contains(.disk), flights.isStoring,
-      let result = await stored(load, priority, report)
+      let result = await stored(load, in: number, priority, report)
     {
       return result
     }
@@ -99,10 +104,11 @@ extension LoadCore {
 
   /// Nil: nobody stores it, or what came of that is of no use here.
   private func stored(
-    _ load: ResolvedLoad, _ priority: LoadPriority, _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
+    _ load: ResolvedLoad, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (FlightEvent<Fetched>) -> Void
   ) async -> Result<Fetched, CacheError>? {
     do throws(CacheError) {
-      let outcome = try await outcome(of: load.storingID, as: Fetched.self, priority) { event in
+      let outcome = try await outcome(of: load.storingID, before: number, as: Fetched.self, priority) { event in
         switch event {
         case .progress: report(event)
         case .stale(let old):
@@ -136,22 +142,24 @@ extension LoadCore {
     case end(Result<Output, CacheError>)
 
     static func merge(_ earlier: Self, _ later: Self) -> Self? {
-      if case .event(.progress) = earlier, case .event(.progress) = later { return later }
-      return nil
+      guard case .event(let earlier) = earlier, case .event(let later) = later else { return nil }
+      return FlightEvent.merge(earlier, later).map { .event($0) }
     }
   }
 
-  /// Waits for a flight that is under way, which becomes as urgent as who waits. Nil: there is none, or its outcome is not for others.
+  /// Waits for a flight that is under way, which becomes as urgent as who waits. Nil: there is none that began before
+  /// the flight which waits, or its outcome is not for others.
   ///
   /// - Throws: when the waiting task is cancelled; the flight does not notice as long as others wait for it.
   private func outcome<Output: Shareable>(
-    of id: FlightID, as output: Output.Type, _ priority: LoadPriority, event: (FlightEvent<Output>) async -> Void
+    of id: FlightID, before number: Int, as output: Output.Type, _ priority: LoadPriority,
+    event: (FlightEvent<Output>) async -> Void
   ) async throws(CacheError) -> Result<Output, CacheError>? {
     let channel = EventChannel<Joined<Output>>(merging: Joined.merge)
     let task = LoadTask(priority: priority)
     let waiter = Flight<Output>.Waiter(
       post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
-    guard flights.joinOpen(id, task: task, waiter: waiter) else { return nil }
+    guard flights.joinOpen(id, before: number, task: task, waiter: waiter) else { return nil }
     channel.onAbandon { task.cancel() }
     while let next = try await channel.next() {
       switch next {

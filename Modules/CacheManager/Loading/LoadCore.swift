@@ -78,7 +78,7 @@ final class LoadCore: Sendable {
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await self.fetch(load, flight.priority) { flight.report($0) }
+        let result = await self.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result
       }
@@ -118,7 +118,7 @@ final class LoadCore: Sendable {
   private func derive<Value: Sendable>(
     _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, in flight: Flight<Derived<Value>>
   ) async -> Result<Derived<Value>, CacheError> {
-    let channel = EventChannel<FlightEvent<Fetched>>()
+    let channel = EventChannel<FlightEvent<Fetched>>(merging: FlightEvent.merge)
     let task = LoadTask(priority: flight.priority)
     channel.onAbandon { task.cancel() }
     let outcome = Lock<Fetched?>(nil)

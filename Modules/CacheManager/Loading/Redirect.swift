@@ -25,7 +25,7 @@ enum Redirect {
   static func proposal(after response: HTTPResponse, to step: Step) throws(CacheError) -> Step? {
     guard leads(response), let location = response.headerFields[.location] else { return nil }
     guard let url = URL(string: location, relativeTo: step.url)?.absoluteURL else {
-      throw CacheError(.redirectRefused, reason: "redirected to \(location), which is no URL")
+      throw CacheError(.redirectRefused, reason: "redirected to what is no URL: \(location.prefix(80))")
     }
     var fields = step.request.headerFields
     var (method, body) = (step.request.method, step.body)
@@ -42,7 +42,7 @@ enum Redirect {
       let request = try HTTPRequest(resource: url, method: method, headerFields: fields)
       return Step(request: request, url: url, body: body, chain: step.chain + [step.url])
     } catch {
-      throw CacheError(.redirectRefused, reason: "redirected to \(location): \(error.reason)")
+      throw CacheError(.redirectRefused, reason: "redirected to \(url.address): \(error.reason)")
     }
   }
 

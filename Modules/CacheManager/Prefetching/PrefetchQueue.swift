@@ -99,10 +99,10 @@ final class PrefetchQueue: Sendable {
       if let result = core.immediate(item.load, .bytes) { return ended(number, result.map { $0.with(()) }) }
       core.start(
         item.load, .bytes, item.task,
-        .init(event: { _ in }, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
+        .init(event: nil, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
     case .disk:
       core.startStoring(
-        item.load, item.task, .init(event: { _ in }, end: { self.ended(number, $0) }, endsWithStale: true))
+        item.load, item.task, .init(event: nil, end: { self.ended(number, $0) }, endsWithStale: true))
     }
   }
 

@@ -45,8 +45,14 @@ public struct LimitedDownloader: Downloader {
     let began = clock.uptime
     let host = request.head.authority?.lowercased() ?? ""
     let (gate, priority) = (gate, request.priority)
-    let slot = try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
-      .run { () async throws(CacheError) in try await gate.enter(host: host, priority: priority) }
+    let slot: TransferSlot
+    if let free = gate.enterAtOnce(host: host, level: priority.level) {
+      // Most transfers: no tasks and no timer for a wait that there is none of.
+      slot = free
+    } else {
+      slot = try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
+        .run { () async throws(CacheError) in try await gate.enter(host: host, priority: priority) }
+    }
     let waited = clock.uptime - began
     do throws(CacheError) {
       var response = try await base.download(request.afterWaiting(waited)).queued(for: waited)

@@ -18,6 +18,18 @@ final class TransferGate: Sendable {
   var active: Int { state.withLock { $0.queue.active } }
   var waiting: Int { state.withLock { $0.queue.waiting } }
 
+  /// A slot without a wait; nil: it takes one, or nobody wants the slot any more.
+  func enterAtOnce(host: String, level: LoadPriority.Level) -> TransferSlot? {
+    if Task.isCancelled { return nil }
+    let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
+    let isAdmitted = state.withLock { state in
+      if state.queue.enter(ticket, host: host, level: level) == .admitted { return true }
+      state.queue.withdraw(ticket)
+      return false
+    }
+    return isAdmitted ? TransferSlot(self, host: host) : nil
+  }
+
   /// Waits for a slot.
   ///
   /// - Throws: `CacheError.Code.queueFull`, or the cancellation of the calling task.

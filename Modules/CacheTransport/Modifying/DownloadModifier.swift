@@ -5,9 +5,13 @@ public import CacheCore
 /// ```swift
 /// let agent = DownloadModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
 /// let signing = DownloadModifier { request in
+///   guard request.head.scheme == "https", request.head.authority == "api.example.com" else { return }
 ///   request.head.headerFields[.authorization] = try await tokens.current()
 /// }
 /// ```
+///
+/// - Important: Called at each hop, with the target of a redirect as well, and for alternative sources. A credential that is set without a look at scheme and host
+///   is told to every host that a server redirects to: what the manager takes off there, such a modifier puts on again.
 ///
 /// What it throws ends the load before anything is sent: a `CacheError` as it is, anything else as `CacheError.Code.refused` with the error behind it.
 public struct DownloadModifier: Sendable {

@@ -16,7 +16,8 @@ extension Body {
   ///
   /// - Parameters:
   ///   - length: bytes, where it is known; a body that ends before throws `CacheError.Code.truncatedBody`, one with more `malformedResponse`.
-  ///   - onCancel: called once, when the body is cancelled or let go of before its end, maybe while `next` runs.
+  ///   - onCancel: called once, when the body is cancelled, let go of before its end, or refused for its length, maybe while `next` runs; not when `next`
+  ///     has returned nil or thrown.
   ///   - next: the next chunk, or nil at the end; called by one reader at a time. What it throws is final, and told as by ``ClosureDownloader``.
   public init(
     length: Int64? = nil, onCancel: (@Sendable () -> Void)? = nil, pulling next: @escaping @Sendable () async throws -> Data?
@@ -90,7 +91,10 @@ private final class PulledBody: Body.Source {
       return state.delivered
     }
     if let length, delivered > length {
-      throw CacheError(.malformedResponse, reason: "the provider made more than the \(length) bytes that it had announced")
+      let error = CacheError(.malformedResponse, reason: "the provider made more than the \(length) bytes that it had announced")
+      // The closure has more to give, and would not hear otherwise that nobody takes it.
+      if end(.failure(error)) { onCancel?() }
+      throw error
     }
     return chunk
   }

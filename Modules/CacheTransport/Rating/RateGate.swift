@@ -25,6 +25,16 @@ final class RateGate: Sendable {
   /// How many stand in the line, the first included.
   var waiting: Int { state.withLock { $0.waiting.count + ($0.hasFirst ? 1 : 0) } }
 
+  /// Takes a token without a wait; false: it takes one, or nobody wants the token any more.
+  func passAtOnce() -> Bool {
+    if Task.isCancelled { return false }
+    let now = clock.uptime
+    return state.withLock { state in
+      guard !state.hasFirst else { return false }
+      return state.bucket.take(at: now)
+    }
+  }
+
   /// Returns with a token.
   func pass() async throws(CacheError) {
     if Task.isCancelled { throw .cancelled }

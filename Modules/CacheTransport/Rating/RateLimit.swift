@@ -12,10 +12,11 @@ public struct RateLimit: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - perSecond: from 0.001 to 1,000,000,000; what is out of that range, or no number, is its nearest end (no number: the lower one).
-  ///   - burst: at least 1.
+  ///   - burst: from 1 to 1,000,000,000; what is out of that range is its nearest end.
   public init(perSecond: Double, burst: Int = 1) {
     self.perSecond = perSecond > 0.001 ? min(perSecond, 1e9) : 0.001
-    self.burst = max(1, burst)
+    // With an upper end too: the time in which a bucket fills must fit into a `Duration`, which overflows with a trap.
+    self.burst = min(max(1, burst), 1_000_000_000)
   }
 
   /// Between two requests at the steady rate.

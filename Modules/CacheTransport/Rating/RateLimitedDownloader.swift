@@ -36,8 +36,10 @@ public struct RateLimitedDownloader: Downloader {
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     let gate = gate
-    try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
-      .run { () async throws(CacheError) in try await gate.pass() }
+    if !gate.passAtOnce() {
+      try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
+        .run { () async throws(CacheError) in try await gate.pass() }
+    }
     let waited = clock.uptime - began
     return try await base.download(request.afterWaiting(waited)).queued(for: waited)
   }

@@ -51,10 +51,11 @@ final class Resumption: BodyRecovery {
       throw attempts.interruption(error, at: position, reason: reason)
     }
     let failure = attempts.failure(.answer(response.head))
-    attempts.noteStatus(response.head)
+    let status = attempts.noteStatus(response.head)
     if case .retry = attempts.decision(on: failure) { return failure }
-    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just refused.
-    guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(error) }
+    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just refused. Nor what broke the
+    // body: whoever is above would take that for worth another request.
+    guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(status) }
     throw attempts.interruption(error, at: position, reason: reason)
   }
 }

@@ -100,9 +100,11 @@ struct Attempts: Sendable {
   private static let drained: Int64 = 16 << 10
 
   /// An answer without a status that counts, as one of the failures.
-  func noteStatus(_ head: HTTPResponse) {
-    ledger.note(
-      CacheError(.unacceptableStatus, reason: "the server answered \(head.status.code)", status: head.status.code))
+  @discardableResult
+  func noteStatus(_ head: HTTPResponse) -> CacheError {
+    let error = CacheError(.unacceptableStatus, reason: "the server answered \(head.status.code)", status: head.status.code)
+    ledger.note(error)
+    return error
   }
 
   // MARK: Bodies that broke

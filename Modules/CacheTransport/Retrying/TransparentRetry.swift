@@ -16,6 +16,10 @@ struct TransparentRetry: BodyRecovery {
     let response = try await attempts.answer(after: Attempts.original(of: error))
     guard Self.describesSameContent(head, response.head), length == response.body.length else {
       attempts.discard(response)
+      // It speaks of the moment, and not of the resource: to start over now would be to ask again what was just refused.
+      guard !attempts.policy.statuses.contains(response.head.status.code) || response.head.status == head.status else {
+        throw attempts.ledger.final(attempts.noteStatus(response.head))
+      }
       throw attempts.interruption(error, at: position, reason: "the resource has changed")
     }
     return .bytes(response.body.source, skipping: 0)

@@ -93,6 +93,24 @@ struct ModifierTests {
     #expect(try await manager.load(url).data == Data("two".utf8))
   }
 
+  @Test("are called at each hop, and see where it leads: a credential is set for its own host alone")
+  func redirected() async throws {
+    let elsewhere = try Ask.url("https://other.example/b")
+    network.serve(url) { _ in .redirect(to: "https://other.example/b") }
+    network.serve(elsewhere) { _ in .ok("there") }
+    let manager = ResourceManager(
+      .init {
+        $0.downloader = network.modified { request in
+          request.head.headerFields[.userAgent] = "App/1"
+          guard request.head.authority == "e.com" else { return }
+          request.head.headerFields[.authorization] = "secret"
+        }
+      })
+    #expect(try await manager.load(url).data == Data("there".utf8))
+    #expect(network.requests.map { $0.headerFields[.userAgent] } == ["App/1", "App/1"])
+    #expect(network.requests.map { $0.headerFields[.authorization] } == ["secret", nil])
+  }
+
   @Test("share downloads by their names")
   func identity() {
     let agent = DownloadModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }

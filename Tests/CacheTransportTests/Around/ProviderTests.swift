@@ -155,6 +155,8 @@ struct ProviderTests {
     for _ in 0..<2 {
       #expect(await failure { _ = try await body.collect(limit: .max) }?.code == code)
     }
+    // Who was stopped is told, who came to its own end is not.
+    #expect(stream.cancels == (code == .malformedResponse ? 1 : 0))
   }
 
   @Test("are told once that nobody reads on")

@@ -65,6 +65,9 @@ struct RateLimitTests {
   func nonsense(_ rate: Double) {
     #expect(RateLimit(perSecond: rate, burst: 0) == RateLimit(perSecond: 0.001, burst: 1))
     #expect(RateLimit(perSecond: .infinity).perSecond == 1e9)
+    // A burst without end is a bucket that is never empty, and no overflow.
+    var bucket = TokenBucket(RateLimit(perSecond: rate, burst: .max))
+    for _ in 0..<100 { #expect(bucket.take(at: .zero) == true) }
   }
 
   @Test("keep the order in which requests came")
@@ -119,6 +122,20 @@ struct RateLimitTests {
     #expect(await failure { _ = try await late.value }?.code == .timedOut)
     #expect(log.all == ["/a@0"])
     #expect(downloader.waitingRequests == 0)
+  }
+
+  @Test("cost no timer where there is nothing to wait for")
+  func atOnce() async throws {
+    let downloader = engine(Log()).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: RefusingClock())
+      .limited(TransferLimits(total: 1), clock: RefusingClock())
+    _ = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(2)))
+  }
+
+  /// A clock that nobody may sleep by.
+  private struct RefusingClock: CacheClock {
+    var now: Timestamp { Timestamp(seconds: 0) }
+    var uptime: Duration { .zero }
+    func sleep(for duration: Duration) async throws(CancellationError) { Issue.record("somebody waits") }
   }
 
   @Test("ask for nothing when the task was cancelled before")
