@@ -63,8 +63,10 @@ let package = Package(
   ],
   traits: [
     .trait(name: "Origin", description: "LoopbackOrigin, a programmable HTTP origin for tests (SwiftNIO)"),
-    .trait(name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)"),
     .trait(name: "ContentDecoding", description: "CacheTransport undoes gzip and deflate itself (the system's zlib)"),
+    .trait(
+      name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
+      enabledTraits: ["ContentDecoding"]),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
       enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
@@ -123,6 +125,18 @@ let package = Package(
     example("MemoryAlone", ["MemoryStore", "CacheCore"]),
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
+
+    // In no declared product: a client never clones for it.
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
+        "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", httpTypes,
+        product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
+        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+      ],
+      path: "Tests/Benchmarks", swiftSettings: strict),
 
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),

@@ -111,6 +111,8 @@ extension CacheError.Code {
   public static let damagedContentCoding = Self(rawValue: "damagedContentCoding")
   /// The body is larger than allowed.
   public static let bodyTooLarge = Self(rawValue: "bodyTooLarge")
+  /// The body came faster than it was read, and more of it would have to be held than the engine is allowed to.
+  public static let readerTooSlow = Self(rawValue: "readerTooSlow")
   /// The status is none that was asked for; see ``CacheError/status``.
   public static let unacceptableStatus = Self(rawValue: "unacceptableStatus")
   /// Redirected more often than allowed, or in a circle.

@@ -1,7 +1,7 @@
 #if TSAN
 internal import Foundation
 #else
-package import Synchronization
+public import Synchronization
 #endif
 
 #if TSAN
@@ -34,7 +34,9 @@ package struct Lock<State>: ~Copyable, Sendable {
 /// The one lock of this package: state that can't be reached without holding it.
 ///
 /// Everything that is locked is locked through this type, so that the thread sanitizer's run can swap what is behind it. Inlinable, because the
-/// memory store's hit is little more than one critical section.
+/// memory store's hit is little more than one critical section; and usable from inline code as a type, since the other modules call it unspecialised
+/// otherwise, which looks up generic metadata at each turn.
+@usableFromInline
 package struct Lock<State>: ~Copyable, Sendable {
   // Proof of `@unchecked Sendable`: the value never leaves the mutex; callers see it as `inout` for the length of a critical section.
   @usableFromInline

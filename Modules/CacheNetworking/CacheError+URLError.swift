@@ -9,8 +9,15 @@ extension CacheError {
   /// What an error of `URLSession`'s means, in the words of this package; it is kept as ``underlying``.
   public init(urlError: URLError) {
     let detail = urlError.localizedDescription
-    let (code, reason) = Self.meaning(of: urlError.code) ?? Self.meaning(ofUnknown: detail)
+    let (code, reason) =
+      Self.restriction(urlError) ?? Self.meaning(of: urlError.code) ?? Self.meaning(ofUnknown: detail)
     self.init(code, reason: reason, underlying: urlError)
+  }
+
+  /// The same error, where the request went through a proxy: it is the proxy's name then that does not resolve, and the proxy that is not there.
+  func through(_ proxy: ProxySettings.Proxy?) -> CacheError {
+    guard let proxy, code == .connectionRefused || code == .hostNotFound else { return self }
+    return CacheError(.proxyFailure, reason: "the proxy \(proxy) can't be reached: \(reason)", underlying: underlying)
   }
 
   /// The error that `URLSession` ended a task with.
@@ -54,7 +61,7 @@ extension CacheError {
     case .unsupportedURL: unsupportedURL
     case .badURL: (.invalidURL, "the URL can't be loaded")
     case .cannotParseResponse, .cannotDecodeRawData: (.malformedResponse, "the answer breaks the rules of HTTP")
-    case .cannotDecodeContentData: (.malformedResponse, "the body's content coding is damaged")
+    case .cannotDecodeContentData: (.damagedContentCoding, "the body's content coding is damaged")
     case .dataLengthExceedsMaximum: (.bodyTooLarge, "the body is larger than the platform takes")
     case .httpTooManyRedirects: (.tooManyRedirects, "redirected too often")
     case .userCancelledAuthentication, .userAuthenticationRequired: (.refused, "the server wants a credential")
@@ -70,10 +77,22 @@ extension CacheError {
   }
 
   #if canImport(FoundationNetworking)
+  private static func restriction(_ error: URLError) -> (Code, String)? { nil }
+
   // Here these two codes are libcurl's "empty reply" and, since no other scheme gets as far as this, "not HTTP".
   private static var badServerResponse: (Code, String) { (.connectionLost, "the server closed without an answer") }
   private static var unsupportedURL: (Code, String) { (.malformedResponse, "what came is not HTTP") }
   #else
+  /// There is a network, and this request may not use it.
+  private static func restriction(_ error: URLError) -> (Code, String)? {
+    switch error.networkUnavailableReason {
+    case .cellular: (.networkRestricted, "there is only a mobile network, which this request may not use")
+    case .expensive: (.networkRestricted, "there is only an expensive network, which this request may not use")
+    case .constrained: (.networkRestricted, "there is only a network in low-data mode, which this request may not use")
+    default: nil
+    }
+  }
+
   private static var badServerResponse: (Code, String) { (.malformedResponse, "the answer breaks the rules of HTTP") }
   private static var unsupportedURL: (Code, String) { (.unsupportedScheme, "the URL's scheme can't be loaded") }
   #endif
@@ -82,10 +101,13 @@ extension CacheError {
   private static func meaning(ofUnknown detail: String) -> (Code, String) {
     let text = detail.lowercased()
     func says(_ words: String...) -> Bool { words.contains(where: text.contains) }
+    if says("resolve proxy", "connect tunnel", "proxy connect", "socks") { return (.proxyFailure, "the proxy: \(detail)") }
     if says("failed to connect", "couldn't connect") { return (.connectionRefused, "no connection could be made") }
     if says("reset by peer", "recv failure", "send failure", "broken pipe") { return (.connectionLost, "the connection broke") }
     if says("transfer closed", "end of response") { return (.truncatedBody, "the body broke off") }
-    if says("encoding") { return (.malformedResponse, "the body's content coding is damaged or unknown") }
+    // First: libcurl speaks of a "chunked-encoding" too.
+    if says("chunk", "content-length") { return (.malformedResponse, "the body's framing breaks the rules of HTTP") }
+    if says("encoding") { return (.damagedContentCoding, "the body's content coding is damaged or unknown") }
     if says("ssl", "tls", "certificate") { return (.tlsFailure, "no secure connection could be made: \(detail)") }
     if says("header") { return (.malformedResponse, "the answer has header fields that can't be read") }
     return (.other, detail)

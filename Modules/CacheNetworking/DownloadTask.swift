@@ -1,4 +1,4 @@
-internal import CacheCore
+public import CacheCore
 
 /// A handle on one download that exists before the download does.
 ///
@@ -13,8 +13,8 @@ public final class DownloadTask: Sendable {
   private enum Phase {
     /// Nobody has used the handle yet.
     case idle
-    /// A download has begun; the closure cancels what goes on before there is a transfer.
-    case preparing(@Sendable () -> Void)
+    /// A download has begun; the closures cancel what goes on before there is a transfer.
+    case preparing([@Sendable () -> Void])
     case linked(SessionDataTask.CancelToken)
     /// There will be no transfer, or it is over.
     case over
@@ -25,7 +25,8 @@ public final class DownloadTask: Sendable {
     /// Weak: a handle that somebody keeps must not keep a body's bytes.
     weak var transfer: SessionDataTask?
     var isUsed = false
-    var isCancelled = false
+    /// Why the download was given up.
+    var cancellation: CacheError?
     /// Whether a transfer was started; nil while that is open.
     var started: Bool?
     var nextWaiter = 0
@@ -40,16 +41,29 @@ public final class DownloadTask: Sendable {
   }
 
   private let state = Lock(State())
+  let sideEffects: [DataSideEffect]
 
   /// A handle for one download.
-  public init() {}
+  ///
+  /// - Parameter sideEffects: what this download does with its bytes beside handing them over, in this order; other downloads that share its transfer have
+  ///   their own.
+  public init(sideEffects: [DataSideEffect] = []) { self.sideEffects = sideEffects }
 
   /// Gives the download up. Others that share its transfer are not disturbed. Later calls do nothing.
-  public func cancel() {
+  public func cancel() { cancel(because: .cancelled) }
+
+  /// The download's time is over. Does nothing when everything has come, though it may not have been read yet.
+  func expire(after limit: Duration) {
+    let transfer = state.withLock { $0.transfer }
+    guard transfer?.endedAt == nil else { return }
+    cancel(because: CacheError(.timedOut, reason: "head and body did not come within \(limit)"))
+  }
+
+  private func cancel(because error: CacheError) {
     typealias Step = (Phase, SessionDataTask?, [CheckedContinuation<Bool, Never>])
     let (phase, transfer, waiters): Step = state.withLock { state in
-      guard !state.isCancelled else { return (.over, nil, []) }
-      state.isCancelled = true
+      guard state.cancellation == nil else { return (.over, nil, []) }
+      state.cancellation = error
       let phase = state.phase
       state.phase = .over
       return (phase, state.transfer, state.settle(false))
@@ -57,13 +71,16 @@ public final class DownloadTask: Sendable {
     for waiter in waiters { waiter.resume(returning: false) }
     switch phase {
     case .idle, .over: break
-    case .preparing(let cancel): cancel()
-    case .linked(let token): transfer?.cancel(token: token)
+    case .preparing(let cancels): for cancel in cancels { cancel() }
+    case .linked(let token): transfer?.cancel(token: token, because: error)
     }
   }
 
-  /// Whether ``cancel()`` was called.
-  public var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  /// Whether ``cancel()`` was called, or the request's own time limit has passed.
+  public var isCancelled: Bool { cancellation != nil }
+
+  /// Why the download was given up, if it was.
+  var cancellation: CacheError? { state.withLock { $0.cancellation } }
 
   /// Waits until the download's transfer is started: true, or until it is certain that none will be: false.
   ///
@@ -101,20 +118,28 @@ public final class DownloadTask: Sendable {
   // MARK: The downloader's side
 
   /// A download begins with this handle.
-  ///
-  /// - Parameter cancelling: stops what goes on before there is a transfer.
-  func begin(cancelling: @escaping @Sendable () -> Void) throws(CacheError) {
+  func begin() throws(CacheError) {
     try state.withLock { state throws(CacheError) in
       guard !state.isUsed else { throw CacheError(.misuse, reason: "a download's handle was used twice") }
       state.isUsed = true
-      if !state.isCancelled { state.phase = .preparing(cancelling) }
+      if state.cancellation == nil { state.phase = .preparing([]) }
     }
+  }
+
+  /// Something goes on before there is a transfer; `cancel` stops it, at once when the download has been given up already.
+  func whilePreparing(_ cancel: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      guard case .preparing(let others) = state.phase else { return true }
+      state.phase = .preparing(others + [cancel])
+      return false
+    }
+    if isOver { cancel() }
   }
 
   /// The download has its share of a transfer; false when it was cancelled before.
   func link(_ task: SessionDataTask, _ token: SessionDataTask.CancelToken) -> Bool {
     state.withLock { state in
-      guard !state.isCancelled else { return false }
+      guard state.cancellation == nil else { return false }
       state.transfer = task
       state.phase = .linked(token)
       return true

@@ -30,6 +30,8 @@ struct ReceivedHead {
     guard (100...999).contains(platform.statusCode) else { return nil }
     var fields = Self.fields(of: platform)
     let length = fields[.contentLength].flatMap(Self.length(from:))
+    // One that is no number, or two that differ: where the body ends is anybody's guess (RFC 9112 §6.3).
+    guard length != nil || fields[.contentLength] == nil else { return nil }
     let status = platform.statusCode
     if method == .head || status == 204 || status == 304 {
       // These fields describe what GET would bring (RFC 9110 §8.6), so they stay although no byte follows.

@@ -12,11 +12,47 @@ extension SessionDataTask {
     _ response: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
   ) throws(CacheError) -> [Event] {
     try state.withLock { state throws(CacheError) in
-      try state.reception.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
+      state.lastActivity = uptime
+      return try state.reception.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
     }
   }
 
-  func receive(_ data: Data) -> [Event] { state.withLock { $0.reception.receive(data) } }
+  func receive(_ data: Data, at uptime: Duration) -> [Event] {
+    state.withLock { state in
+      state.lastActivity = uptime
+      return state.reception.receive(data)
+    }
+  }
+
+  /// From here on silence is counted: the transfer starts.
+  func watchIdleness(_ watch: DeadlineWatch, at now: Duration) {
+    let appointment = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
+    state.withLock { state in
+      guard !state.log.hasEnded else { return }
+      state.lastActivity = now
+      state.idleness = appointment
+    }
+  }
+
+  /// Bytes of the request went out.
+  func noteActivity(at uptime: Duration) { state.withLock { $0.lastActivity = uptime } }
+
+  /// The platform waits for a network: that is no idleness. Ends with the next activity.
+  func pauseIdleness() { state.withLock { $0.lastActivity = nil } }
+
+  /// What the platform measured.
+  func note(_ times: TaskTimes) { state.withLock { $0.reception.times = times } }
+
+  /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because it has.
+  func checkIdleness(at now: Duration) -> Duration? {
+    let due: Duration? = state.withLock { state in
+      guard !state.log.hasEnded else { return nil }
+      return (state.lastActivity ?? now) + idleTimeout
+    }
+    guard let due, due <= now else { return due }
+    finish(CacheError(.timedOut, reason: "nothing came for \(idleTimeout)"), stopping: true)
+    return nil
+  }
 
   /// A challenge is answered with a credential: what comes from here on is one user's.
   func noteCredential() { state.withLock { $0.reception.usesCredential = true } }
@@ -24,10 +60,10 @@ extension SessionDataTask {
   /// The answer that was held back counts.
   func releaseHeld() -> [Event] { state.withLock { $0.reception.release() } }
 
-  func receiveEnd(_ error: (any Error)?, response: URLResponse?) -> [Event] {
+  func receiveEnd(_ error: (any Error)?, response: URLResponse?, at uptime: Duration) -> [Event] {
     state.withLock { state in
-      let held = state.reception.release()
-      return held + state.reception.end(error, response: response)
+      let held = state.reception.releaseAtEnd(error)
+      return held + state.reception.end(error, response: response, at: uptime)
     }
   }
 
@@ -37,24 +73,52 @@ extension SessionDataTask {
   /// Bytes that are going to be delivered, once the head is there; nil: unknown.
   var bodyLength: Int64? { state.withLock { $0.reception.bodyLength } }
 
+  /// Takes a body's next bytes and passes them on, in one critical section; false when they need ``receive(_:at:)``.
+  func pass(_ data: Data, at uptime: Duration) -> Bool {
+    let delivery: Delivery? = state.withLock { state in
+      guard state.reception.count(data) else { return nil }
+      state.lastActivity = uptime
+      return state.deliver(data, limit: bufferLimit)
+    }
+    guard let delivery else { return false }
+    carryOut(delivery)
+    return true
+  }
+
   /// Passes an event on to everybody who waits.
   func publish(_ event: Event) {
-    let wakeUps: [TransferLog.WakeUp]
     switch event {
     case .head(let head):
-      wakeUps = state.withLock { state in
+      let wakeUps = state.withLock { state in
         state.log.receive(head: head)
         return state.log.wakeUps()
       }
-    case .data(let data):
-      wakeUps = state.withLock { state in
-        state.log.receive(data)
-        return state.log.wakeUps()
-      }
-    case .end(let error):
-      finish(error)
-      return
+      perform(wakeUps)
+    case .data(let data): carryOut(state.withLock { $0.deliver(data, limit: bufferLimit) })
+    case .end(let error): finish(error)
     }
-    perform(wakeUps)
+  }
+
+  private func carryOut(_ delivery: Delivery) {
+    if !delivery.shed.isEmpty { left(delivery.shed, wasLast: delivery.wasLast) }
+    perform(delivery.wakeUps)
+  }
+
+  /// What a chunk brings about, to be done outside the lock.
+  struct Delivery {
+    var wakeUps: [TransferLog.WakeUp]
+    /// Readers that were given up because of it.
+    var shed: [CancelToken] = []
+    /// Whether nobody was left then.
+    var wasLast = false
+  }
+}
+
+extension SessionDataTask.State {
+  fileprivate mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
+    log.receive(data)
+    let shed = limit.map { log.shed(beyond: $0) } ?? []
+    let wasLast = !shed.isEmpty && log.activeReaders == 0 && log.end(.cancelled)
+    return SessionDataTask.Delivery(wakeUps: log.wakeUps(), shed: shed, wasLast: wasLast)
   }
 }

@@ -35,6 +35,10 @@ public final class SessionDataTask: Sendable {
     var isStarted = false
     /// The highest that any sharer asked for; below all of them before the first does.
     var priority: Float = -1
+    /// When something last came or went; nil while the platform waits for a network.
+    var lastActivity: Duration?
+    /// Looks whether it is idle, from the start to the end.
+    var idleness: DeadlineWatch.Appointment?
   }
 
   /// The platform's task. Resume and cancel through this object, not there.
@@ -49,21 +53,38 @@ public final class SessionDataTask: Sendable {
   public let onLastCancelled = Delegate<SessionDataTask, Void>()
 
   let state: Lock<State>
+  /// How long nothing may come.
+  let idleTimeout: Duration
+  /// Bytes that are held for a slow reader; nil: any number.
+  let bufferLimit: Int?
+  /// The proxy that it goes through, as far as that is known here.
+  let proxy: ProxySettings.Proxy?
+  /// What is sent; here so that its file lives as long as the platform's task may read it.
+  private let body: OutgoingBody
+  private let queue: OperationQueue
   private let didEnd: @Sendable (SessionDataTask, CacheError?) -> Void
 
   /// - Parameters:
+  ///   - queue: the session's, on which its delegate is called.
+  ///   - plan: what is asked, and how.
   ///   - joinLimit: bytes kept for those who join late.
   ///   - didEnd: called once, outside any lock, when the transfer is over or given up.
   init(
-    _ task: URLSessionDataTask, request: HTTPRequest, url: URL, joinLimit: Int, startedAt: Duration,
+    _ task: URLSessionDataTask, queue: OperationQueue, plan: TransferPlan, joinLimit: Int, bufferLimit: Int?, startedAt: Duration,
     didEnd: @escaping @Sendable (SessionDataTask, CacheError?) -> Void
   ) {
     self.task = task
-    self.request = request
-    self.url = url
+    self.queue = queue
+    request = plan.head
+    url = plan.url
+    idleTimeout = plan.idleTimeout
+    proxy = plan.proxy
+    body = plan.body
+    self.bufferLimit = bufferLimit
     self.didEnd = didEnd
-    state = Lock(
-      State(log: TransferLog(joinLimit: joinLimit), reception: Reception(method: request.method, startedAt: startedAt)))
+    let reception = Reception(
+      method: plan.head.method, startedAt: startedAt, proxy: plan.proxy, tunnel: plan.isTunnelled)
+    state = Lock(State(log: TransferLog(joinLimit: joinLimit), reception: reception, lastActivity: startedAt))
   }
 
   /// Adds a callback, which gets everything from the head on: what has come already at once, on the calling thread.
@@ -86,9 +107,12 @@ public final class SessionDataTask: Sendable {
   public func removeCallback(_ token: CancelToken) -> Bool { state.withLock { $0.log.removeCallback(token) } }
 
   /// Cancels one callback: it ends with `CacheError.cancelled`. The last one's cancel stops the transfer. Later calls do nothing.
-  public func cancel(token: CancelToken) {
+  public func cancel(token: CancelToken) { cancel(token: token, because: .cancelled) }
+
+  /// Cancels one callback, which ends with this error.
+  func cancel(token: CancelToken, because error: CacheError) {
     let (isCancelled, isLast, wakeUp): (Bool, Bool, TransferLog.WakeUp?) = state.withLock { state in
-      guard state.log.cancel(token) else { return (false, false, nil) }
+      guard state.log.cancel(token, because: error) else { return (false, false, nil) }
       let isLast = state.log.activeReaders == 0 && state.log.end(.cancelled)
       return (true, isLast, state.log.wakeUp(token))
     }
@@ -135,12 +159,35 @@ public final class SessionDataTask: Sendable {
   /// How many callbacks and bodies wait for this transfer.
   public var sharers: Int { state.withLock { $0.log.activeReaders } }
 
+  /// When the last byte of a whole answer came, by the downloader's clock.
+  var endedAt: Duration? { state.withLock { $0.reception.endedAt } }
+
   /// What was measured up to now.
   public var metrics: TransferMetrics { state.withLock { $0.reception.metrics } }
 
   private func stop() {
-    task.cancel()
-    didEnd(self, .cancelled)
+    cancelPlatform()
+    leave(.cancelled)
+  }
+
+  /// On the session's queue: Foundation on Linux traps when a task is cancelled while another thread marks it completed, which it does on that queue right
+  /// after the delegate was told.
+  private func cancelPlatform() { queue.addOperation { [task] in task.cancel() } }
+
+  private func leave(_ error: CacheError?) {
+    let idleness = state.withLock { state in
+      defer { state.idleness = nil }
+      return state.idleness
+    }
+    withExtendedLifetime(idleness) {}
+    didEnd(self, error)
+  }
+
+  /// These callbacks were cancelled from here, by whom they don't keep up with.
+  func left(_ tokens: [CancelToken], wasLast: Bool) {
+    if wasLast { stop() }
+    for token in tokens { onCallbackCancelled.call(token) }
+    if wasLast { onLastCancelled.call(self) }
   }
 
   /// Ends the transfer for everybody; `stopping` where the platform's task still runs.
@@ -150,8 +197,8 @@ public final class SessionDataTask: Sendable {
       return (true, state.log.wakeUps())
     }
     guard ended else { return }
-    if stopping { task.cancel() }
-    didEnd(self, error)
+    if stopping { cancelPlatform() }
+    leave(error)
     perform(wakeUps)
   }
 

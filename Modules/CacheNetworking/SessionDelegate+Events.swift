@@ -64,6 +64,24 @@ extension SessionDelegate {
     }
   }
 
+  /// A wish for a credential that is a whole connection's.
+  public struct SessionChallenge: Sendable {
+    /// The server's name.
+    public var host: String
+    /// Its port.
+    public var port: Int
+    /// One of Foundation's `NSURLAuthenticationMethod…`.
+    public var method: String
+    /// How many credentials have been refused for this connection.
+    public var previousFailures: Int
+
+    init(_ challenge: URLAuthenticationChallenge) {
+      let space = challenge.protectionSpace
+      (host, port, method) = (space.host, space.port, space.authenticationMethod)
+      previousFailures = challenge.previousFailureCount
+    }
+  }
+
   /// The end of a transfer.
   public struct Completion: Sendable {
     /// Which one.

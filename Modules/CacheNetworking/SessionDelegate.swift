@@ -32,6 +32,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// credential, up to ``attemptsPerChallenge`` times in all. What it opens is one user's, and no cache sees whose: such an answer's `Cache-Control` is
   /// replaced by `no-store`. On Linux for Basic (RFC 7617) alone, since Foundation traps on Digest.
   public let onChallenge = AsyncDelegate<Challenge, URLCredential?>()
+  /// Asked for a credential that is a whole connection's: a client's certificate, or one for Negotiate or NTLM; nil, like no hook, is the system's own
+  /// handling. Which requests go over that connection nobody is told, so give each user a downloader and a `partition`. Apple platforms only.
+  public let onSessionChallenge = AsyncDelegate<SessionChallenge, URLCredential?>()
   /// Told the end of each transfer: an error, a cancellation too, or nil.
   public let onCompletion = Delegate<Completion, Void>()
 
@@ -41,8 +44,12 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// How often ``onChallenge`` is asked for one transfer.
   public static let attemptsPerChallenge = 3
 
-  private let transfers = Lock<[ObjectIdentifier: SessionDataTask]>([:])
-  private let clock = SystemClock()
+  private struct Entry: Sendable {
+    var transfer: SessionDataTask
+    var clock: any CacheClock
+  }
+
+  private let transfers = Lock<[ObjectIdentifier: Entry]>([:])
 
   #if !canImport(FoundationNetworking)
   private let trusted = Lock<Set<String>>([])
@@ -58,11 +65,14 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   /// The transfer that a platform's task belongs to, while somebody waits for it.
   public final func transfer(of task: URLSessionTask) -> SessionDataTask? {
-    transfers.withLock { $0[ObjectIdentifier(task)] }
+    entry(of: task)?.transfer
   }
 
-  func register(_ transfer: SessionDataTask) {
-    transfers.withLock { $0[ObjectIdentifier(transfer.task)] = transfer }
+  private func entry(of task: URLSessionTask) -> Entry? { transfers.withLock { $0[ObjectIdentifier(task)] } }
+
+  /// - Parameter clock: the downloader's, which made the transfer.
+  func register(_ transfer: SessionDataTask, clock: any CacheClock) {
+    transfers.withLock { $0[ObjectIdentifier(transfer.task)] = Entry(transfer: transfer, clock: clock) }
   }
 
   /// From here on nothing that the session says about this transfer is heard.
@@ -96,12 +106,13 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
-    guard let transfer = transfer(of: dataTask) else { return completionHandler(.cancel) }
+    guard let entry = entry(of: dataTask) else { return completionHandler(.cancel) }
+    let transfer = entry.transfer
     do throws(CacheError) {
       guard let response = response as? HTTPURLResponse else {
         throw CacheError(.malformedResponse, reason: "the answer is not HTTP")
       }
-      let events = try transfer.receive(response, at: clock.uptime, holdsUnauthorized: holdsUnauthorized)
+      let events = try transfer.receive(response, at: entry.clock.uptime, holdsUnauthorized: holdsUnauthorized)
       tell(events, of: transfer)
     } catch {
       transfer.finish(error, stopping: true)
@@ -111,14 +122,36 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   }
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    guard let transfer = transfer(of: dataTask) else { return }
-    tell(transfer.receive(data), of: transfer)
+    guard let entry = entry(of: dataTask) else { return }
+    let uptime = entry.clock.uptime
+    // By far the most chunks: nobody looks on, and the head has been told.
+    if !onData.isSet, entry.transfer.pass(data, at: uptime) { return }
+    tell(entry.transfer.receive(data, at: uptime), of: entry.transfer)
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    guard let transfer = transfer(of: task) else { return }
-    tell(transfer.receiveEnd(error, response: task.response), of: transfer)
+    guard let entry = entry(of: task) else { return }
+    tell(entry.transfer.receiveEnd(error, response: task.response, at: entry.clock.uptime), of: entry.transfer)
   }
+
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    guard let entry = entry(of: task) else { return }
+    entry.transfer.noteActivity(at: entry.clock.uptime)
+  }
+
+  #if !canImport(FoundationNetworking)
+  open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+    transfer(of: task)?.pauseIdleness()
+  }
+
+  open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+    guard let transfer = transfer(of: task), let times = TaskTimes(metrics) else { return }
+    transfer.note(times)
+  }
+  #endif
 
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -130,6 +163,28 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(nil)
   }
 
+  /// A challenge about the whole connection: the server's certificate, a client's, Negotiate and NTLM. Foundation on Linux has none of them.
+  open func urlSession(
+    _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    #if !canImport(FoundationNetworking)
+    if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
+      trustedHosts.contains(challenge.protectionSpace.host)
+    {
+      return judgeServer(challenge.protectionSpace, completionHandler)
+    }
+    #endif
+    guard onSessionChallenge.isSet, challenge.previousFailureCount < Self.attemptsPerChallenge else {
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    let question = SessionChallenge(challenge)
+    Task {
+      let credential = await onSessionChallenge.callAsync(question) ?? nil
+      completionHandler(credential == nil ? .performDefaultHandling : .useCredential, credential)
+    }
+  }
+
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -138,6 +193,10 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     #if !canImport(FoundationNetworking)
     if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
       return judgeServer(challenge.protectionSpace, completionHandler)
+    }
+    if challenge.protectionSpace.isProxy(), challenge.previousFailureCount == 0, let user = transfer.proxy?.user {
+      let credential = URLCredential(user: user, password: transfer.proxy?.password ?? "", persistence: .forSession)
+      return completionHandler(.useCredential, credential)
     }
     #endif
     guard mayAsk(challenge, transfer) else { return decline(transfer, completionHandler) }
@@ -175,7 +234,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ transfer: SessionDataTask,
     _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    tell(transfer.receiveEnd(nil, response: nil), of: transfer)
+    let uptime = transfers.withLock { $0[ObjectIdentifier(transfer.task)]?.clock }?.uptime
+    if let uptime { tell(transfer.receiveEnd(nil, response: nil, at: uptime), of: transfer) }
     completionHandler(.cancelAuthenticationChallenge, nil)
   }
   #else

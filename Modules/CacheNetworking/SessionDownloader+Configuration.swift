@@ -1,5 +1,5 @@
 internal import CacheCore
-internal import Foundation
+public import Foundation
 public import HTTPTypes
 
 #if canImport(FoundationNetworking)
@@ -11,9 +11,19 @@ extension SessionDownloader {
   public struct Configuration: Hashable, Sendable {
     /// Connections that are open to one host at once.
     public var connectionsPerHost = 6
-    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own. Used in whole
-    /// seconds, rounded up, at least one: Linux knows no finer.
+    /// How long nothing may come or go before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own. Counted from
+    /// the start, the wait for a connection included, by the downloader's own clock.
     public var idleTimeout = Duration.seconds(60)
+    /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is not read is held in memory. A
+    /// reader that is further behind ends with `CacheError.Code.readerTooSlow`; others that share its transfer are not touched.
+    public var bufferLimit: Int? = 512 << 20
+    /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body whose bytes are at hand stays
+    /// where it is.
+    public var uploadMemoryLimit = 1 << 20
+    /// Where longer bodies of requests wait, each in a file that its owner alone may read, until they are sent or given up.
+    public var uploadFolder = FileManager.default.temporaryDirectory
+    /// Whose proxies are used.
+    public var proxy = ProxySource.platform
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
     /// Whether equal requests that run at the same time share one transfer: GET and HEAD without a body, with equal URL and equal fields.
@@ -39,29 +49,57 @@ extension SessionDownloader {
     /// The defaults.
     public init() {}
 
-    /// Always ephemeral and without a `URLCache`: Foundation's cache would answer in the server's place, and on Linux it neither revalidates nor
-    /// heeds `Vary`. Pipelining stays off, as it is by default.
-    var session: URLSessionConfiguration {
-      let session = URLSessionConfiguration.ephemeral
+    /// Always without a `URLCache`, stored credentials and kept cookies, whatever it is based on: Foundation's cache would answer in the server's place, and
+    /// on Linux it neither revalidates nor heeds `Vary`.
+    ///
+    /// - Parameters:
+    ///   - platform: what it is based on; nil: the ephemeral one.
+    ///   - proxies: nil: the platform's own.
+    func session(basedOn platform: URLSessionConfiguration?, proxies: ProxySettings?) -> URLSessionConfiguration {
+      let ephemeral = URLSessionConfiguration.ephemeral
+      let session = platform.flatMap { $0.copy() as? URLSessionConfiguration } ?? ephemeral
       session.urlCache = nil
       session.requestCachePolicy = .reloadIgnoringLocalCacheData
       session.urlCredentialStorage = nil
       session.httpMaximumConnectionsPerHost = max(connectionsPerHost, 1)
       session.httpShouldSetCookies = handlesCookies
       session.httpCookieAcceptPolicy = handlesCookies ? .onlyFromMainDocumentDomain : .never
-      if !handlesCookies { session.httpCookieStorage = nil }
-      session.timeoutIntervalForRequest = TimeInterval(Self.wholeSeconds(idleTimeout))
+      session.httpCookieStorage = handlesCookies ? ephemeral.httpCookieStorage : nil
+      // Fields that a cache above does not see are this type's alone, which checks them.
+      session.httpAdditionalHeaders = nil
+      session.timeoutIntervalForRequest = TimeInterval(Self.wholeSeconds(idleTimeout) + Self.platformGrace)
+      if let proxies { session.connectionProxyDictionary = Self.proxyDictionary(proxies) }
       #if !canImport(FoundationNetworking)
       session.waitsForConnectivity = waitsForConnectivity
       #endif
       return session
     }
 
-    /// A credential among the added fields.
-    var misplacedCredential: HTTPField.Name? {
+    /// How bodies of requests are collected.
+    var spooling: BodySpooling { BodySpooling(memoryLimit: max(uploadMemoryLimit, 0), folder: uploadFolder) }
+
+    /// - Throws: `CacheError.Code.invalidConfiguration` when there is a credential among the added fields.
+    func check() throws(CacheError) {
+      guard !additionalHeaders.isEmpty else { return }
       let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
-      return credentials.first { additionalHeaders.contains($0) }
+      guard let field = credentials.first(where: { additionalHeaders.contains($0) }) else { return }
+      throw CacheError(
+        .invalidConfiguration,
+        reason: "\(field) must not stand in additionalHeaders, where a cache does not see it: set it in the request")
     }
+
+    /// The request with the fields that are added to it: those that it has not itself.
+    func complete(_ head: HTTPRequest) -> HTTPRequest {
+      var head = head
+      for name in Set(additionalHeaders.map(\.name)) where !head.headerFields.contains(name) {
+        head.headerFields[fields: name] = additionalHeaders[fields: name]
+      }
+      if let userAgent, head.headerFields[.userAgent] == nil { head.headerFields[.userAgent] = userAgent }
+      return head
+    }
+
+    /// Seconds by which the platform's time-out comes after ours, so that ours, which is exact, is the one that is told.
+    static let platformGrace: Int64 = 30
 
     /// Rounded up, since Linux cuts the fraction off and takes what is left, 0 as well, at its word; a year is as good as never.
     static func wholeSeconds(_ timeout: Duration) -> Int64 {

@@ -7,30 +7,32 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {
-  /// Bytes of a request's body; it is collected before it is sent.
-  static let requestBodyLimit: Int64 = 64 << 20
+  /// The platform's task for a request, in the engine's session. A file is sent from where it is.
+  static func task(for plan: TransferPlan, in engine: SessionEngine) -> URLSessionDataTask {
+    let request = urlRequest(plan, configuration: engine.configuration)
+    if case .file(let file) = plan.body { return engine.session.uploadTask(with: request, fromFile: file.url) }
+    return engine.session.dataTask(with: request)
+  }
 
   /// The request as `URLSession` takes it.
-  static func urlRequest(
-    _ head: HTTPRequest, url: URL, body: Data?, idleTimeout: Duration, configuration: Configuration
-  ) -> URLRequest {
-    var request = URLRequest(url: url)
-    request.httpMethod = head.method.rawValue
+  static func urlRequest(_ plan: TransferPlan, configuration: Configuration) -> URLRequest {
+    var request = URLRequest(url: plan.url)
+    request.httpMethod = plan.head.method.rawValue
     request.cachePolicy = .reloadIgnoringLocalCacheData
     request.httpShouldHandleCookies = configuration.handlesCookies
-    // By the setter: Linux ignores what the initialiser is given.
-    request.timeoutInterval = TimeInterval(Configuration.wholeSeconds(idleTimeout))
-    request.setFields(head.headerFields, over: configuration.additionalHeaders)
-    if let userAgent = configuration.userAgent, head.headerFields[.userAgent] == nil {
-      request.setValue(userAgent, forHTTPHeaderField: "User-Agent")
-    }
-    if let body, !body.isEmpty {
-      request.httpBody = body
+    // By the setter: Linux ignores what the initialiser is given. Ours comes first, and exactly; this one is for when nobody else is awake.
+    request.timeoutInterval = TimeInterval(Configuration.wholeSeconds(plan.idleTimeout) + Configuration.platformGrace)
+    #if !canImport(FoundationNetworking)
+    request.allowsCellularAccess = plan.networkAccess.contains(.cellular)
+    request.allowsExpensiveNetworkAccess = plan.networkAccess.contains(.expensive)
+    request.allowsConstrainedNetworkAccess = plan.networkAccess.contains(.constrained)
+    #endif
+    request.setFields(plan.head.headerFields)
+    if !plan.body.isEmpty, request.value(forHTTPHeaderField: "Content-Type") == nil {
       // Left out, Foundation would call it a form (RFC 9110 §8.3: unknown bytes are octets).
-      if request.value(forHTTPHeaderField: "Content-Type") == nil {
-        request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
-      }
+      request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
     }
+    if case .data(let data) = plan.body, !data.isEmpty { request.httpBody = data }
     return request
   }
 }
@@ -39,12 +41,10 @@ extension URLRequest {
   /// Framing is the platform's: what it sends, it measures.
   private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
-  /// Sets all fields of both, `fields` winning by name. A repeated field becomes one with a list (RFC 9110 §5.3).
-  fileprivate mutating func setFields(_ fields: HTTPFields, over defaults: HTTPFields) {
-    for source in [defaults, fields] {
-      for name in Set(source.map(\.name)) where !Self.framing.contains(name) {
-        setValue(source[name], forHTTPHeaderField: name.rawName)
-      }
+  /// Sets all fields. A repeated field becomes one with a list (RFC 9110 §5.3).
+  fileprivate mutating func setFields(_ fields: HTTPFields) {
+    for name in Set(fields.map(\.name)) where !Self.framing.contains(name) {
+      setValue(fields[name], forHTTPHeaderField: name.rawName)
     }
   }
 }

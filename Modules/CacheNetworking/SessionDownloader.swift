@@ -3,7 +3,7 @@ public import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-internal import FoundationNetworking
+public import FoundationNetworking
 #endif
 
 /// The engine on Foundation's `URLSession`: one hop per request, every status an answer, redirects not followed.
@@ -18,38 +18,104 @@ internal import FoundationNetworking
 /// Equal requests that run at the same time share one transfer; see ``Configuration/sharesTransfers``. One session lives as long as the downloader. A
 /// downloader that is released lets its transfers come to their end.
 ///
-/// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory; for large bodies on a server use the
-/// engine on SwiftNIO. On Linux there are more limits, listed in `Docs/CacheNetworking.md`: the gravest is that Foundation traps when
-/// a server closes in the middle of the header section.
+/// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to ``Configuration/bufferLimit``; for
+/// large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed in `Docs/CacheNetworking.md`: the gravest is that
+/// Foundation traps when a server closes in the middle of the header section.
 public final class SessionDownloader: Downloader {
+  private struct Held {
+    weak var hooks: (any DownloaderHooks)?
+  }
+
   /// Unlike any other's: hooks and sessions can't be compared.
   public let id: ComponentID
-  /// How it asks.
-  public let configuration: Configuration
-  /// Where hooks are set.
-  public let delegate: SessionDelegate
 
-  private let session: URLSession
-  private let transfers = TransferTable()
-  private let clock = SystemClock()
+  private let transfers: TransferTable
+  private let clock: any CacheClock
+  private let watch: DeadlineWatch
+  private let background: BackgroundHold
+  private let held = Lock(Held())
 
   /// A downloader with a session of its own.
   ///
   /// - Parameters:
   ///   - configuration: how it asks.
   ///   - delegate: held strongly, by the session too, until the last transfer has ended.
-  public init(configuration: Configuration = Configuration(), delegate: SessionDelegate = SessionDelegate()) {
+  ///   - platform: what the session is based on, for what `Configuration` does not have (`protocolClasses`, TLS versions); copied. The cache, stored
+  ///     credentials, kept cookies, proxies and added fields are `configuration`'s all the same. Nil: `URLSessionConfiguration.ephemeral`.
+  ///   - clock: what idleness and deadlines are measured by.
+  ///   - backgroundTime: asked for time while transfers run; nil: nobody. On iOS and its kin the application, by default.
+  public init(
+    configuration: Configuration = Configuration(), delegate: SessionDelegate = SessionDelegate(),
+    platform: URLSessionConfiguration? = nil, clock: any CacheClock = SystemClock(),
+    backgroundTime: (any BackgroundTime)? = SessionDownloader.defaultBackgroundTime
+  ) {
     id = .unique(SessionDownloader.self)
-    self.configuration = configuration
-    self.delegate = delegate
-    session = URLSession(configuration: configuration.session, delegate: delegate, delegateQueue: nil)
+    self.clock = clock
+    watch = DeadlineWatch(clock: clock)
+    background = BackgroundHold(backgroundTime)
+    transfers = TransferTable(
+      SessionEngine(number: 0, configuration: configuration, delegate: delegate, platform: Self.copy(platform)))
   }
 
   /// Ends the session once its transfers have ended; without this it would never go away. An invalidated session takes no more tasks, and nobody is
   /// left who could ask for one.
-  deinit {
-    if transfers.close() { session.finishTasksAndInvalidate() }
+  deinit { transfers.close()?.session.finishTasksAndInvalidate() }
+
+  /// The application on iOS, tvOS and visionOS; elsewhere nil, since nothing is suspended there.
+  public static var defaultBackgroundTime: (any BackgroundTime)? {
+    #if canImport(UIKit) && !os(watchOS)
+    ApplicationBackgroundTime()
+    #else
+    nil
+    #endif
   }
+
+  // MARK: Settings
+
+  /// How it asks. Setting it replaces the session: see ``replaceSession(configuration:delegate:platform:)``.
+  public var configuration: Configuration {
+    get { transfers.engine.configuration }
+    set { replaceSession(configuration: newValue) }
+  }
+
+  /// Where transfers are hooked. Setting it replaces the session: see ``replaceSession(configuration:delegate:platform:)``.
+  public var delegate: SessionDelegate {
+    get { transfers.engine.delegate }
+    set { replaceSession(delegate: newValue) }
+  }
+
+  /// Called at six places of each download. Held weakly; a download that has begun keeps to the hooks it began with.
+  public var hooks: (any DownloaderHooks)? {
+    get { held.withLock { $0.hooks } }
+    set { held.withLock { $0.hooks = newValue } }
+  }
+
+  /// Replaces the session. What is nil stays as it is.
+  ///
+  /// Transfers that run come to their end in the old session, with the old settings and the old delegate; whatever is asked for from here on goes
+  /// through the new one, and shares no transfer of the old. After ``close(finishingTransfers:)`` nothing happens.
+  ///
+  /// - Parameters:
+  ///   - configuration: how it asks.
+  ///   - delegate: held strongly.
+  ///   - platform: what the session is based on; copied.
+  public func replaceSession(
+    configuration: Configuration? = nil, delegate: SessionDelegate? = nil, platform: URLSessionConfiguration? = nil
+  ) {
+    let platform = Self.copy(platform)
+    let old = transfers.replace { engine in
+      SessionEngine(
+        number: engine.number + 1, configuration: configuration ?? engine.configuration, delegate: delegate ?? engine.delegate,
+        platform: platform ?? engine.platform)
+    }
+    old?.session.finishTasksAndInvalidate()
+  }
+
+  private static func copy(_ platform: URLSessionConfiguration?) -> URLSessionConfiguration? {
+    platform.flatMap { $0.copy() as? URLSessionConfiguration }
+  }
+
+  // MARK: Downloads
 
   /// Sends the request and returns at the head of the answer.
   ///
@@ -64,12 +130,22 @@ public final class SessionDownloader: Downloader {
   ///   - request: what to ask for.
   ///   - handle: for this download alone.
   public func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
-    try handle.begin { request.body?.source.cancel() }
+    let began = clock.uptime
+    try handle.begin()
+    if let body = request.body { handle.whilePreparing { body.source.cancel() } }
+    let deadline = request.timeout.map { limit in
+      // Strongly: the caller may have let go of the handle. The appointment goes with the body.
+      watch.add(due: began + limit) { _ in
+        handle.expire(after: limit)
+        return nil
+      }
+    }
     do {
-      return try await start(request, handle)
+      return try await start(request, handle, deadline, began)
     } catch {
       handle.end()
-      throw error
+      // What was cancelled by the handle was cancelled for the handle's reason, in whatever words it came back.
+      throw error.isCancellation ? handle.cancellation ?? error : error
     }
   }
 
@@ -98,63 +174,116 @@ public final class SessionDownloader: Downloader {
   ///
   /// - Parameter finishingTransfers: whether what runs may come to its end; else it is cancelled.
   public func close(finishingTransfers: Bool = false) {
-    guard transfers.close() else { return }
-    guard !finishingTransfers else { return session.finishTasksAndInvalidate() }
+    guard let engine = transfers.close() else { return }
+    guard !finishingTransfers else { return engine.session.finishTasksAndInvalidate() }
     cancelAll()
-    session.invalidateAndCancel()
+    // Where transfers are cancelled too, and for the same reason.
+    engine.session.delegateQueue.addOperation { engine.session.invalidateAndCancel() }
   }
 
   // MARK: One download
 
-  private func start(_ request: DownloadRequest, _ handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
-    let began = clock.uptime
-    if let field = configuration.misplacedCredential {
-      throw CacheError(
-        .invalidConfiguration,
-        reason: "\(field) must not stand in additionalHeaders, where a cache does not see it: set it in the request")
+  private func start(
+    _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?, _ began: Duration
+  ) async throws(CacheError) -> DownloadResponse {
+    let configuration = transfers.engine.configuration
+    try configuration.check()
+    var request = request
+    request.head = configuration.complete(request.head)
+    guard let hooks else {
+      var response = try await send(request, handle, deadline, began)
+      if !handle.sideEffects.isEmpty {
+        let (length, base) = (response.body.length, response.body.source)
+        let source = HookedBody(base, length: length, head: response.head, exchange: nil, sideEffects: handle.sideEffects)
+        response.body = Body(length: length, source: source)
+      }
+      return response
     }
+    let exchange = HookedExchange(hooks, request)
+    request.head = try await willStart(exchange, handle)
+    let response: DownloadResponse
+    do {
+      response = try await send(request, handle, deadline, began)
+    } catch {
+      let reason = error.isCancellation ? handle.cancellation ?? error : error
+      exchange.finish(.failure(reason))
+      throw reason
+    }
+    return try await exchange.admit(response, sideEffects: handle.sideEffects)
+  }
+
+  /// In a task of its own, so that the handle's cancel, and the deadline's, reach the hook.
+  private func willStart(_ exchange: HookedExchange, _ handle: DownloadTask) async throws(CacheError) -> HTTPRequest {
+    let asking = Task { () async -> Result<HTTPRequest, CacheError> in
+      do throws(CacheError) {
+        return .success(try await exchange.willStart())
+      } catch {
+        return .failure(error)
+      }
+    }
+    handle.whilePreparing { asking.cancel() }
+    return try await withTaskCancellationHandler {
+      await asking.value
+    } onCancel: {
+      asking.cancel()
+    }.get()
+  }
+
+  /// What every request goes through, with hooks or without.
+  private func send(
+    _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?, _ began: Duration
+  ) async throws(CacheError) -> DownloadResponse {
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
-    let body = try await Self.collect(request, handle)
-    let (transfer, token) = try enter(request, url: url, body: body, startedAt: began)
-    let share = TransferBody(transfer, token)
-    guard handle.link(transfer, token) else { throw .cancelled }
+    let share = try enter(request, url: url, body: try await outgoingBody(of: request, handle), startedAt: began)
+    let transfer = share.transfer
+    let source = TransferBody(share, deadline: deadline)
+    guard handle.link(transfer, share.token) else { throw .cancelled }
     rank(transfer, by: request.priority)
-    transfer.resume()
     handle.didStart()
-    let head = try await share.head()
+    let head = try await source.head()
     // By this request's own clock: who joins late has not waited as long as the first.
     let timeToHead = clock.uptime - began
     return DownloadResponse(
-      head: head, body: Body(length: transfer.bodyLength, source: share),
+      head: head, body: Body(length: transfer.bodyLength, source: source),
       metrics: {
         var metrics = transfer.metrics
         metrics.timeToHead = timeToHead
+        metrics.total = transfer.endedAt.map { $0 - began }
         return metrics
       })
   }
 
   private func enter(
-    _ request: DownloadRequest, url: URL, body: Data?, startedAt: Duration
-  ) throws(CacheError) -> (SessionDataTask, SessionDataTask.CancelToken) {
-    let idleTimeout = request.idleTimeout ?? configuration.idleTimeout
+    _ request: DownloadRequest, url: URL, body: OutgoingBody, startedAt: Duration
+  ) throws(CacheError) -> TransferTable.Share {
+    let engine = transfers.engine
+    let plan = TransferPlan(
+      head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? engine.configuration.idleTimeout,
+      networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url))
     let isShared =
-      configuration.sharesTransfers && request.mayShare && body == nil && [.get, .head].contains(request.head.method)
-    let key = isShared ? TransferTable.Key(request: request.head, idleTimeout: idleTimeout) : nil
-    let platform = Self.urlRequest(
-      request.head, url: url, body: body, idleTimeout: idleTimeout, configuration: configuration)
+      engine.configuration.sharesTransfers && request.mayShare && request.body == nil
+      && [.get, .head].contains(request.head.method)
+    let key =
+      isShared
+      ? TransferTable.Key(request: plan.head, idleTimeout: plan.idleTimeout, networkAccess: plan.networkAccess) : nil
     // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold each other, until the
     // transfer ends.
-    let (transfers, delegate) = (transfers, delegate)
-    return try transfers.enter(key) {
+    let (transfers, background, watch, clock) = (transfers, background, watch, clock)
+    return try transfers.enter(key) { engine in
+      let (configuration, delegate) = (engine.configuration, engine.delegate)
       let transfer = SessionDataTask(
-        session.dataTask(with: platform), request: request.head, url: url, joinLimit: isShared ? configuration.joinLimit : 0,
-        startedAt: startedAt
+        Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
+        joinLimit: isShared ? configuration.joinLimit : 0,
+        bufferLimit: configuration.bufferLimit, startedAt: startedAt
       ) { transfer, error in
         transfers.leave(transfer, key)
         delegate.unregister(transfer, error)
+        background.leave()
       }
-      delegate.register(transfer)
+      background.enter()
+      delegate.register(transfer, clock: clock)
+      transfer.watchIdleness(watch, at: clock.uptime)
       return transfer
     }
   }
@@ -176,18 +305,18 @@ public final class SessionDownloader: Downloader {
     return url
   }
 
-  private static func collect(_ request: DownloadRequest, _ handle: DownloadTask) async throws(CacheError) -> Data? {
-    guard let body = request.body else { return nil }
-    let data: Data
+  private func outgoingBody(of request: DownloadRequest, _ handle: DownloadTask) async throws(CacheError) -> OutgoingBody {
+    guard let body = request.body else { return .none }
+    let outgoing: OutgoingBody
     do {
-      data = try await body.collect(limit: requestBodyLimit)
+      outgoing = try await transfers.engine.configuration.spooling.collect(body)
     } catch {
       // The handle's cancel reaches the body, whose own words for it don't matter.
-      throw handle.isCancelled ? .cancelled : error
+      throw handle.cancellation ?? error
     }
-    guard request.head.method != .get || data.isEmpty else {
+    guard request.head.method != .get || outgoing.isEmpty else {
       throw CacheError(.invalidConfiguration, reason: "URLSession sends no GET with a body")
     }
-    return data
+    return outgoing
   }
 }

@@ -9,10 +9,13 @@ final class TransferBody: Body.Source {
   private let task: SessionDataTask
   private let token: SessionDataTask.CancelToken
   private let outcome = Lock<Outcome?>(nil)
+  /// The request's own time limit, while it counts.
+  private let deadline: Lock<DeadlineWatch.Appointment?>
 
-  init(_ task: SessionDataTask, _ token: SessionDataTask.CancelToken) {
-    self.task = task
-    self.token = token
+  init(_ share: TransferTable.Share, deadline: DeadlineWatch.Appointment?) {
+    task = share.transfer
+    token = share.token
+    self.deadline = Lock(deadline)
   }
 
   deinit { task.cancel(token: token) }
@@ -38,12 +41,24 @@ final class TransferBody: Body.Source {
       case .data(let data): return data
       case .end(nil):
         outcome.withLock { $0 = .complete }
+        endDeadline()
         return nil
       case .end(let error?):
-        if error.code != .misuse { outcome.withLock { $0 = .failed(error) } }
+        if error.code != .misuse {
+          outcome.withLock { $0 = .failed(error) }
+          endDeadline()
+        }
         throw error
       }
     }
+  }
+
+  private func endDeadline() {
+    let appointment = deadline.withLock { deadline in
+      defer { deadline = nil }
+      return deadline
+    }
+    withExtendedLifetime(appointment) {}
   }
 
   func cancel() { task.cancel(token: token) }

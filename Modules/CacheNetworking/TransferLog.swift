@@ -27,7 +27,8 @@ struct TransferLog {
     var delivery: Delivery
     var sawHead = false
     var position = 0
-    var isCancelled = false
+    /// Why it gets nothing more, when it was cancelled.
+    var cancellation: CacheError?
   }
 
   private enum Outcome { case complete, failed(CacheError) }
@@ -64,9 +65,9 @@ struct TransferLog {
   /// The reader's next event, or nil when there is none yet, or no such reader.
   mutating func next(for token: Token) -> Event? {
     guard var reader = readers[token] else { return nil }
-    if reader.isCancelled {
+    if let error = reader.cancellation {
       readers[token] = nil
-      return .end(.cancelled)
+      return .end(error)
     }
     if !reader.sawHead, let head {
       reader.sawHead = true
@@ -104,18 +105,34 @@ struct TransferLog {
     return nil
   }
 
-  /// Cancels a reader: its next event is the end. False when it has ended before.
-  mutating func cancel(_ token: Token) -> Bool {
-    guard let reader = readers[token], !reader.isCancelled else { return false }
+  /// Cancels a reader: its next event is the end, with this error. False when it has ended before.
+  mutating func cancel(_ token: Token, because error: CacheError = .cancelled) -> Bool {
+    guard let reader = readers[token], reader.cancellation == nil else { return false }
     activeReaders -= 1
     spool.leave(at: reader.position)
-    if case .pull(nil) = reader.delivery {
+    if case .pull(nil) = reader.delivery, error.isCancellation {
       // Nobody waits, and whoever asks later finds no reader, which is a cancellation too.
       readers[token] = nil
     } else {
-      readers[token]?.isCancelled = true
+      readers[token]?.cancellation = error
     }
     return true
+  }
+
+  /// Cancels the readers that are furthest behind until no more than `limit` bytes are held for readers, and returns them. Those who keep up are not touched.
+  mutating func shed(beyond limit: Int) -> [Token] {
+    var shed: [Token] = []
+    // Below the limit for those who join late nothing is dropped, so there is nothing to gain.
+    while spool.retainedBytes > max(limit, spool.joinLimit) {
+      let active = readers.filter { $0.value.cancellation == nil && $0.value.position < spool.end }
+      guard let last = active.values.map(\.position).min() else { break }
+      for (token, reader) in active where reader.position == last {
+        let error = CacheError(
+          .readerTooSlow, reason: "more than \(limit) bytes had come that were not read; Foundation can't make the server wait")
+        if cancel(token, because: error) { shed.append(token) }
+      }
+    }
+    return shed
   }
 
   /// Takes a callback out without an event. False when there is none, or it has ended before.
@@ -151,7 +168,11 @@ struct TransferLog {
   }
 
   /// Whoever has something to get now, and was not served yet.
-  mutating func wakeUps() -> [WakeUp] { tokensInOrder.compactMap { wakeUp($0) } }
+  mutating func wakeUps() -> [WakeUp] {
+    // By far the most transfers have one reader: no sorting, no copies for it.
+    if readers.count == 1, let token = readers.keys.first { return wakeUp(token).map { [$0] } ?? [] }
+    return tokensInOrder.compactMap { wakeUp($0) }
+  }
 
   /// The reader's turn, when it has something to get and waits for it.
   mutating func wakeUp(_ token: Token) -> WakeUp? {

@@ -28,18 +28,18 @@ public struct ETagValidator: ResponseValidator {
   ///   - defaultLifetime: for answers that state no lifetime, after `heuristics`.
   ///   - digestSecret: under it credentials become digests. Give a persistent store's validator the same one at each start.
   public init(heuristics: Heuristics? = nil, defaultLifetime: Duration? = nil, digestSecret: DigestSecret = .random()) {
+    let defaultLifetime = defaultLifetime.map { max(.zero, $0) }
     self.heuristics = heuristics
-    self.defaultLifetime = defaultLifetime.map { max(.zero, $0) }
+    self.defaultLifetime = defaultLifetime
     secret = digestSecret
-  }
-
-  /// Equal for equal settings; tells nothing of the secret but whether it is the same.
-  public var id: ComponentID {
     let guess = heuristics.map { "\($0.percent)% up to \($0.longest)" } ?? "none"
     let lifetime = defaultLifetime.map { "\($0)" } ?? "none"
-    return ComponentID(
+    id = ComponentID(
       ETagValidator.self, parameters: "heuristics: \(guess), default lifetime: \(lifetime), secret: \(secret.fingerprint)")
   }
+
+  /// Equal for equal settings; tells nothing of the secret but whether it is the same. Made once: every load asks for it.
+  public let id: ComponentID
 
   /// What a hit needs to know about an answer (RFC 9111 §4.2).
   ///

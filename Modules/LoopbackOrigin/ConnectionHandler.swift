@@ -162,6 +162,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       answering = Answering(path: request.path)
       switch core.routes.route(for: request).source {
       case .fixed(let answer): begin(answer, request)
+      case .turns(let turns): begin(turns.take(), request)
       case .closure(let closure): ask(closure, request)
       }
     }

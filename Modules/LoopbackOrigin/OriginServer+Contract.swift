@@ -14,18 +14,8 @@ extension OriginServer: ContractOrigin {
 
   public func serve(_ answers: [ContractAnswer]) async throws -> URL {
     let path = "/contract/\(Revision.mint())"
-    let answers = answers.map(Self.answer)
-    guard let last = answers.last else { throw ContractViolation("an origin was given no answer to serve") }
-    let turn = Lock(0)
-    setRoute(
-      path,
-      Route { _ in
-        let index = turn.withLock { turn in
-          defer { turn += 1 }
-          return turn
-        }
-        return index < answers.count ? answers[index] : last
-      })
+    guard !answers.isEmpty else { throw ContractViolation("an origin was given no answer to serve") }
+    setRoute(path, Route(inTurn: answers.map(Self.answer)))
     return url(path)
   }
 
@@ -79,6 +69,7 @@ extension OriginServer: ContractOrigin {
     case .stallBeforeHead: .stallBeforeHead
     case .cutInHead: .closeMidHead
     case .resetInHead: .resetMidHead
+    case .trickleHead(let pause): .trickleHead(every: pause)
     case .endlessHead: .endlessHead
     case .raw(let bytes): .raw(bytes)
     }

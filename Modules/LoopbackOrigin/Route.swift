@@ -10,6 +10,7 @@ public import Foundation
 public struct Route: Sendable {
   enum Source: Sendable {
     case fixed(OriginAnswer)
+    case turns(AnswerTurns)
     case closure(@Sendable (ReceivedRequest) async -> OriginAnswer)
   }
 
@@ -29,6 +30,9 @@ public struct Route: Sendable {
         body, contentType: contentType, etag: etag, lastModified: lastModified, fields: fields, status: status,
         acceptsRanges: acceptsRanges, credential: credential, delivery: delivery))
   }
+
+  /// One answer after another, whoever asks; the last one answers all that follow. Without any it is an empty 200.
+  public init(inTurn answers: [OriginAnswer]) { source = .turns(AnswerTurns(answers)) }
 
   /// What the closure makes of each request. It is held strongly, as long as the route is set or a request is being answered;
   /// its task is cancelled when the client goes away or the origin stops.

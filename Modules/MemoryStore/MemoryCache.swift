@@ -128,18 +128,28 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
 
   init(_ policy: Policy) { storage = Lock(MemoryStorage(policy: policy)) }
 
-  // Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code.
+  // Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that every load makes are
+  // compiled for the usual policy by itself: a class behind a protocol is not specialised otherwise, and looks up its types at each turn.
 
+  #if compiler(>=6.3)
+  @specialized(where Policy == LeastRecentlyUsed)
+  #endif
   func entry(for key: CacheKey, clock: any CacheClock, sliding: Expiration?) -> MemoryEntry? {
     var left: [MemoryEntry] = []
     return storage.withLock { $0.entry(for: key, now: { clock.now }, sliding: sliding, left: &left) }
   }
 
+  #if compiler(>=6.3)
+  @specialized(where Policy == LeastRecentlyUsed)
+  #endif
   func insert(_ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits) -> Bool {
     var left: [MemoryEntry] = []
     return storage.withLock { $0.insert(entry, for: key, deadline: deadline, limits: limits, left: &left) }
   }
 
+  #if compiler(>=6.3)
+  @specialized(where Policy == LeastRecentlyUsed)
+  #endif
   func update(
     _ key: CacheKey, limits: MemoryCache.Limits, clock: any CacheClock, _ change: (MemoryEntry?) -> MemoryUpdate,
     deadline: (MemoryEntry, any CacheClock) -> Timestamp

@@ -301,13 +301,11 @@ private final class Tally: Sendable {
       let hostless = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"))
       let relative = DownloadRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/a"))
       let getWithBody = try fixture.request("/", body: Body(pattern(5)))
-      let tooLarge = try fixture.request("/", method: .put, body: Body(Data(count: 64 << 20 + 1)))
 
       #expect(await fixture.failure(of: file)?.code == .unsupportedScheme)
       #expect(await fixture.failure(of: hostless)?.code == .invalidURL)
       #expect(await fixture.failure(of: relative)?.code == .invalidURL)
       #expect(await fixture.failure(of: getWithBody)?.code == .invalidConfiguration)
-      #expect(await fixture.failure(of: tooLarge)?.code == .bodyTooLarge)
       #expect(fixture.origin.counters.requests == 0)
     }
   }

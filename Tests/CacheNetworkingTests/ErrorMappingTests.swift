@@ -34,8 +34,10 @@ import FoundationNetworking
       ("Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server", .connectionRefused),
       ("Recv failure: Connection reset by peer", .connectionLost),
       ("SSL certificate problem: self-signed certificate", .tlsFailure),
-      ("Error while processing content unencoding: incorrect header check", .malformedResponse),
-      ("Failed writing header", .malformedResponse), ("something new", .other),
+      ("Error while processing content unencoding: incorrect header check", .damagedContentCoding),
+      ("Failed writing header", .malformedResponse),
+      ("Could not resolve proxy: nowhere", .proxyFailure), ("CONNECT tunnel failed, response 502", .proxyFailure),
+      ("something new", .other),
     ])
   func unknown(text: String, expected: CacheError.Code) {
     let platform = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: text])

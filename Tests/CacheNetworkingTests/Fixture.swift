@@ -13,10 +13,10 @@ struct Fixture {
 
   static func run(
     _ configuration: SessionDownloader.Configuration = .init(), delegate: SessionDelegate = SessionDelegate(),
-    _ body: (Fixture) async throws -> Void
+    clock: any CacheClock = SystemClock(), _ body: (Fixture) async throws -> Void
   ) async throws {
     let origin = try await OriginServer.start()
-    let downloader = SessionDownloader(configuration: configuration, delegate: delegate)
+    let downloader = SessionDownloader(configuration: configuration, delegate: delegate, clock: clock)
     do {
       try await body(Fixture(origin: origin, downloader: downloader))
     } catch {
@@ -30,10 +30,10 @@ struct Fixture {
 
   func request(
     _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
-    priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil
+    priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil, timeout: Duration? = nil
   ) throws -> DownloadRequest {
     let head = try HTTPRequest(resource: origin.url(path), method: method, headerFields: fields)
-    return DownloadRequest(head: head, body: body, priority: priority, idleTimeout: idleTimeout)
+    return DownloadRequest(head: head, body: body, priority: priority, idleTimeout: idleTimeout, timeout: timeout)
   }
 
   func get(_ path: String, fields: HTTPFields = [:]) async throws -> DownloadResponse {

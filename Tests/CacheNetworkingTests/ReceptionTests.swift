@@ -34,7 +34,7 @@ import FoundationNetworking
     _ = try reception.receive(response(200, ["Content-Length": "10"]), at: .seconds(3), holdsUnauthorized: false)
     #expect(told(reception.receive(Data(count: 4))) == ["data 4"])
 
-    let events = reception.end(nil, response: nil)
+    let events = reception.end(nil, response: nil, at: .seconds(4))
 
     #expect(told(events) == ["end truncatedBody"])
     #expect(reception.metrics == TransferMetrics(timeToHead: .seconds(2), bytesOnWire: 4, bytesDecoded: 4))
@@ -52,7 +52,7 @@ import FoundationNetworking
     var reception = reception(method)
     _ = try reception.receive(response(status, fields), at: .seconds(2), holdsUnauthorized: false)
 
-    #expect(told(reception.end(nil, response: nil)) == ["end "])
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end "])
   }
 
   @Test("repeated equal lengths are one length")
@@ -61,7 +61,7 @@ import FoundationNetworking
     _ = try reception.receive(response(200, ["Content-Length": "10, 10"]), at: .seconds(2), holdsUnauthorized: false)
 
     #expect(reception.bodyLength == 10)
-    #expect(told(reception.end(nil, response: nil)) == ["end truncatedBody"])
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end truncatedBody"])
   }
 
   @Test("a coding that the platform leaves on stays in the head")
@@ -90,7 +90,7 @@ import FoundationNetworking
 
     #expect(try told(reception.receive(response(200), at: .seconds(3), holdsUnauthorized: true)) == ["head 200"])
     #expect(told(reception.receive(Data(count: 5))) == ["data 5"])
-    #expect(told(reception.end(nil, response: nil)) == ["end "])
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end "])
     #expect(reception.metrics.bytesOnWire == 5)
   }
 
@@ -112,10 +112,10 @@ import FoundationNetworking
   @Test("an end without a head is no answer, but a head without a callback is one")
   func late() throws {
     var nothing = reception()
-    #expect(told(nothing.end(nil, response: nil)) == ["end malformedResponse"])
+    #expect(told(nothing.end(nil, response: nil, at: .seconds(4))) == ["end malformedResponse"])
 
     var late = reception()
-    #expect(try told(late.end(nil, response: response(302, ["Content-Length": "7"]))) == ["head 302", "end "])
+    #expect(try told(late.end(nil, response: response(302, ["Content-Length": "7"]), at: .seconds(4))) == ["head 302", "end "])
   }
 
   @Test("interim answers are not told, nor bytes before the head")
@@ -124,5 +124,121 @@ import FoundationNetworking
     #expect(try told(reception.receive(response(103), at: .seconds(2), holdsUnauthorized: false)).isEmpty)
     #expect(told(reception.receive(Data(count: 5))).isEmpty)
     #expect(try told(reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)) == ["head 200"])
+  }
+
+  @Test("the total is told once everything has come")
+  func total() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "3"]), at: .seconds(2), holdsUnauthorized: false)
+    _ = reception.receive(Data(count: 3))
+    #expect(reception.metrics.total == nil)
+
+    _ = reception.end(nil, response: nil, at: .seconds(4))
+
+    #expect(reception.metrics.total == .seconds(3))
+  }
+
+  @Test("what the platform measured completes what was measured here")
+  func platformTimes() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    reception.times = TaskTimes(protocolName: "h2", isReusedConnection: true)
+    #expect(reception.metrics.protocolName == "h2")
+    #expect(reception.metrics.timeToHead == .seconds(1))
+  }
+}
+
+@Suite("An answer through a proxy") struct ProxiedReceptionTests {
+  private let proxy = ProxySettings.Proxy(host: "proxy", port: 8080)
+
+  private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: "https://origin/a"))
+    return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+  }
+
+  private func tunnel() -> Reception { Reception(method: .get, startedAt: .seconds(1), proxy: proxy, tunnel: true) }
+
+  private func head(_ events: [SessionDataTask.Event]) -> HTTPResponse? {
+    for case .head(let head) in events { return head }
+    return nil
+  }
+
+  private func end(_ events: [SessionDataTask.Event]) -> CacheError? {
+    guard case .end(let error)? = events.last else { return nil }
+    return error
+  }
+
+  @Test("the proxy's word that the tunnel stands is not the server's head")
+  func established() throws {
+    var reception = tunnel()
+    let first = try reception.receive(response(200, ["X-Proxy": "1"]), at: .seconds(2), holdsUnauthorized: false)
+    let second = try reception.receive(response(404, ["Content-Length": "3"]), at: .seconds(3), holdsUnauthorized: false)
+    #expect(first.isEmpty)
+    #expect(second.isEmpty)
+    #expect(!reception.isHolding, "no credential is waited for")
+
+    let events = reception.receive(Data(count: 3))
+
+    #expect(head(events)?.status == .notFound)
+    #expect(events.count == 2)
+    #expect(end(reception.end(nil, response: nil, at: .seconds(4))) == nil)
+    #expect(reception.metrics.timeToHead == .seconds(2))
+  }
+
+  @Test("an answer without a body through a tunnel is told at its end")
+  func withoutBody() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    _ = try reception.receive(response(304), at: .seconds(3), holdsUnauthorized: false)
+
+    #expect(head(reception.releaseAtEnd(nil))?.status == .notModified)
+    #expect(end(reception.end(nil, response: nil, at: .seconds(4))) == nil)
+  }
+
+  @Test("a proxy that opens no tunnel is a failure of the proxy, not an answer with its status")
+  func refused() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(502), at: .seconds(2), holdsUnauthorized: false)
+    let text = "CONNECT tunnel failed, response 502"
+    let error = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: text])
+
+    #expect(reception.releaseAtEnd(error).isEmpty)
+    #expect(end(reception.end(error, response: nil, at: .seconds(3)))?.code == .proxyFailure)
+    #expect(reception.metrics.timeToHead == nil)
+  }
+
+  @Test("a handshake that fails in the tunnel is TLS's, not a body cut short")
+  func handshake() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    let error = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "SSL certificate problem: self-signed certificate"])
+
+    #expect(reception.releaseAtEnd(error).isEmpty)
+    #expect(end(reception.end(error, response: nil, at: .seconds(3)))?.code == .tlsFailure)
+  }
+
+  @Test("who is not there is the proxy", arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost])
+  func unreachable(code: URLError.Code) {
+    var reception = Reception(method: .get, startedAt: .zero, proxy: proxy)
+    let error = end(reception.end(URLError(code), response: nil, at: .seconds(1)))
+    #expect(error?.code == .proxyFailure)
+    #expect(error?.reason.contains("http://proxy:8080") == true)
+    #expect(error?.underlying != nil)
+  }
+
+  @Test("a 407 is the proxy's, and no answer")
+  func credential() throws {
+    var reception = Reception(method: .get, startedAt: .zero, proxy: proxy)
+    let answer = try response(407)
+    let error = #expect(throws: CacheError.self) {
+      try reception.receive(answer, at: .seconds(1), holdsUnauthorized: false)
+    }
+    #expect(error?.code == .proxyFailure)
+    #expect(error?.status == 407)
+
+    var direct = Reception(method: .get, startedAt: .zero)
+    #expect(
+      head(try direct.receive(answer, at: .seconds(1), holdsUnauthorized: false)) != nil,
+      "without a proxy, every status is an answer")
   }
 }

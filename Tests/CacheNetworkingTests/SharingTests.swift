@@ -107,7 +107,7 @@ import FoundationNetworking
     }
   }
 
-  enum Difference: CaseIterable { case field, method, idleTimeout, configuration }
+  enum Difference: CaseIterable { case field, method, idleTimeout, networks, configuration }
 
   @Test("what can change the answer keeps requests apart", arguments: Difference.allCases)
   func apart(difference: Difference) async throws {
@@ -120,6 +120,7 @@ import FoundationNetworking
       var other = one
       if difference == .field { other.head.headerFields[.accept] = "image/webp" }
       if difference == .idleTimeout { other.idleTimeout = .seconds(30) }
+      if difference == .networks { other.networkAccess = [.expensive] }
       let second = other
 
       async let a = fixture.downloader.download(one).body.collect()

@@ -43,7 +43,7 @@ final class BreakingBody: Body.Source {
   private let bytes: Data
   private let chunkSize: Int
   private let breaks: (after: Int, error: CacheError)?
-  private let state = Lock(State())
+  private let state = WatchedState(State())
 
   init(_ bytes: Data, chunk: Int = 1_000, breaks: (after: Int, error: CacheError)? = nil) {
     self.bytes = bytes
@@ -51,26 +51,29 @@ final class BreakingBody: Body.Source {
     self.breaks = breaks
   }
 
-  var isCancelled: Bool { state.withLock { $0.isCancelled } }
-  var pulls: Int { state.withLock { $0.pulls } }
-  var delivered: Int64 { state.withLock { Int64($0.position) } }
+  var isCancelled: Bool { state.read { $0.isCancelled } }
+  var pulls: Int { state.read { $0.pulls } }
+  var delivered: Int64 { state.read { Int64($0.position) } }
+
+  /// Returns when so many bytes have been pulled.
+  func delivered(_ count: Int) async { await state.wait { $0.position >= count } }
+
   var trailers: HTTPFields? { [.serverTiming: "here"] }
 
-  func cancel() { state.withLock { $0.isCancelled = true } }
+  func cancel() { state.update { $0.isCancelled = true } }
 
   func next() async throws(CacheError) -> Data? {
-    try state.withLock { state throws(CacheError) in
+    let end = min(breaks?.after ?? bytes.count, bytes.count)
+    let (part, isCancelled) = state.update { state -> (Range<Int>, Bool) in
       state.pulls += 1
-      if state.isCancelled { throw .cancelled }
-      let end = min(breaks?.after ?? bytes.count, bytes.count)
-      guard state.position < end else {
-        if let breaks { throw breaks.error }
-        return nil
-      }
-      let upper = min(state.position + chunkSize, end)
+      let upper = state.isCancelled ? state.position : max(min(state.position + chunkSize, end), state.position)
       defer { state.position = upper }
-      return bytes.subdata(in: bytes.startIndex + state.position..<bytes.startIndex + upper)
+      return (state.position..<upper, state.isCancelled)
     }
+    if isCancelled { throw .cancelled }
+    guard part.isEmpty else { return bytes.subdata(in: bytes.startIndex + part.lowerBound..<bytes.startIndex + part.upperBound) }
+    if let breaks { throw breaks.error }
+    return nil
   }
 }
 
@@ -96,6 +99,21 @@ extension DownloadResponse {
           timeToHead: .milliseconds(7), bytesOnWire: source?.delivered ?? 0, bytesDecoded: source?.delivered ?? 0,
           protocolName: "http/1.1")
       })
+  }
+}
+
+/// Time that goes by as soon as somebody sleeps: for tests of how long waits are, and not of what happens meanwhile.
+final class HastyClock: CacheClock {
+  private let elapsed = Lock(Duration.zero)
+
+  var uptime: Duration { elapsed.withLock { $0 } }
+  var now: Timestamp { Timestamp(seconds: 1_767_225_600) + uptime }
+
+  func advance(by duration: Duration) { elapsed.withLock { $0 += duration } }
+
+  func sleep(for duration: Duration) async throws(CancellationError) {
+    if Task.isCancelled { throw CancellationError() }
+    advance(by: duration)
   }
 }
 

@@ -125,7 +125,8 @@ struct RetryOriginTests {
   @Test("by a date that is old enough a body is continued, too")
   func date() async throws {
     try await Wire.run { wire in
-      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: Date(timeIntervalSinceNow: -86_400)) }
+      let yesterday = Date(timeIntervalSinceNow: -86_400)
+      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: yesterday) }
       let (data, error, _) = await wire.read()
       #expect(error == nil)
       #expect(data == bytes)
@@ -197,15 +198,8 @@ struct RetryOriginTests {
       wire.serve { number in
         number == 1 ? OriginAnswer(text: "busy", status: .serviceUnavailable, fields: [.retryAfter: "7"]) : answer(bytes)
       }
-      let clock = ManualClock()
-      var policy = wire.policy
-      policy.onRetry = { event in
-        Task {
-          await clock.sleepers(1)
-          clock.advance(by: event.delay)
-        }
-      }
-      let response = try await wire.session.retrying(policy, clock: clock).download(wire.request())
+      let clock = HastyClock()
+      let response = try await wire.session.retrying(wire.policy, clock: clock).download(wire.request())
       #expect(response.head.status == .ok)
       #expect(try await response.body.collect() == bytes)
       #expect(clock.uptime == .seconds(7))

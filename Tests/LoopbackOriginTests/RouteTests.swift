@@ -185,5 +185,18 @@ struct RouteTests {
       #expect(final.status == 200 && final.text == "final")
     }
   }
+
+  @Test("answers come in turn, and the last one stays", arguments: [0, 1, 3])
+  func turns(count: Int) async throws {
+    try await withOrigin { origin in
+      origin.setRoute("/a", Route(inTurn: (0..<count).map { OriginAnswer(text: "\($0)") }))
+      let client = try await origin.connect()
+
+      for turn in 0..<5 {
+        let answer = try await client.get("/a")
+        #expect(answer.status == 200 && answer.text == (count == 0 ? "" : "\(min(turn, count - 1))"))
+      }
+    }
+  }
 }
 #endif

@@ -32,7 +32,7 @@ extension ResourceManager {
     var request = request
     request.options.policy = .cacheOnly
     let load = try ResolvedLoad(request, configuration, core.removals)
-    let shelf = Shelf(load: load, resource: load.resource)
+    let shelf = Shelf(load: load, resource: load.parts.resource)
     let candidates = try await shelf.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
     let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
@@ -53,7 +53,7 @@ extension ResourceManager {
     options.policy = .cacheOnly
     options.reads.formIntersection(layers)
     let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
-    let shelf = Shelf(load: load, resource: load.resource)
+    let shelf = Shelf(load: load, resource: load.parts.resource)
     return try await !shelf.candidates(for: load.head).isEmpty
   }
 
@@ -64,7 +64,7 @@ extension ResourceManager {
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
     let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
-    let resource = load.resource
+    let resource = load.parts.resource
     try await Shelf(load: load, resource: resource).removeAll(from: layers)
   }
 

@@ -132,9 +132,7 @@ extension ResourceManager {
   }
 
   private func fileLoad(_ request: ResourceRequest, _ sizeLimit: Int64?) throws(CacheError) -> ResolvedLoad {
-    var load = try ResolvedLoad(request, configuration, core.removals)
-    load.maximumBodySize = sizeLimit ?? .max
-    return load
+    try ResolvedLoad(request, configuration, core.removals).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

@@ -101,11 +101,11 @@ public final class ResourceManager: Sendable {
     let load = try ResolvedLoad(request, configuration, core.removals)
     let core = core
     if let result = core.immediate(load, form) { return try result.get() }
-    let task = LoadTask(priority: LoadPriority(load.priority))
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         core.start(
-          load, form, task, .init(event: { _ in }, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+          load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
       }
     } onCancel: {
       task.cancel()
@@ -181,7 +181,8 @@ public final class ResourceManager: Sendable {
     } else {
       core.start(
         load, form, task,
-        .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+        .init(
+          event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
     }
     return task
   }

@@ -32,13 +32,14 @@ extension Fetch {
   /// The load without what a low-data alternative is there for.
   private var original: ResolvedLoad {
     guard load.alternatives.contains(where: { $0.kind == .lowData }) else { return load }
-    var original = load
-    original.networkAccess.remove(.constrained)
-    return original
+    var parts = load.parts
+    parts.networkAccess.remove(.constrained)
+    return ResolvedLoad(parts)
   }
 
   private func ask(_ alternative: ResolvedAlternative) async throws(CacheError) -> Fetched {
-    let asking = try (alternative.kind == .lowData ? load : original).asking(alternative.source.get(), as: alternative.kind)
+    let permitted = alternative.kind == .lowData ? load : original
+    let asking = ResolvedLoad(permitted.parts.asking(try alternative.source.get(), as: alternative.kind))
     report(.progress(LoadProgress(received: 0)))
     return try await Fetch(load: asking, priority: priority, report: report).followingRedirects()
   }

@@ -60,7 +60,7 @@ final class FileDraft: Sendable {
     repeat {
       descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
     } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside the file", target) }
+    guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside it", target) }
     // The new file may be read by those who could read the old one. Where that can't be set the file is as private as any new one.
     if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
     self.target = target
@@ -103,7 +103,7 @@ final class FileDraft: Sendable {
     }
     guard wasWritten else { return }
     try await lane.perform { [self] () throws(CacheError) in
-      guard ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty the temporary file of", target) }
+      guard ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
     }
   }
 
@@ -111,7 +111,8 @@ final class FileDraft: Sendable {
   func write(_ chunk: Data) async throws(CacheError) {
     let isFull = state.withLock { state in
       guard !state.isSealed else { return false }
-      state.pending.append(chunk)
+      // A large chunk goes on as it is, without a copy.
+      if state.pending.isEmpty { state.pending = chunk } else { state.pending.append(chunk) }
       return state.pending.count >= Self.batch
     }
     if isFull { try await flush() }
@@ -170,7 +171,7 @@ final class FileDraft: Sendable {
       repeat {
         result = chunk.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, count, off_t(offset)) }
       } while result < 0 && errno == EINTR
-      guard result > 0 else { throw Self.error(result < 0 ? errno : EIO, "read the temporary file of", target) }
+      guard result > 0 else { throw Self.error(result < 0 ? errno : EIO, "read its temporary file", target) }
       return result == count ? chunk : chunk.prefix(result)
     }
   }
@@ -179,7 +180,7 @@ final class FileDraft: Sendable {
   func place() async throws(CacheError) {
     try await lane.perform { [self] () throws(CacheError) in
       if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
-      if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move into place the file", target) }
+      if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move the file into place", target) }
       state.withLock { $0.isNamed = false }
     }
   }

@@ -20,11 +20,17 @@ enum Departure: Sendable {
   case satisfied
 }
 
+/// A flight, whatever it brings.
+protocol AnyFlight: AnyObject, Sendable {
+  func retire()
+  func ended() async
+}
+
 /// One piece of work that many wait for. Ends exactly once for each of them.
 ///
 /// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more waiters, so a request that comes
 /// then starts anew; but where somebody left satisfied by a stale value, the work that brings the fresh one survives them all.
-final class Flight<Output: Shareable>: Sendable {
+final class Flight<Output: Shareable>: AnyFlight {
   struct Waiter: Sendable {
     /// Takes an event in. Called in order, under the flight's lock: it must put the event down and call nobody.
     var post: @Sendable (FlightEvent<Output>) -> Void
@@ -46,9 +52,16 @@ final class Flight<Output: Shareable>: Sendable {
     /// The manager is closing: nothing survives its waiters any more.
     var isRetired = false
     var survivesItsWaiters = false
+    /// Nobody leaves any more.
+    var isSettled = false
     var lastProgress: LoadProgress?
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
+
+    /// In the order in which they came.
+    var waitersInOrder: [Waiter] {
+      waiters.count < 2 ? Array(waiters.values) : waiters.sorted { $0.key < $1.key }.map(\.value)
+    }
 
     /// Whether the work is to be cancelled now, since nobody needs it.
     mutating func cancelsWhenUnattended() -> Bool {
@@ -113,12 +126,20 @@ final class Flight<Output: Shareable>: Sendable {
   /// Ends the waiting of one; the others do not notice. Does nothing for whom the flight has ended.
   func leave(_ token: Int, _ departure: Departure) {
     let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
-      guard let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
+      guard !state.isSettled, let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
       if case .satisfied = departure { state.survivesItsWaiters = true }
       return (waiter, state.task, state.cancelsWhenUnattended())
     }
     if cancels { cancel(task) }
     if let waiter, case .failed(let error) = departure { waiter.end(.failure(error)) }
+  }
+
+  /// The outcome is about to be made: who waits now gets it, and a cancel comes too late. False when nobody waits any more.
+  func settle() -> Bool {
+    state.withLock { state in
+      state.isSettled = !state.waiters.isEmpty
+      return state.isSettled
+    }
   }
 
   /// The manager closes: the work is cancelled as soon as nobody waits for it, also where it would have survived.
@@ -159,7 +180,7 @@ final class Flight<Output: Shareable>: Sendable {
       case .progress(let progress): state.lastProgress = progress
       case .stale(let output): state.stale = output
       }
-      let waiters = state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      let waiters = state.waitersInOrder
       for waiter in waiters { waiter.post(event) }
       return waiters
     }
@@ -172,7 +193,7 @@ final class Flight<Output: Shareable>: Sendable {
         state.isClosed = true
         state.waiters = [:]
       }
-      return state.waiters.sorted { $0.key < $1.key }.map(\.value)
+      return state.waitersInOrder
     }
     onClose(self)
     let isShareable = (try? result.get().isShareable) ?? true

@@ -32,7 +32,7 @@ struct FlightKey: Hashable, Sendable {
 
   init(_ load: ResolvedLoad) {
     head = load.head
-    resource = load.resource
+    resource = load.parts.resource
     policy = load.policy
     reads = load.reads
     writes = load.writes

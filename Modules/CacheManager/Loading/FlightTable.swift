@@ -18,16 +18,11 @@ struct FlightID: Hashable, Sendable {
 
 /// The flights of a manager: those that may be joined, and all whose work has not ended.
 final class FlightTable: Sendable {
-  private struct Running {
-    var retire: @Sendable () -> Void
-    var ended: @Sendable () async -> Void
-  }
-
   private struct State {
-    var open: [FlightID: any Sendable] = [:]
+    var open: [FlightID: any AnyFlight] = [:]
     /// How many of them go into the durable store alone.
     var storing = 0
-    var running: [ObjectIdentifier: Running] = [:]
+    var running: [ObjectIdentifier: any AnyFlight] = [:]
     var isClosed = false
   }
 
@@ -71,7 +66,7 @@ final class FlightTable: Sendable {
   /// The flight is as urgent as its most urgent waiter.
   private func follow<Output: Shareable>(_ flight: Flight<Output>, _ task: LoadTask, _ token: Int) {
     flight.priority.raise(to: task.priority.level)
-    task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) }
+    if task.isHandedOut { task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) } }
     task.link { flight.leave(token, $0) }
   }
 
@@ -82,22 +77,24 @@ final class FlightTable: Sendable {
       if state.isClosed && !isAccepted { return nil }
       if isShared, let flight = state.open[id] as? Flight<Output> { return (flight, false) }
       let flight = Flight<Output>(
-        priority: LoadPriority(load.priority), onClose: { [weak self] in self?.forget($0, id) },
-        onOver: { [weak self] flight in
-          _ = self?.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
+        priority: LoadPriority(load.priority),
+        // Strong: a flight lives in `running` no longer than its work, and until then the table has to be there.
+        onClose: { flight in if isShared { self.forget(flight, id) } },
+        onOver: { flight in
+          _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
         })
       if isShared {
         state.open[id] = flight
         if id.form == FlightID.storing { state.storing += 1 }
       }
-      state.running[ObjectIdentifier(flight)] = Running(retire: { flight.retire() }, ended: { await flight.ended() })
+      state.running[ObjectIdentifier(flight)] = flight
       return (flight, true)
     }
   }
 
-  private func forget<Output: Shareable>(_ flight: Flight<Output>, _ id: FlightID) {
+  private func forget(_ flight: any AnyFlight, _ id: FlightID) {
     state.withLock { state in
-      guard state.open[id] as? Flight<Output> === flight else { return }
+      guard state.open[id] === flight else { return }
       state.open[id] = nil
       if id.form == FlightID.storing { state.storing -= 1 }
     }

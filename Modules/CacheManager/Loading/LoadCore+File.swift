@@ -42,13 +42,13 @@ extension LoadCore {
       let draft = try await FileDraft.open(destination)
       do throws(CacheError) {
         let drafted = try await drafted(load, draft, in: flight)
-        if drafted.draft !== draft || drafted.isSharedWithOthers() {
-          // A name for each: who changes his file must not change theirs, nor what they are still copying.
-          let copy = drafted.draft === draft ? try await FileDraft.open(destination) : draft
-          try await place(copy, of: drafted.draft)
-          if copy !== draft { await draft.discard() }
+        if drafted.draft === draft, drafted.isSharedWithOthers() {
+          // A file for each: who changes his must not change theirs, nor what they are still copying.
+          try await place(copyOf: draft, at: destination, in: flight)
+          await draft.discard()
         } else {
-          try await draft.place()
+          if drafted.draft !== draft { try await draft.copy(drafted.draft) }
+          try await place(draft, in: flight)
         }
         return .success(Derived(value: destination.url, fetched: drafted.fetched))
       } catch {
@@ -60,14 +60,23 @@ extension LoadCore {
     }
   }
 
-  private func place(_ copy: FileDraft, of original: FileDraft) async throws(CacheError) {
+  private func place(
+    copyOf original: FileDraft, at destination: FileDestination, in flight: Flight<Derived<URL>>
+  ) async throws(CacheError) {
+    let copy = try await FileDraft.open(destination)
     do throws(CacheError) {
       try await copy.copy(original)
-      try await copy.place()
+      try await place(copy, in: flight)
     } catch {
       await copy.discard()
       throw error
     }
+  }
+
+  /// Who has been told that the load was cancelled must not find its file a moment later.
+  private func place(_ draft: FileDraft, in flight: Flight<Derived<URL>>) async throws(CacheError) {
+    guard flight.settle() else { throw .cancelled }
+    try await draft.place()
   }
 
   /// Has the bytes put into a draft: this one, or that of a load which came before.
@@ -121,15 +130,14 @@ extension LoadCore {
     _ load: ResolvedLoad, _ draft: FileDraft, alone: Bool, task: LoadTask,
     post: @escaping @Sendable (FlightEvent<Drafted>) -> Void, end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
   ) {
-    var writing = load
-    writing.target = .file(draft)
+    let writing = load.with { $0.target = .file(draft) }
     let waiter = Flight<Drafted>.Waiter(post: post, deliver: {}, end: end) {
       self.join(load, draft, alone: true, task: task, post: post, end: end)
     }
     let id = FlightID(request: FlightKey(load), form: FlightID.file)
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
-      flight.start { [writing] flight in
+      flight.start { flight in
         let result = await self.fetch(writing, flight.priority) { event in
           switch event {
           case .progress(let progress): flight.report(.progress(progress))
@@ -137,7 +145,7 @@ extension LoadCore {
           }
         }
         if flight.hasSatisfied { load.observeBackground(result) }
-        return result.map { Drafted(fetched: $0, draft: draft) { [weak flight] in flight?.hasBeenShared ?? true } }
+        return result.map { Drafted(fetched: $0, draft: draft) { flight.hasBeenShared } }
       }
     }
     switch joined {

@@ -32,11 +32,12 @@ extension LoadCore {
             .invalidConfiguration, reason: "there is no durable store that this load may write", url: load.address)))
     }
     once.limit(to: load.timeout)
-    var storing = load
-    storing.target = .store
-    // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
-    storing.reads.formIntersection(.disk)
-    storing.maximumBodySize = .max
+    let storing = load.with { parts in
+      parts.target = .store
+      // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
+      parts.reads.formIntersection(.disk)
+      parts.maximumBodySize = .max
+    }
     join(storing, as: load, alone: false, task, once)
   }
 

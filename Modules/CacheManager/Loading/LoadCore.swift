@@ -11,7 +11,8 @@ internal import Foundation
 final class LoadCore: Sendable {
   /// Who waits for a load, and how it is told. `end` is called exactly once.
   struct Sink<Value: Sendable>: Sendable {
-    var event: @Sendable (ResourceEvent<Value>) -> Void
+    /// Nil where nobody wants to know more than the end.
+    var event: (@Sendable (ResourceEvent<Value>) -> Void)?
     var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
     /// Whether a value that may be outdated is the answer: for the forms that answer once.
     var endsWithStale: Bool
@@ -25,7 +26,7 @@ final class LoadCore: Sendable {
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
     guard load.reads.contains(.memory) else { return nil }
-    let shelf = Shelf(load: load, resource: load.resource)
+    let shelf = Shelf(load: load, resource: load.parts.resource)
     guard let candidate = shelf.hit(load.head), let value = shelf.value(of: candidate, form: form.id, as: Value.self) else {
       return nil
     }

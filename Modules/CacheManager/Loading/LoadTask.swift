@@ -13,7 +13,13 @@ public final class LoadTask: Sendable {
   /// How urgent the load is; may be raised while it runs.
   public let priority: LoadPriority
 
-  init(priority: LoadPriority) { self.priority = priority }
+  /// Whether somebody has the task, and may raise its priority.
+  let isHandedOut: Bool
+
+  init(priority: LoadPriority, isHandedOut: Bool = true) {
+    self.priority = priority
+    self.isHandedOut = isHandedOut
+  }
 
   /// Ends the load with a cancellation. The transfer stops when nobody else waits for it. Does nothing after the end.
   public func cancel() { end(with: .cancelled) }

@@ -71,7 +71,7 @@ final class OnceSink<Value: Sendable>: Sendable {
     return Flight<Output>.Waiter(
       post: { event in
         switch event {
-        case .progress(let progress): self.post(.progress(progress))
+        case .progress(let progress): if self.sink.event != nil { self.post(.progress(progress)) }
         case .stale(let output): if let old = resource(output) { self.post(.stale(old)) }
         }
       },
@@ -107,7 +107,7 @@ final class OnceSink<Value: Sendable>: Sendable {
     guard state.withLock({ $0.begin() }) else { return }
     while let letter = state.withLock({ $0.next() }) {
       switch letter {
-      case .event(let event): sink.event(event)
+      case .event(let event): sink.event?(event)
       case .end(let result):
         state.withLock { $0.deadline }?.cancel()
         let named = result.mapError { $0.about(load.address) }

@@ -4,19 +4,23 @@ internal import HTTPTypes
 /// Decides with the load's validator, or by the time to live alone when there is none.
 struct Planner {
   let load: ResolvedLoad
+  let policy: LoadPolicy
 
-  init(_ load: ResolvedLoad) { self.load = load }
+  init(_ load: ResolvedLoad, policy: LoadPolicy? = nil) {
+    self.load = load
+    self.policy = policy ?? load.policy
+  }
 
   func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
     if let validator = load.validator {
-      return validator.plan(request, policy: load.policy, stored: stored, now: load.clock.now)
+      return validator.plan(request, policy: policy, stored: stored, now: load.clock.now)
     }
     // The stores have dropped what is expired: what they still hold may be used.
     guard request.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
       return .fetch(request, fallback: nil)
     }
-    switch load.policy {
+    switch policy {
     case .standard, .cacheFirst, .cacheOnly, .memoryElseReload: return .use(newest, thenRevalidate: nil)
     case .staleWhileRevalidate: return .use(newest, thenRevalidate: request)
     case .revalidate(let floor, _):
@@ -29,9 +33,7 @@ struct Planner {
   /// Which stored answer the request selects, fresh or not.
   func selection(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     guard !stored.isEmpty else { return nil }
-    var load = load
-    load.policy = .cacheOnly
-    guard case .use(let index, _) = Planner(load).plan(request, stored: stored) else { return nil }
+    guard case .use(let index, _) = Planner(load, policy: .cacheOnly).plan(request, stored: stored) else { return nil }
     return index
   }
 

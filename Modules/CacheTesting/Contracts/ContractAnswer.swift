@@ -44,6 +44,8 @@ public struct ContractAnswer: Sendable {
     case cutInHead
     /// The connection is reset in the middle of the header section.
     case resetInHead
+    /// The head comes one byte at a time, each after this pause; the body follows as it should.
+    case trickleHead(every: Duration)
     /// The header section never ends.
     case endlessHead
     /// These bytes come instead of an answer, then the connection closes.

@@ -37,7 +37,7 @@ extension DownloaderContract {
       try ContractViolation.expect(try await response.body.collect() == body, "the bytes arrived changed")
     },
     Case("bytes come in order, in chunks that are never empty, up to the announced length") { downloader, origin in
-      let body = StoreContract.bytes(5_000_000)
+      let body = StoreContract.bytes(2_000_000)
       for framing in [ContractAnswer.Framing.length, .chunks] {
         let url = try await origin.serve(ContractAnswer(body: body, framing: framing))
         var position = 0

@@ -31,26 +31,36 @@ extension DownloaderContract {
       try await expectFailure("a body that trickles", of: request, with: [.timedOut], from: downloader)
       try await expectSound(downloader, origin)
     },
-    Case("a server that never answers runs into the whole time-out", needs: [.sockets]) { downloader, origin in
-      let url = try await origin.serve(ContractAnswer(ending: .stallBeforeHead))
-      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(60), timeout: .seconds(1))
-      try await expectFailure("a server that never answers", of: request, with: [.timedOut], from: downloader)
+    Case("a server that never answers, or byte by byte, runs into the whole time-out", needs: [.sockets]) { downloader, origin in
+      for ending in [ContractAnswer.Ending.stallBeforeHead, .trickleHead(every: .seconds(1))] {
+        let url = try await origin.serve(ContractAnswer(ending: ending))
+        let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(60), timeout: .seconds(1))
+        try await expectFailure("a server that does not answer", of: request, with: [.timedOut], from: downloader)
+      }
+    },
+    Case("a head that comes byte by byte is an answer like any other", needs: [.sockets]) { downloader, origin in
+      let body = StoreContract.bytes(1_000)
+      let url = try await origin.serve(
+        ContractAnswer(fields: [.eTag: "\"slow\""], body: body, ending: .trickleHead(every: .milliseconds(2))))
+      let response = try await get(url, from: downloader)
+      try ContractViolation.expectEqual(response.head.headerFields[.eTag], "\"slow\"", "the entity tag")
+      try ContractViolation.expect(try await response.body.collect() == body, "the bytes arrived changed")
     },
     Case("a body that is never silent for long is not idle", needs: [.sockets]) { downloader, origin in
-      let body = StoreContract.bytes(25)
-      let url = try await origin.serve(ContractAnswer(body: body, ending: .trickle(every: .milliseconds(200))))
-      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(3))
+      let body = StoreContract.bytes(30)
+      let url = try await origin.serve(ContractAnswer(body: body, ending: .trickle(every: .milliseconds(250))))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(5))
       let received = try await downloader.download(request).body.collect()
-      try ContractViolation.expect(received == body, "\(received.count) bytes came of 25, or changed")
+      try ContractViolation.expect(received == body, "\(received.count) bytes came of 30, or changed")
     },
     Case("a reader that takes its time is not a server that is silent", needs: [.sockets]) { downloader, origin in
       let body = StoreContract.bytes(8 << 20)
       let url = try await origin.serve(ContractAnswer(body: body))
-      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(2))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(4))
       let response = try await downloader.download(request)
       var iterator = response.body.makeAsyncIterator()
       guard var whole = try await iterator.next() else { throw ContractViolation("the body ended before it began") }
-      try await Task.sleep(for: .seconds(4))
+      try await Task.sleep(for: .seconds(6))
       while let chunk = try await iterator.next() { whole.append(chunk) }
       try ContractViolation.expect(whole == body, "\(whole.count) of \(body.count) bytes came, or changed")
     },

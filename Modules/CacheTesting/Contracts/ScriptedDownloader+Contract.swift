@@ -57,7 +57,7 @@ extension ScriptedDownloader: ContractOrigin {
     case .complete, .closesAfterwards: break
     case .cut(let bytes): scripted = scripted.cut(after: bytes)
     case .resetBeforeHead, .closeBeforeHead: scripted = .failure(.connectionLost)
-    case .reset, .stall, .trickle, .stallBeforeHead, .cutInHead, .resetInHead, .endlessHead, .raw:
+    case .reset, .stall, .trickle, .stallBeforeHead, .cutInHead, .resetInHead, .trickleHead, .endlessHead, .raw:
       throw ContractViolation("an answer that ends with \(answer.ending) needs a wire")
     }
     switch answer.framing {

@@ -1,7 +1,7 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader whose requests go through a ``RequestModifier`` first.
+/// A downloader whose requests go through a ``DownloadModifier`` first.
 ///
 /// It stands below the cache, which decides by the request as the caller made it, and stores the answer under that URL. So an answer to a request that
 /// was given an `Authorization`, `Cookie` or `Proxy-Authorization` here, or another one than it had, says `Cache-Control: no-store`: the cache has not
@@ -9,14 +9,14 @@ internal import HTTPTypes
 public struct ModifiedDownloader: Downloader {
   public let id: ComponentID
   private let base: any Downloader
-  private let modifier: RequestModifier
+  private let modifier: DownloadModifier
 
   /// A downloader whose requests are changed first.
   ///
   /// - Parameters:
   ///   - base: who transfers.
   ///   - modifier: changes the requests.
-  public init(_ base: any Downloader, by modifier: RequestModifier) {
+  public init(_ base: any Downloader, by modifier: DownloadModifier) {
     id = ComponentID(
       Self.self, "\(modifier.id.type) \(modifier.id.parameters)", around: base.id)
     self.base = base
@@ -60,12 +60,12 @@ extension Downloader {
   /// - Parameters:
   ///   - name: says which modifiers do the same; nil: this one is like no other.
   ///   - change: changes a request, or throws to refuse it.
-  public func modified(named name: String? = nil, _ change: @escaping RequestModifier.Change) -> ModifiedDownloader {
-    ModifiedDownloader(self, by: RequestModifier(named: name, change))
+  public func modified(named name: String? = nil, _ change: @escaping DownloadModifier.Change) -> ModifiedDownloader {
+    ModifiedDownloader(self, by: DownloadModifier(named: name, change))
   }
 
   /// This downloader, with requests that are changed first.
   ///
   /// - Parameter modifier: changes the requests.
-  public func modified(by modifier: RequestModifier) -> ModifiedDownloader { ModifiedDownloader(self, by: modifier) }
+  public func modified(by modifier: DownloadModifier) -> ModifiedDownloader { ModifiedDownloader(self, by: modifier) }
 }

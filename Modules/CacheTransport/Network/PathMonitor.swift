@@ -6,18 +6,15 @@ internal import Network
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
-/// policy.network = PathMonitor.shared
+/// policy.network = PathMonitor()
 /// ```
 ///
 /// Reachable is what is not known to be unreachable: before the system's first word, and where a connection has to be set up on demand (a VPN).
 public final class PathMonitor: NetworkMonitor {
-  /// One for everybody: a monitor costs a subscription with the system.
-  public static let shared = PathMonitor()
-
   private let monitor = NWPathMonitor()
   private let gate = ReachabilityGate()
 
-  /// A monitor of its own; it ends when it is let go of.
+  /// A monitor, which is a subscription with the system; it ends when it is let go of. One serves any number of policies.
   public init() {
     monitor.pathUpdateHandler = { [gate] path in gate.set(isOpen: path.status != .unsatisfied) }
     monitor.start(queue: DispatchQueue(label: "etagere.path-monitor", qos: .utility))

@@ -30,7 +30,7 @@ final class AttemptLedger: Sendable {
   private let clock: any CacheClock
   private let state: Lock<State>
 
-  /// - Parameter first: the number of the first request: more than 1 where others were sent before.
+  /// `first` is the number of the first request: more than 1 where others were sent before.
   init(first: Int, clock: any CacheClock) {
     self.first = first
     self.clock = clock
@@ -74,7 +74,7 @@ final class AttemptLedger: Sendable {
     }
   }
 
-  /// The transfer is over with, broken or given back.
+  /// The transfer is over, broken or given back.
   ///
   /// - Parameter isCounted: whether its head was handed over, so that times and protocol are told of it.
   func close(isCounted: Bool) {

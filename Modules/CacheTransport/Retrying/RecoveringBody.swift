@@ -44,7 +44,7 @@ final class RecoveringBody: Body.Source {
   private let length: Int64?
   private let state: Lock<State>
 
-  /// - Parameter length: bytes that the whole must have, where that is to be checked here.
+  /// `length` is the bytes that the whole must have, where that is to be checked here.
   init(_ source: any Body.Source, length: Int64?, ledger: AttemptLedger, recovery: any BodyRecovery) {
     self.recovery = recovery
     self.ledger = ledger

@@ -5,12 +5,17 @@ extension HTTPFields {
   ///
   /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
-    var dropped = Self.hopByHop
+    var named: [String] = []
     for line in self[values: .connection] {
-      for name in FieldList(line) { dropped.insert(Substring(name).lowercased()) }
+      for name in FieldList(line) {
+        let name = Substring(name).lowercased()
+        if !Self.decisive.contains(name) { named.append(name) }
+      }
     }
-    dropped.subtract(Self.decisive)
-    return filter { !dropped.contains($0.name.canonicalName) }
+    return filter { field in
+      let name = field.name.canonicalName
+      return !Self.hopByHop.contains(name) && !named.contains(name)
+    }
   }
 
   /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values of that name.

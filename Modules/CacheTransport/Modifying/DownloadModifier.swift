@@ -3,14 +3,14 @@ public import CacheCore
 /// Changes requests on their way to the network, or refuses them.
 ///
 /// ```swift
-/// let agent = RequestModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
-/// let signing = RequestModifier { request in
+/// let agent = DownloadModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
+/// let signing = DownloadModifier { request in
 ///   request.head.headerFields[.authorization] = try await tokens.current()
 /// }
 /// ```
 ///
 /// What it throws ends the load before anything is sent: a `CacheError` as it is, anything else as `CacheError.Code.refused` with the error behind it.
-public struct RequestModifier: Sendable {
+public struct DownloadModifier: Sendable {
   /// Changes a request; may wait, and may throw.
   public typealias Change = @Sendable (inout DownloadRequest) async throws -> Void
 

@@ -1,0 +1,23 @@
+/// A host with a port, or without one, as they stand in an authority (RFC 3986 §3.2).
+enum HostPort {
+  /// The parts; nil when the port is none or the brackets don't match. A bare address of version 6 has no port.
+  static func split(_ text: String) -> (host: String, port: Int?)? {
+    if text.hasPrefix("[") {
+      guard let end = text.firstIndex(of: "]") else { return nil }
+      let host = String(text[text.index(after: text.startIndex)..<end])
+      let rest = text[text.index(after: end)...]
+      guard !rest.isEmpty else { return (host, nil) }
+      guard rest.hasPrefix(":"), let port = port(rest.dropFirst()) else { return nil }
+      return (host, port)
+    }
+    let colons = text.filter { $0 == ":" }.count
+    guard colons == 1, let colon = text.firstIndex(of: ":") else { return (text, nil) }
+    guard let port = port(text[text.index(after: colon)...]) else { return nil }
+    return (String(text[..<colon]), port)
+  }
+
+  private static func port(_ text: Substring) -> Int? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let port = Int(text) else { return nil }
+    return (1...65535).contains(port) ? port : nil
+  }
+}

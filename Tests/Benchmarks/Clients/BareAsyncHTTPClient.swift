@@ -1,0 +1,29 @@
+#if Origin && AsyncHTTP
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// async-http-client, as one would use it without this package.
+final class BareAsyncHTTPClient: Client {
+  private let client = HTTPClient(eventLoopGroupProvider: .singleton)
+  private let timeout = TimeAmount.minutes(2)
+
+  func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws {
+    let buffer = try await answer(address).body.collect(upTo: 1 << 30)
+    buffer.withUnsafeReadableBytes(inspect)
+  }
+
+  func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {
+    for try await buffer in try await answer(address).body { try buffer.withUnsafeReadableBytes(take) }
+  }
+
+  func close() async throws { try await client.shutdown() }
+
+  private func answer(_ address: Address) async throws -> HTTPClientResponse {
+    let response = try await client.execute(HTTPClientRequest(url: address.text), timeout: timeout)
+    guard response.status == .ok else { throw BenchmarkFailure("status \(response.status.code)") }
+    return response
+  }
+}
+#endif

@@ -1,0 +1,91 @@
+#if Origin
+import CacheCore
+import Foundation
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// `URLSession` with a delegate, as one would use it without this package: no cache, no cookies, six connections.
+final class BareSession: Client {
+  private let session: URLSession
+  private let reader = SessionReader()
+
+  init() {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    configuration.httpShouldSetCookies = false
+    configuration.httpMaximumConnectionsPerHost = 6
+    session = URLSession(configuration: configuration, delegate: reader, delegateQueue: nil)
+  }
+
+  func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws {
+    try await run(address, take: nil).withUnsafeBytes(inspect)
+  }
+
+  func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {
+    _ = try await run(address, take: take)
+  }
+
+  func close() { session.invalidateAndCancel() }
+
+  private func run(
+    _ address: Address, take: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
+  ) async throws -> Data {
+    let task = session.dataTask(with: URLRequest(url: address.url))
+    return try await withCheckedThrowingContinuation { continuation in
+      reader.expect(task, take: take, continuation)
+      task.resume()
+    }
+  }
+}
+
+/// Collects the bodies of a session's tasks, or hands them on.
+private final class SessionReader: NSObject, URLSessionDataDelegate {
+  private struct Transfer {
+    var data = Data()
+    let take: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
+    var failure: (any Error)?
+    let continuation: CheckedContinuation<Data, any Error>
+  }
+
+  private let transfers = Lock<[Int: Transfer]>([:])
+
+  func expect(
+    _ task: URLSessionTask, take: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?,
+    _ continuation: CheckedContinuation<Data, any Error>
+  ) {
+    let identifier = task.taskIdentifier
+    transfers.withLock { $0[identifier] = Transfer(take: take, continuation: continuation) }
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    let identifier = dataTask.taskIdentifier
+    let take = transfers.withLock { transfers -> (@Sendable (UnsafeRawBufferPointer) throws -> Void)? in
+      if let take = transfers[identifier]?.take { return take }
+      transfers[identifier]?.data.append(data)
+      return nil
+    }
+    guard let take else { return }
+    do {
+      try data.withUnsafeBytes(take)
+    } catch {
+      transfers.withLock { $0[identifier]?.failure = error }
+      dataTask.cancel()
+    }
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let identifier = task.taskIdentifier
+    guard let transfer = transfers.withLock({ $0.removeValue(forKey: identifier) }) else { return }
+    let status = (task.response as? HTTPURLResponse)?.statusCode
+    if let failure = transfer.failure ?? error {
+      transfer.continuation.resume(throwing: failure)
+    } else if status != 200 {
+      transfer.continuation.resume(throwing: BenchmarkFailure("status \(status ?? 0)"))
+    } else {
+      transfer.continuation.resume(returning: transfer.data)
+    }
+  }
+}
+#endif

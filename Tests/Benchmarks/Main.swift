@@ -1,0 +1,55 @@
+#if Origin
+import Foundation
+
+/// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a file as the measurements
+/// expect it.
+@main
+struct Benchmarks {
+  static func main() async {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      if arguments.first == "measure" {
+        arguments.removeFirst()
+        if arguments.last == ChildProcess.watched { ChildProcess.endWithStarter() }
+        let measurement = try await Jobs.run(arguments)
+        say(String(decoding: try JSONEncoder().encode(measurement), as: UTF8.self))
+      } else if arguments.first == "pattern", arguments.count == 3, let count = Int(arguments[2]) {
+        try Pattern.write(count, to: URL(filePath: arguments[1]))
+      } else {
+        try await run(Settings(arguments))
+      }
+    } catch {
+      FileHandle.standardError.write(Data("\(error)\n".utf8))
+      exit(1)
+    }
+    exit(0)
+  }
+
+  /// At once, also into a pipe: who watches a run of minutes wants to see it.
+  private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+  private static func run(_ settings: Settings) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-bench-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let bench = Bench(settings: settings, child: ChildProcess(folder: folder))
+    var report = Report()
+    for scenario in settings.scenarios {
+      let found = try await scenario.run(bench)
+      settings.endProgress()
+      say(found.text + "\n")
+      report.scenarios.append(found)
+    }
+    if let file = settings.json { try report.json().write(to: file) }
+    let goals = report.scenarios.flatMap(\.goals)
+    say("\(goals.count { $0.isReached }) of \(goals.count) goals reached, \(report.failures.count) checks failed")
+    if !report.failures.isEmpty { throw BenchmarkFailure("a check failed") }
+  }
+}
+#else
+/// Without the trait `Origin` the package stays free of SwiftNIO, and this program has nothing to measure against.
+@main
+struct Benchmarks {
+  static func main() { print("the benchmarks were built without their trait: see Scripts/bench") }
+}
+#endif

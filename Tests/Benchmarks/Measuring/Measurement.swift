@@ -1,0 +1,51 @@
+#if Origin
+/// What one process has measured: a line of JSON on its way to the process that started it.
+struct Measurement: Codable, Sendable {
+  /// What a number is about, and its unit.
+  enum Quantity: String, Codable, Sendable {
+    /// Seconds from start to end.
+    case wall
+    /// Seconds of processor time, user and system.
+    case processor
+    /// Bytes, the whole process's.
+    case peakMemory
+    /// Seconds that one download alone takes.
+    case download
+    /// Seconds for so many hits in memory, in tasks of their own.
+    case hits
+    /// Seconds for so many hits in memory, one after another.
+    case hitsInTurn
+    case requests
+    case connections
+    case succeeded
+    case failed
+    case cancelled
+    case stored
+    case leakedDescriptors
+    case leakedLoads
+  }
+
+  /// One number a batch.
+  private var numbers: [String: [Double]] = [:]
+  /// What is not as it must be, in words.
+  var failures: [String] = []
+
+  init() {}
+
+  subscript(_ quantity: Quantity) -> [Double] {
+    get { numbers[quantity.rawValue] ?? [] }
+    set { numbers[quantity.rawValue] = newValue }
+  }
+
+  mutating func add(_ value: Double, to quantity: Quantity) { self[quantity].append(value) }
+
+  mutating func add(_ duration: Duration, to quantity: Quantity) { add(duration / .seconds(1), to: quantity) }
+
+  mutating func add(_ count: Int, to quantity: Quantity) { add(Double(count), to: quantity) }
+
+  /// Records a failure unless the count is as expected.
+  mutating func check(_ what: String, _ seen: Int, is expected: Int) {
+    if seen != expected { failures.append("\(what): \(seen), not \(expected)") }
+  }
+}
+#endif

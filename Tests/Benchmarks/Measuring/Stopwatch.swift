@@ -1,0 +1,25 @@
+#if Origin
+import CacheCore
+
+/// Wall and processor time since its making.
+struct Stopwatch {
+  private let clock = SystemClock()
+  private let start: Duration
+  private let processorStart: Duration
+
+  init() {
+    start = clock.uptime
+    processorStart = ProcessUsage.processorTime
+  }
+
+  var wall: Duration { clock.uptime - start }
+  var processor: Duration { ProcessUsage.processorTime - processorStart }
+
+  /// Adds what has passed to a measurement.
+  func stop(_ measurement: inout Measurement) {
+    let (wall, processor) = (wall, processor)
+    measurement.add(wall, to: .wall)
+    measurement.add(processor, to: .processor)
+  }
+}
+#endif

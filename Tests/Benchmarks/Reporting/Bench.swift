@@ -1,0 +1,105 @@
+#if Origin
+import Foundation
+
+/// What a run is made of: where the files are, where nginx serves them, and how often each thing is measured.
+struct Bench {
+  let settings: Settings
+  let child: ChildProcess
+
+  /// Where nginx serves a file of its root.
+  func address(_ file: String) throws -> String {
+    guard let origin = settings.origin else { throw BenchmarkFailure("this scenario needs --origin and --root") }
+    return "\(origin)/\(file)"
+  }
+
+  /// Puts a file of so many bytes under nginx's root.
+  func serve(_ file: String, bytes: Int) throws {
+    guard let root = settings.root else { throw BenchmarkFailure("this scenario needs --origin and --root") }
+    let file = root.appending(path: file)
+    try Pattern.write(bytes, to: file)
+    // nginx's workers may be somebody else.
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+  }
+
+  /// Measures every way once a round, in turn, so that a machine that is busy for a while is busy for all of them.
+  func rounds<Key: Hashable & Sendable, Work: Job>(
+    _ keys: [Key], count: Int, limit: Duration = .seconds(120), _ job: (Key) throws -> Work
+  ) async throws -> [Key: [Measurement]] {
+    var measurements: [Key: [Measurement]] = [:]
+    for round in 0..<count {
+      // Forwards and backwards: what gets slower or faster all the time does so for all.
+      for key in round.isMultiple(of: 2) ? keys : keys.reversed() {
+        settings.progress("round \(round + 1) of \(count): \(Work.name)")
+        measurements[key, default: []].append(try await child.run(job(key), limit: limit))
+      }
+    }
+    return measurements
+  }
+}
+
+/// What the command line says.
+struct Settings {
+  var scenarios: [Scenario] = []
+  var origin: String?
+  var root: URL?
+  var json: URL?
+  var rounds: Int?
+  var isHuge = false
+  var isQuiet = true
+
+  init(_ arguments: [String]) throws {
+    var rest = arguments[...]
+    func value(of option: String) throws -> String {
+      guard let value = rest.popFirst() else { throw BenchmarkFailure("\(option) takes a value") }
+      return value
+    }
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--origin": origin = try value(of: argument)
+      case "--root": root = URL(filePath: try value(of: argument), directoryHint: .isDirectory)
+      case "--json": json = URL(filePath: try value(of: argument))
+      case "--rounds":
+        guard let count = Int(try value(of: argument)), (1...1_000).contains(count) else {
+          throw BenchmarkFailure("--rounds takes a number from 1 to 1000")
+        }
+        rounds = count
+      case "--huge": isHuge = true
+      case "--progress": isQuiet = false
+      default:
+        guard let scenario = Scenario(rawValue: argument) else {
+          throw BenchmarkFailure(
+            "there is no scenario '\(argument)': \(Scenario.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        if !scenarios.contains(scenario) { scenarios.append(scenario) }
+      }
+    }
+    if scenarios.isEmpty { scenarios = Scenario.allCases }
+  }
+
+  /// Says what is being done now, to people who watch.
+  func progress(_ what: String) {
+    guard !isQuiet else { return }
+    FileHandle.standardError.write(Data("\r\u{1B}[K\(what)".utf8))
+  }
+
+  func endProgress() {
+    guard !isQuiet else { return }
+    FileHandle.standardError.write(Data("\r\u{1B}[K".utf8))
+  }
+}
+
+/// The figures that are kept.
+enum Scenario: String, CaseIterable {
+  case small, large, waiters, storm, link
+
+  func run(_ bench: Bench) async throws -> ScenarioReport {
+    switch self {
+    case .small: try await SmallScenario(bench: bench).run()
+    case .large: try await LargeScenario(bench: bench).run()
+    case .waiters: try await WaitersScenario(bench: bench).run()
+    case .storm: try await StormScenario(bench: bench).run()
+    case .link: try await LinkScenario(bench: bench).run()
+    }
+  }
+}
+#endif

@@ -1,0 +1,84 @@
+#if Origin
+import CacheCore
+import Foundation
+import Synchronization
+
+/// Reads a small resource many times, a few at a time. Each request has a query of its own, so that no cache can answer it.
+struct SmallJob: Job {
+  static let name = "small"
+
+  let client: ClientKind
+  let url: String
+  /// Bytes of the body.
+  let size: Int
+  let requests: Int
+  let parallel: Int
+  /// How often it is measured, one after another.
+  let batches: Int
+
+  func run() async throws -> Measurement {
+    let client = try client.make()
+    var measurement = Measurement()
+    // Connections, libraries and tables are made now; and every byte is looked at.
+    try await read(client, batch: 0) { $0.count == size && Pattern.matches($0, at: 0) }
+    for batch in 1...batches {
+      let addresses = try addresses(batch: batch)
+      let stopwatch = Stopwatch()
+      try await read(client, addresses) { $0.count == size }
+      stopwatch.stop(&measurement)
+    }
+    if let peak = ProcessUsage.peakMemory { measurement.add(peak, to: .peakMemory) }
+    try await client.close()
+    return measurement
+  }
+
+  private func addresses(batch: Int) throws -> [Address] {
+    try (0..<requests).map { try Address("\(url)?\(batch * requests + $0)") }
+  }
+
+  private func read(
+    _ client: any Client, batch: Int, _ isRight: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+  ) async throws {
+    try await read(client, addresses(batch: batch), isRight)
+  }
+
+  private func read(
+    _ client: any Client, _ addresses: [Address], _ isRight: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+  ) async throws {
+    let next = Turn()
+    let right = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<parallel {
+        group.addTask {
+          let count = Turn()
+          while let address = next.take(from: addresses) {
+            try await client.load(address) { if isRight($0) { count.step() } }
+          }
+          return count.value
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    guard right == addresses.count else {
+      throw BenchmarkFailure("\(addresses.count - right) of \(addresses.count) bodies are not the origin's")
+    }
+  }
+}
+
+/// Whose turn it is: a number that goes up.
+final class Turn: Sendable {
+  private let count = Atomic(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+
+  func step() { count.add(1, ordering: .relaxed) }
+
+  /// - Returns: the number after the step.
+  @discardableResult
+  func next() -> Int { count.add(1, ordering: .acquiringAndReleasing).newValue }
+
+  func take<Element>(from elements: [Element]) -> Element? {
+    let index = count.add(1, ordering: .relaxed).oldValue
+    return index < elements.count ? elements[index] : nil
+  }
+}
+#endif

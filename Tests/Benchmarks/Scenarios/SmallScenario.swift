@@ -1,0 +1,64 @@
+#if Origin
+import Foundation
+
+/// What an engine, and the facade around it, cost a small resource, against the library below them.
+struct SmallScenario {
+  let bench: Bench
+
+  private let requests = 1_000
+  private let size = 20_000
+  private let parallel = 6
+
+  func run() async throws -> ScenarioReport {
+    let rounds = bench.settings.rounds ?? 9
+    var report = ScenarioReport(
+      "small", "\(requests) × \(size / 1_000) KB from nginx, \(parallel) at a time, \(rounds) rounds of 3: median (least–most)")
+    try bench.serve("small.bin", bytes: size)
+    let url = try bench.address("small.bin")
+    for engine in Engine.allCases {
+      let kinds = [ClientKind.Layer.bare, .engine, .manager, .managerWithoutStore].map { ClientKind(engine: engine, layer: $0) }
+      let measured = try await bench.rounds(kinds, count: rounds) {
+        SmallJob(client: $0, url: url, size: size, requests: requests, parallel: parallel, batches: 3)
+      }
+      compare(kinds, measured, engine, &report)
+    }
+    return report
+  }
+
+  private func compare(
+    _ kinds: [ClientKind], _ measured: [ClientKind: [Measurement]], _ engine: Engine, _ report: inout ScenarioReport
+  ) {
+    let peer = measured[kinds[0]] ?? []
+    for kind in kinds {
+      let own = measured[kind] ?? []
+      report.take(failuresOf: own, by: kind.name)
+      // Round by round, so that what slowed one down slowed the other down as well.
+      let rates = zip(own, peer).map { Sample.median($1[.wall]) / Sample.median($0[.wall]) }
+      let costs = zip(own, peer).map { Sample.median($0[.processor]) / Sample.median($1[.processor]) }
+      var row = ScenarioReport.Row(name: kind.name)
+      row.figures = [
+        Figure("requests", .perSecond, own.flatMap { $0[.wall] }.map { Double(requests) / $0 }),
+        Figure("CPU a request", .microseconds, own.flatMap { $0[.processor] }.map { $0 * 1e6 / Double(requests) }),
+      ].compactMap(\.self)
+      if kind.layer != .bare {
+        row.figures += [Figure("rate", .ratio, rates), Figure("CPU", .ratio, costs)].compactMap(\.self)
+      }
+      report.rows.append(row)
+      addGoals(kind, rate: Sample.median(rates), cost: Sample.median(costs), &report)
+    }
+  }
+
+  private func addGoals(_ kind: ClientKind, rate: Double, cost: Double, _ report: inout ScenarioReport) {
+    guard kind.layer == .engine || kind.layer == .manager, rate > 0 else { return }
+    let (leastRate, mostCost): (Double, Double?) =
+      switch kind.engine {
+      #if AsyncHTTP
+      case .asyncHTTP: (0.85, 1.25)
+      #endif
+      case .session: (0.9, nil)
+      }
+    report.goals.append(Goal("\(kind.name), requests/s against \(kind.engine.peer)", rate, .atLeast(leastRate)))
+    if let mostCost { report.goals.append(Goal("\(kind.name), CPU against \(kind.engine.peer)", cost, .atMost(mostCost))) }
+  }
+}
+#endif

@@ -1,0 +1,136 @@
+import CacheCore
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheNetworking
+
+@Suite("Time in the background") struct BackgroundHoldTests {
+  /// A system that gives time, and takes it back when a test says so.
+  private final class System: BackgroundTime {
+    let log = Recorder<String>()
+    private let expirations = Lock<[@Sendable () -> Void]>([])
+    private let expiresAtOnce: Bool
+
+    init(expiresAtOnce: Bool = false) { self.expiresAtOnce = expiresAtOnce }
+
+    func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+      let number = expirations.withLock { all in
+        all.append(expire)
+        return all.count
+      }
+      log.record("begin \(number)")
+      if expiresAtOnce { expire() }
+      return { [log] in log.record("end \(number)") }
+    }
+
+    func expire(_ number: Int) { expirations.withLock { $0[number - 1] }() }
+  }
+
+  @Test("one piece is held from the first transfer's start to the last one's end")
+  func onePiece() {
+    let system = System()
+    let hold = BackgroundHold(system)
+    hold.enter()
+    hold.enter()
+    hold.leave()
+    #expect(system.log.values == ["begin 1"])
+    hold.leave()
+    #expect(system.log.values == ["begin 1", "end 1"])
+    hold.enter()
+    hold.leave()
+    #expect(system.log.values == ["begin 1", "end 1", "begin 2", "end 2"])
+  }
+
+  @Test("time that is taken back is given back once, and a late expiry does not touch the next piece")
+  func expired() {
+    let system = System()
+    let hold = BackgroundHold(system)
+    hold.enter()
+    system.expire(1)
+    #expect(system.log.values == ["begin 1", "end 1"])
+    hold.leave()
+    hold.enter()
+    system.expire(1)
+    #expect(system.log.values == ["begin 1", "end 1", "begin 2"])
+    hold.leave()
+    #expect(system.log.values.last == "end 2")
+    #expect(system.log.values.count == 4)
+  }
+
+  @Test("time that is taken back while it is given is given back too")
+  func expiredAtOnce() {
+    let system = System(expiresAtOnce: true)
+    let hold = BackgroundHold(system)
+    hold.enter()
+    hold.leave()
+    #expect(system.log.values == ["begin 1", "end 1"])
+  }
+
+  #if Origin
+  @Test("a downloader holds time while its transfers run")
+  func downloader() async throws {
+    let system = System()
+    let downloader = SessionDownloader(backgroundTime: system)
+    let request = DownloadRequest(head: .init(method: .get, scheme: "http", authority: "127.0.0.1:1", path: "/"))
+    await #expect(throws: CacheError.self) { try await downloader.download(request) }
+    #expect(await system.log.wait(for: 2) == ["begin 1", "end 1"])
+    downloader.close()
+  }
+  #endif
+}
+
+@Suite("What a platform measures") struct TaskTimesTests {
+  private let zero = Date(timeIntervalSinceReferenceDate: 1000)
+
+  private func at(_ milliseconds: Double) -> Date { zero.addingTimeInterval(milliseconds / 1000) }
+
+  private func milliseconds(_ duration: Duration?) -> Int? {
+    duration.map { Int(($0 / .milliseconds(1)).rounded()) }
+  }
+
+  @Test("a new connection has all its steps")
+  func newConnection() {
+    let times = TaskTimes(
+      fetchStart: at(0), nameLookupStart: at(5), nameLookupEnd: at(15), connectStart: at(15), connectEnd: at(45),
+      tlsStart: at(25), tlsEnd: at(45), requestStart: at(46), responseStart: at(90), bodyBytesOnWire: 700, protocolName: "h2")
+    var metrics = TransferMetrics(timeToHead: .milliseconds(91), bytesOnWire: 1000, bytesDecoded: 1000)
+
+    times.complete(&metrics)
+
+    #expect(milliseconds(metrics.queued) == 5)
+    #expect(milliseconds(metrics.nameLookup) == 10)
+    #expect(milliseconds(metrics.connect) == 30)
+    #expect(milliseconds(metrics.tls) == 20)
+    #expect(metrics.timeToHead == .milliseconds(91), "our own clock's word stays")
+    #expect(metrics.bytesOnWire == 700)
+    #expect(metrics.bytesDecoded == 1000)
+    #expect(metrics.protocolName == "h2")
+    #expect(metrics.isReusedConnection == false)
+  }
+
+  @Test("a connection that is used again has none of them")
+  func reused() {
+    let times = TaskTimes(
+      fetchStart: at(0), nameLookupStart: at(-50), nameLookupEnd: at(-40), connectStart: at(-40), connectEnd: at(-10),
+      requestStart: at(3), protocolName: "http/1.1", isReusedConnection: true)
+    var metrics = TransferMetrics(bytesOnWire: 10)
+
+    times.complete(&metrics)
+
+    #expect(metrics.nameLookup == nil)
+    #expect(metrics.connect == nil)
+    #expect(milliseconds(metrics.queued) == 3)
+    #expect(metrics.bytesOnWire == 10)
+    #expect(metrics.isReusedConnection == true)
+  }
+
+  @Test("moments that are missing, or out of order, make no duration")
+  func missing() {
+    var metrics = TransferMetrics()
+    TaskTimes(fetchStart: at(5), connectStart: at(9), connectEnd: at(8), tlsEnd: at(1), requestStart: at(2)).complete(&metrics)
+    #expect(metrics.queued == nil)
+    #expect(metrics.connect == nil)
+    #expect(metrics.tls == nil)
+  }
+}

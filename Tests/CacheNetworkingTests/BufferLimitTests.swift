@@ -1,0 +1,71 @@
+#if Origin
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@testable import CacheNetworking
+
+@Suite("Bodies that nobody reads", .timeLimit(.minutes(10))) struct BufferLimitTests {
+  @Test("who is too far behind is given up, and who keeps up gets everything")
+  func shed() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.bufferLimit = 100_000
+    configuration.joinLimit = 1000
+    try await Fixture.run(configuration) { fixture async throws in
+      let gate = Gate()
+      let delivery = OriginDelivery(bodyGate: gate, bodyGateOffset: 50_000)
+      fixture.origin.setRoute("/a", Route(pattern(150_001), delivery: delivery))
+      let lazy = try await fixture.get("/a")
+      let handle = DownloadTask()
+      let busy = try await fixture.downloader.download(fixture.request("/a"), as: handle)
+      var iterator = busy.body.makeAsyncIterator()
+      var bytes = try await read(50_000, from: &iterator)
+      gate.open()
+      while let chunk = try await iterator.next() { bytes.append(chunk) }
+
+      #expect(bytes == pattern(150_001))
+      let error = await #expect(throws: CacheError.self) { try await lazy.body.collect() }
+      #expect(error?.code == .readerTooSlow)
+      #expect(error?.reason.contains("100000") == true)
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+    }
+  }
+
+  @Test("the last one that is given up stops the transfer")
+  func stopped() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.bufferLimit = 50_000
+    configuration.joinLimit = 0
+    try await Fixture.run(configuration) { fixture async throws in
+      let ends = Recorder<CacheError.Code?>()
+      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, end) in ends.record(end.error?.code) }
+      fixture.origin.setRoute("/a", Route(pattern(5_000_000)))
+      let lazy = try await fixture.get("/a")
+
+      #expect(await ends.wait(for: 1) == [.cancelled])
+
+      let error = await #expect(throws: CacheError.self) { try await lazy.body.collect() }
+      #expect(error?.code == .readerTooSlow)
+      fixture.origin.setRoute("/b", Route(pattern(10)))
+      #expect(try await fixture.get("/b").body.collect() == pattern(10))
+    }
+  }
+
+  @Test("without a limit everything is held")
+  func unlimited() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.bufferLimit = nil
+    try await Fixture.run(configuration) { fixture async throws in
+      let ends = Recorder<CacheError.Code?>()
+      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, end) in ends.record(end.error?.code) }
+      fixture.origin.setRoute("/a", Route(pattern(3_000_000)))
+      let lazy = try await fixture.get("/a")
+      #expect(await ends.wait(for: 1) == [nil])
+      #expect(try await lazy.body.collect() == pattern(3_000_000))
+    }
+  }
+}
+#endif

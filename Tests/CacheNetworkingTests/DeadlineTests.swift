@@ -1,0 +1,227 @@
+#if Origin
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@testable import CacheNetworking
+
+@Suite("Time limits, to the millisecond", .timeLimit(.minutes(10))) struct DeadlineTests {
+  /// What a download ends with, from its own task.
+  private func outcome(_ fixture: Fixture, _ request: DownloadRequest) -> Task<CacheError?, Never> {
+    Task { await fixture.failure(of: request) }
+  }
+
+  @Test("silence before the head is ended when the time is over, and not before")
+  func idleBeforeHead() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100), delivery: .fault(.stallBeforeHead)))
+      let task = outcome(fixture, try fixture.request("/a", idleTimeout: .milliseconds(250)))
+      await fixture.origin.waitForRequests(path: "/a", count: 1)
+      await clock.sleepers(1)
+      clock.advance(by: .milliseconds(249))
+      #expect(clock.pendingSleeps == 1, "the watch sleeps on")
+
+      clock.advance(by: .milliseconds(1))
+
+      let error = await task.value
+      #expect(error?.code == .timedOut)
+      #expect(error?.reason.contains("0.25") == true)
+      await fixture.origin.waitForOpenConnections(atMost: 0)
+    }
+  }
+
+  @Test("silence in the body is ended likewise, for everybody who shares it")
+  func idleInBody() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100), delivery: .fault(.stall(afterBodyBytes: 10))))
+      let request = try fixture.request("/a", idleTimeout: .milliseconds(250))
+      let one = try await fixture.downloader.download(request)
+      let other = try await fixture.downloader.download(request)
+      var iterator = one.body.makeAsyncIterator()
+      _ = try await read(10, from: &iterator)
+      await clock.sleepers(1)
+
+      clock.advance(by: .milliseconds(250))
+
+      for body in [one.body, other.body] {
+        let error = await #expect(throws: CacheError.self) { try await body.collect() }
+        #expect(error?.code == .timedOut)
+      }
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+    }
+  }
+
+  @Test("what comes puts the end of patience off")
+  func activity() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(100), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 10)))
+      let handle = DownloadTask()
+      let request = try fixture.request("/a", idleTimeout: .seconds(10))
+      let response = try await fixture.downloader.download(request, as: handle)
+      let transfer = try #require(handle.sessionTask)
+      var iterator = response.body.makeAsyncIterator()
+      _ = try await read(10, from: &iterator)
+
+      clock.advance(by: .seconds(9))
+      transfer.noteActivity(at: clock.uptime)
+      await clock.sleepers(1)
+      clock.advance(by: .seconds(9))
+      // Eighteen seconds after the start, nine after the last sign of life.
+      #expect(transfer.checkIdleness(at: clock.uptime) == .seconds(19))
+      #expect(!transfer.hasEnded)
+      gate.open()
+      _ = try await read(90, from: &iterator)
+    }
+  }
+
+  @Test("head and body together have their limit, however much comes")
+  func whole() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100), delivery: OriginDelivery(bodyGate: Gate(), bodyGateOffset: 10)))
+      let request = try fixture.request("/a", timeout: .milliseconds(1500))
+      let response = try await fixture.downloader.download(request)
+      await clock.sleepers(1)
+
+      clock.advance(by: .milliseconds(1500))
+
+      let error = await #expect(throws: CacheError.self) { try await response.body.collect() }
+      #expect(error?.code == .timedOut)
+      #expect(error?.reason.contains("1.5") == true)
+      await #expect(throws: CacheError.self, "an error is final") { try await response.body.source.next() }
+    }
+  }
+
+  @Test("a limit is its own request's: who shares the transfer and has more time gets everything")
+  func shared() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(100), delivery: .gated(by: gate)))
+      let patient = Task { try await fixture.get("/a").body.collect() }
+      await gate.arrived()
+      let handle = DownloadTask()
+      let request = try fixture.request("/a", timeout: .seconds(1))
+      let hasty = Task { () -> CacheError? in
+        do throws(CacheError) {
+          _ = try await fixture.downloader.download(request, as: handle)
+          return nil
+        } catch { return error }
+      }
+      #expect(await handle.started)
+      await clock.sleepers(1)
+
+      clock.advance(by: .seconds(1))
+
+      #expect(await hasty.value?.code == .timedOut)
+      gate.open()
+      #expect(try await patient.value == pattern(100))
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+    }
+  }
+
+  @Test("what has come in time may be read later")
+  func readLater() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100)))
+      let ended = Recorder<Void>()
+      fixture.downloader.delegate.onCompletion.delegate(on: ended) { (ended, _) in ended.record(()) }
+      let response = try await fixture.downloader.download(fixture.request("/a", timeout: .seconds(1)))
+      await ended.wait(for: 1)
+
+      clock.advance(by: .seconds(5))
+
+      #expect(try await response.body.collect() == pattern(100))
+      #expect(response.metrics().total == .zero, "by the downloader's clock")
+    }
+  }
+
+  @Test("the limit covers what is done before anything is sent: a hook that waits, a body that does not come")
+  func beforeTheRequest() async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      let gate = Gate()
+      let hooks = RecordingHooks(start: { (exchange) in
+        await gate.pass()
+        return exchange.request
+      })
+      fixture.downloader.hooks = hooks
+      let task = outcome(fixture, try fixture.request("/a", timeout: .seconds(2)))
+      await gate.arrived()
+      await clock.sleepers(1)
+
+      clock.advance(by: .seconds(2))
+
+      #expect(await task.value?.code == .timedOut)
+      #expect(hooks.calls.values.last == "failed timedOut")
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+}
+
+@Suite("The watch over time limits", .timeLimit(.minutes(10))) struct DeadlineWatchTests {
+  @Test("calls each when it is due, in one task, and again when it asks for that")
+  func calls() async {
+    let clock = ManualClock()
+    let watch = DeadlineWatch(clock: clock)
+    let called = Recorder<String>()
+    let late = watch.add(due: .seconds(5)) { _ in
+      called.record("late")
+      return nil
+    }
+    let early = watch.add(due: .seconds(2)) { now in
+      called.record("early")
+      return now < .seconds(4) ? now + .seconds(2) : nil
+    }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(2))
+    #expect(await called.wait(for: 1) == ["early"])
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(2))
+    #expect(await called.wait(for: 2) == ["early", "early"])
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(1))
+    #expect(await called.wait(for: 3) == ["early", "early", "late"])
+    withExtendedLifetime((late, early)) {}
+  }
+
+  @Test("an appointment that is let go of is not kept")
+  func removed() async {
+    let clock = ManualClock()
+    let watch = DeadlineWatch(clock: clock)
+    let called = Recorder<Int>()
+    var first: DeadlineWatch.Appointment? = watch.add(due: .seconds(1)) { _ in
+      called.record(1)
+      return nil
+    }
+    let second = watch.add(due: .seconds(1)) { _ in
+      called.record(2)
+      return nil
+    }
+    await clock.sleepers(1)
+    withExtendedLifetime(first) {}
+    first = nil
+    clock.advance(by: .seconds(1))
+    #expect(await called.wait(for: 1) == [2])
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("a watch that is let go of stops sleeping")
+  func released() async {
+    let clock = ManualClock()
+    var watch: DeadlineWatch? = DeadlineWatch(clock: clock)
+    _ = watch?.add(due: .seconds(60)) { _ in nil }
+    await clock.sleepers(1)
+    watch = nil
+    while clock.pendingSleeps > 0 { await Task.yield() }
+  }
+}
+#endif

@@ -1,0 +1,374 @@
+#if Origin
+import CacheCore
+import CacheNetworking
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+/// Hooks that write down what they are told, and do what a test has them do.
+final class RecordingHooks: DownloaderHooks {
+  typealias Chunk = @Sendable (Data, DownloadExchange) async throws(CacheError) -> Data
+
+  let calls = Recorder<String>()
+  let exchanges = Recorder<DownloadExchange>()
+  private let start: @Sendable (DownloadExchange) async throws(CacheError) -> HTTPRequest
+  private let valid: @Sendable (HTTPResponse.Status) -> Bool
+  private let verdict: DownloadVerdict
+  private let chunk: Chunk
+  let decodedDataLimit: Int
+
+  init(
+    start: @escaping @Sendable (DownloadExchange) async throws(CacheError) -> HTTPRequest = { (exchange) in exchange.request },
+    valid: @escaping @Sendable (HTTPResponse.Status) -> Bool = { _ in true }, verdict: DownloadVerdict = .proceed,
+    chunk: @escaping Chunk = { (data, _) in data }, decodedDataLimit: Int = 0
+  ) {
+    (self.start, self.valid, self.verdict, self.chunk) = (start, valid, verdict, chunk)
+    self.decodedDataLimit = decodedDataLimit
+  }
+
+  func willStart(_ exchange: DownloadExchange) async throws(CacheError) -> HTTPRequest {
+    calls.record("will start")
+    exchanges.record(exchange)
+    return try await start(exchange)
+  }
+
+  func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool {
+    calls.record("status \(status.code)")
+    return valid(status)
+  }
+
+  func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
+    calls.record("response")
+    return verdict
+  }
+
+  func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data {
+    calls.record("data")
+    return try await chunk(data, exchange)
+  }
+
+  func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>) {
+    switch result {
+    case .success(let head): calls.record("finished \(head.status.code)")
+    case .failure(let error): calls.record("failed \(error.code.rawValue)")
+    }
+  }
+
+  func decoded(_ body: DecodedBody, of exchange: DownloadExchange) {
+    calls.record("decoded \(body.count) \(body.data.map { "\($0.count)" } ?? "-")")
+  }
+}
+
+@Suite("The hooks of a download", .timeLimit(.minutes(10))) struct HooksTests {
+  private final class Silent: DownloaderHooks {}
+
+  private func fetch(_ fixture: Fixture, _ hooks: RecordingHooks, fields: HTTPFields = [:]) async throws -> Data {
+    fixture.downloader.hooks = hooks
+    return try await fixture.get("/a", fields: fields).body.collect()
+  }
+
+  @Test("are called in their order, each with what it is about")
+  func order() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100)))
+      let hooks = RecordingHooks()
+
+      #expect(try await fetch(fixture, hooks) == pattern(100))
+
+      #expect(hooks.calls.values == ["will start", "status 200", "response", "data", "finished 200", "decoded 100 -"])
+    }
+  }
+
+  @Test("that only have their defaults change nothing")
+  func defaults() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(70_000), status: .notFound))
+      let hooks = Silent()
+      fixture.downloader.hooks = hooks
+
+      let response = try await fixture.get("/a")
+
+      #expect(response.head.status == .notFound)
+      #expect(response.body.length == 70_000)
+      #expect(try await response.body.collect() == pattern(70_000))
+      #expect(fixture.downloader.hooks != nil)
+    }
+  }
+
+  @Test("are held weakly")
+  func weaklyHeld() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5)))
+      var hooks: RecordingHooks? = RecordingHooks(valid: { _ in false })
+      fixture.downloader.hooks = hooks
+      #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .unacceptableStatus)
+      hooks = nil
+
+      #expect(fixture.downloader.hooks == nil)
+      #expect(try await fixture.get("/a").body.collect() == pattern(5))
+    }
+  }
+
+  @Test("see the request as it goes out, with the fields that the configuration adds, and may change it")
+  func changed() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.additionalHeaders = [.accept: "image/*"]
+    configuration.userAgent = "Test/1"
+    try await Fixture.run(configuration) { fixture async throws in
+      fixture.origin.setRoute("/b", Route(pattern(5)))
+      let hooks = RecordingHooks(start: { (exchange) in
+        var request = exchange.request
+        request.path = "/b"
+        request.headerFields[.authorization] = "Bearer x"
+        return request
+      })
+
+      #expect(try await fetch(fixture, hooks) == pattern(5))
+
+      let seen = try #require(hooks.exchanges.values.first?.request)
+      #expect(seen.path == "/a")
+      #expect(seen.headerFields[.accept] == "image/*")
+      #expect(seen.headerFields[.userAgent] == "Test/1")
+      let sent = try #require(fixture.origin.requests.first)
+      #expect(sent.path == "/b")
+      #expect(sent.fields[.authorization] == "Bearer x")
+      #expect(sent.fields[.accept] == "image/*")
+    }
+  }
+
+  @Test("may refuse a request: nothing is sent, and the end is told once")
+  func refusedRequest() async throws {
+    try await Fixture.run { fixture async throws in
+      let hooks = RecordingHooks(start: { (_) throws(CacheError) in throw CacheError(.refused, reason: "not today") })
+      fixture.downloader.hooks = hooks
+
+      let error = await fixture.failure(of: try fixture.request("/a"))
+
+      #expect(error?.code == .refused)
+      #expect(error?.reason == "not today")
+      #expect(fixture.origin.requests.isEmpty)
+      #expect(hooks.calls.values == ["will start", "failed refused"])
+    }
+  }
+
+  @Test("may take a status for no answer, and a head for one that is not wanted; the body is not taken")
+  func refusedAnswer() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5000), status: .notFound, delivery: OriginDelivery(bodyGate: Gate())))
+      let byStatus = RecordingHooks(valid: { $0.kind == .successful })
+      fixture.downloader.hooks = byStatus
+      let first = await fixture.failure(of: try fixture.request("/a"))
+      #expect(first?.code == .unacceptableStatus)
+      #expect(first?.status == 404)
+      #expect(byStatus.calls.values == ["will start", "status 404", "failed unacceptableStatus"])
+
+      let byHead = RecordingHooks(verdict: .refuse("no picture"))
+      fixture.downloader.hooks = byHead
+      let second = await fixture.failure(of: try fixture.request("/a"))
+      #expect(second?.code == .refused)
+      #expect(second?.reason == "no picture")
+      #expect(second?.status == 404)
+      #expect(byHead.calls.values == ["will start", "status 404", "response", "failed refused"])
+      await fixture.origin.waitForOpenConnections(atMost: 0)
+    }
+  }
+
+  @Test("may replace bytes: by as many others, or by any number when they have said so")
+  func replaced() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100)))
+      let same = RecordingHooks(chunk: { (data, _) in Data(data.map { ~$0 }) })
+      #expect(try await fetch(fixture, same) == Data(pattern(100).map { ~$0 }))
+
+      let more = RecordingHooks(verdict: .proceedReplacingBody, chunk: { (data, _) in data + data }, decodedDataLimit: 200)
+      fixture.downloader.hooks = more
+      let response = try await fixture.get("/a")
+      #expect(response.head.headerFields[.contentLength] == nil)
+      #expect(response.head.headerFields[.acceptRanges] == "none")
+      #expect(response.body.length == nil)
+      #expect(try await response.body.collect() == pattern(100) + pattern(100))
+      #expect(more.calls.values.suffix(2) == ["finished 200", "decoded 200 200"])
+
+      let unannounced = RecordingHooks(chunk: { (data, _) in data + data })
+      fixture.downloader.hooks = unannounced
+      #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .invalidConfiguration)
+    }
+  }
+
+  @Test("may swallow bytes: who reads gets no empty chunk")
+  func swallowed() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(70_000)))
+      let hooks = RecordingHooks(verdict: .proceedReplacingBody, chunk: { (_, _) in Data() })
+
+      #expect(try await fetch(fixture, hooks).isEmpty)
+
+      #expect(hooks.calls.values.suffix(2) == ["finished 200", "decoded 0 -"])
+    }
+  }
+
+  @Test("get the decoded bytes up to their limit, and beyond it the number alone", arguments: [(100, true), (99, false)])
+  func decodedLimit(limit: Int, isKept: Bool) async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100)))
+      let hooks = RecordingHooks(decodedDataLimit: limit)
+      _ = try await fetch(fixture, hooks)
+      #expect(hooks.calls.values.last == (isKept ? "decoded 100 100" : "decoded 100 -"))
+    }
+  }
+
+  @Test("learn of a failure in the middle of the body, and of a body that is let go of; an answer without a body is whole unread")
+  func ends() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/cut", Route(pattern(1000), delivery: .fault(.cut(afterBodyBytes: 400))))
+      fixture.origin.setRoute("/held", Route(pattern(1000), delivery: OriginDelivery(bodyGate: Gate())))
+      fixture.origin.setRoute("/none", Route(Data(), status: .noContent))
+      let hooks = RecordingHooks()
+      fixture.downloader.hooks = hooks
+
+      #expect(await fixture.failure(of: try fixture.request("/cut"))?.code == .truncatedBody)
+      #expect(hooks.calls.values.last == "failed truncatedBody")
+      _ = try await fixture.get("/held").head
+      #expect(hooks.calls.values.last == "failed cancelled")
+      _ = try await fixture.get("/none").head
+      #expect(hooks.calls.values.last == "finished 204")
+    }
+  }
+
+  @Test("of one download don't touch another that shares its transfer: one is slow, one refuses, one gets everything")
+  func apart() async throws {
+    try await Fixture.run { fixture async throws in
+      let (bodyGate, slowGate) = (Gate(), Gate())
+      fixture.origin.setRoute("/a", Route(pattern(300_000), delivery: OriginDelivery(bodyGate: bodyGate)))
+      let order = Recorder<UInt64>()
+      let hooks = RecordingHooks(
+        start: { (exchange) in
+          order.record(exchange.id)
+          return exchange.request
+        },
+        chunk: { (data, exchange) throws(CacheError) in
+          switch order.values.firstIndex(of: exchange.id) {
+          case 0: await slowGate.pass()
+          case 1: throw CacheError(.refused, reason: "not for me")
+          default: break
+          }
+          return data
+        })
+      fixture.downloader.hooks = hooks
+      let slow = try await fixture.get("/a")
+      let refusing = try await fixture.get("/a")
+      let third = try await fixture.get("/a")
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+      let slowBytes = Task { try await slow.body.collect() }
+      bodyGate.open()
+
+      #expect(try await third.body.collect() == pattern(300_000), "while the first is held")
+      let error = await #expect(throws: CacheError.self) { try await refusing.body.collect() }
+      #expect(error?.reason == "not for me")
+      await slowGate.arrived()
+      slowGate.open()
+      #expect(try await slowBytes.value == pattern(300_000))
+    }
+  }
+
+  @Test("can be put around any engine")
+  func anyEngine() async throws {
+    let url = try #require(URL(string: "https://origin/a"))
+    let network = ScriptedDownloader()
+    network.answer(url, .ok("hello"), .failure(.connectionLost))
+    let hooks = RecordingHooks(decodedDataLimit: 100)
+    let engine = HookedDownloader(network, hooks: hooks)
+    let request = DownloadRequest(head: try HTTPRequest(resource: url), attempt: 3)
+
+    #expect(try await engine.download(request).body.collect() == Data("hello".utf8))
+    await #expect(throws: CacheError.self) { try await engine.download(request) }
+
+    #expect(hooks.calls.values.prefix(3) == ["will start", "status 200", "response"])
+    #expect(hooks.calls.values.suffix(4) == ["finished 200", "decoded 5 5", "will start", "failed connectionLost"])
+    #expect(hooks.exchanges.values.map(\.attempt) == [3, 3])
+  }
+
+  @Test("a cancel by the handle reaches a hook that makes the request wait")
+  func cancelledInHook() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      let hooks = RecordingHooks(start: { (exchange) in
+        await gate.pass()
+        return exchange.request
+      })
+      fixture.downloader.hooks = hooks
+      let handle = DownloadTask()
+      let request = try fixture.request("/a")
+      let task = Task { () -> CacheError? in
+        do throws(CacheError) {
+          _ = try await fixture.downloader.download(request, as: handle)
+          return nil
+        } catch { return error }
+      }
+      await gate.arrived()
+
+      handle.cancel()
+
+      #expect(await task.value?.isCancellation == true)
+      #expect(fixture.origin.requests.isEmpty)
+      #expect(hooks.calls.values == ["will start", "failed cancelled"])
+    }
+  }
+}
+
+@Suite("Side effects on a download's bytes", .timeLimit(.minutes(10))) struct DataSideEffectTests {
+  @Test("see every chunk in order, with its place in the whole")
+  func chunks() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(200_000)))
+      let seen = Recorder<DataSideEffect.Chunk>()
+      let handle = DownloadTask(sideEffects: [DataSideEffect { (chunk) in seen.record(chunk) }])
+
+      let response = try await fixture.downloader.download(fixture.request("/a"), as: handle)
+      #expect(try await response.body.collect() == pattern(200_000))
+
+      #expect(seen.values.reduce(into: Data()) { $0 += $1.data } == pattern(200_000))
+      var offset: Int64 = 0
+      for chunk in seen.values {
+        #expect(chunk.offset == offset)
+        #expect(chunk.expected == 200_000)
+        offset += Int64(chunk.data.count)
+      }
+    }
+  }
+
+  @Test("each has its own gate, and its own download: others that share the transfer don't notice")
+  func gates() async throws {
+    try await Fixture.run { fixture async throws in
+      let (bodyGate, slowGate) = (Gate(), Gate())
+      fixture.origin.setRoute("/a", Route(pattern(5000), delivery: OriginDelivery(bodyGate: bodyGate)))
+      let (shut, open) = (Recorder<Void>(), Recorder<Void>())
+      let gated = DownloadTask(sideEffects: [
+        DataSideEffect(when: { false }) { (_) in shut.record(()) }, DataSideEffect { (_) in open.record(()) },
+      ])
+      let refusing = DownloadTask(sideEffects: [
+        DataSideEffect { (_) throws(CacheError) in throw CacheError(.refused, reason: "enough") }
+      ])
+      let slow = DownloadTask(sideEffects: [DataSideEffect { (_) in await slowGate.pass() }])
+      let request = try fixture.request("/a")
+      let slowResponse = try await fixture.downloader.download(request, as: slow)
+      let refusingResponse = try await fixture.downloader.download(request, as: refusing)
+      let gatedResponse = try await fixture.downloader.download(request, as: gated)
+      let slowBytes = Task { try await slowResponse.body.collect() }
+      bodyGate.open()
+
+      #expect(try await gatedResponse.body.collect() == pattern(5000))
+      #expect(shut.values.isEmpty)
+      #expect(!open.values.isEmpty)
+      let error = await #expect(throws: CacheError.self) { try await refusingResponse.body.collect() }
+      #expect(error?.reason == "enough")
+      await slowGate.arrived()
+      slowGate.open()
+      #expect(try await slowBytes.value == pattern(5000))
+      #expect(fixture.origin.counters(for: "/a").requests == 1)
+    }
+  }
+}
+#endif

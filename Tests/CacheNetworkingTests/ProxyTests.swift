@@ -1,0 +1,153 @@
+import CacheCore
+import Foundation
+import Testing
+
+@testable import CacheNetworking
+
+@Suite("Which proxies can be had") struct ProxyRoutingTests {
+  typealias Source = SessionDownloader.Configuration.ProxySource
+
+  private let plain: URL
+  private let secure: URL
+  private let proxy = ProxySettings.Proxy(host: "proxy", port: 1)
+
+  init() throws {
+    plain = try #require(URL(string: "http://origin/"))
+    secure = try #require(URL(string: "https://origin/"))
+  }
+
+  @Test("on Linux the platform's are the environment's, as curl reads them")
+  func environment() throws {
+    let routing = ProxyRouting(
+      .platform, environment: ["http_proxy": "proxy:1", "HTTP_PROXY": "other:1", "HTTPS_PROXY": "proxy:1"],
+      hasOnlyEnvironment: true)
+    #expect(try routing.proxy(for: plain) == proxy)
+    #expect(try routing.proxy(for: secure) == proxy)
+    #expect(routing.settings == nil)
+    let capitals = ProxyRouting(.platform, environment: ["HTTP_PROXY": "proxy:1"], hasOnlyEnvironment: true)
+    #expect(try capitals.proxy(for: plain) == nil)
+  }
+
+  @Test(
+    "on Linux what the environment does not say is refused, request by request, and never sent another way",
+    arguments: [
+      (Source.none, [:], true), (.none, ["http_proxy": "proxy:1"], false),
+      (.none, ["http_proxy": "proxy:1", "no_proxy": "origin"], true),
+      (.settings(.init(http: .init(host: "proxy", port: 1))), [:], false),
+      (.settings(.init(http: .init(host: "proxy", port: 1))), ["http_proxy": "http://proxy:1/"], true),
+      (.settings(.init(http: .init(host: "proxy", port: 2))), ["http_proxy": "proxy:1"], false),
+      (.environment, ["http_proxy": "proxy:1"], true), (.environment, ["HTTP_PROXY": "proxy:1"], false),
+      (.environment, [:], true), (.environment, ["http_proxy": "ftp://proxy"], false),
+    ] as [(Source, [String: String], Bool)])
+  func refused(source: Source, environment: [String: String], isPossible: Bool) {
+    let routing = ProxyRouting(source, environment: environment, hasOnlyEnvironment: true)
+    do throws(CacheError) {
+      _ = try routing.proxy(for: plain)
+      #expect(isPossible)
+    } catch {
+      #expect(!isPossible)
+      #expect(error.code == .invalidConfiguration)
+    }
+  }
+
+  @Test("elsewhere the platform is told, and its own settings are its secret")
+  func told() throws {
+    let settings = ProxySettings(http: proxy)
+    let routing = ProxyRouting(.settings(settings), environment: ["http_proxy": "other:1"], hasOnlyEnvironment: false)
+    #expect(try routing.proxy(for: plain) == proxy)
+    #expect(routing.settings == settings)
+    let platform = ProxyRouting(.platform, environment: ["http_proxy": "other:1"], hasOnlyEnvironment: false)
+    #expect(try platform.proxy(for: plain) == nil)
+    #expect(platform.settings == nil)
+    #expect(ProxyRouting(.none, environment: [:], hasOnlyEnvironment: false).settings == ProxySettings())
+  }
+
+  @Test("the dictionary that CFNetwork takes")
+  func dictionary() {
+    let settings = ProxySettings(
+      http: .init(host: "a", port: 1), https: .init(kind: .socks5, host: "b", port: 2, user: "u", password: "secret"),
+      exceptions: ["example.org", ".example.com", "127.0.0.1", "10.0.0.0/8"])
+
+    let dictionary = SessionDownloader.Configuration.proxyDictionary(settings)
+
+    #expect(dictionary["HTTPEnable"] as? Int == 1)
+    #expect(dictionary["HTTPProxy"] as? String == "a")
+    #expect(dictionary["HTTPPort"] as? Int == 1)
+    #expect(dictionary["SOCKSProxy"] as? String == "b")
+    #expect(dictionary["SOCKSPort"] as? Int == 2)
+    #expect(dictionary["HTTPSProxy"] == nil)
+    let patterns = ["example.org", "*.example.org", "example.com", "*.example.com", "127.0.0.1", "10.0.0.0/8"]
+    #expect(dictionary["ExceptionsList"] as? [String] == patterns)
+    #expect(!dictionary.values.contains { "\($0)".contains("secret") })
+    #expect(SessionDownloader.Configuration.proxyDictionary(ProxySettings()).isEmpty)
+  }
+}
+
+#if Origin && os(Linux)
+import CacheTesting
+import HTTPTypes
+import LoopbackOrigin
+
+// Each in a process of its own: the environment is a whole process's.
+@Suite("Through a proxy", .timeLimit(.minutes(10))) struct ProxyTests {
+  @Test("a request goes there, in absolute form, and what is excepted goes directly")
+  func used() async {
+    await #expect(processExitsWith: .success) {
+      let (proxy, direct) = (try await OriginServer.start(), try await OriginServer.start())
+      proxy.setFallback { _ in OriginAnswer(text: "by proxy") }
+      direct.setRoute("/b", Route(Data("directly".utf8)))
+      setenv("http_proxy", proxy.url("/").absoluteString, 1)
+      setenv("no_proxy", "127.0.0.1", 1)
+      let downloader = SessionDownloader()
+      func text(_ url: String) async throws -> String {
+        guard let url = URL(string: url) else { return "" }
+        let request = DownloadRequest(head: try HTTPRequest(resource: url))
+        return String(decoding: try await downloader.download(request).body.collect(), as: UTF8.self)
+      }
+
+      let byProxy = try await text("http://host.invalid/a?x=1")
+      let directly = try await text(direct.url("/b").absoluteString)
+
+      guard byProxy == "by proxy", directly == "directly" else { throw CacheError(.other, reason: "\(byProxy), \(directly)") }
+      guard proxy.requests.map(\.proxyTarget) == ["http://host.invalid/a?x=1"] else {
+        throw CacheError(.other, reason: "\(proxy.requests)")
+      }
+      downloader.close()
+      await proxy.stop()
+      await direct.stop()
+    }
+  }
+
+  @Test("a proxy that is not there, does not resolve, wants a credential or opens no tunnel is a proxy's failure")
+  func failures() async {
+    await #expect(processExitsWith: .success) {
+      let proxy = try await OriginServer.start()
+      let plain = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: "host.invalid", path: "/"))
+      let secure = DownloadRequest(head: HTTPRequest(method: .get, scheme: "https", authority: "host.invalid", path: "/"))
+      func code(_ request: DownloadRequest, _ environment: String) async -> CacheError.Code? {
+        setenv("all_proxy", environment, 1)
+        let downloader = SessionDownloader()
+        defer { downloader.close() }
+        do {
+          _ = try await downloader.download(request).body.collect()
+          return nil
+        } catch {
+          return error.code
+        }
+      }
+      proxy.setFallback { _ in
+        OriginAnswer(
+          text: "who are you?", status: .proxyAuthenticationRequired, fields: [.proxyAuthenticate: "Basic realm=\"x\""])
+      }
+      let live = proxy.url("/").absoluteString
+      var codes = [await code(plain, live), await code(secure, live)]
+      proxy.setFallback { _ in OriginAnswer(status: .badGateway) }
+      codes.append(await code(secure, live))
+      await proxy.stop()
+      codes += [await code(plain, live), await code(secure, live), await code(plain, "http://nowhere.invalid:1")]
+
+      guard codes == Array(repeating: .proxyFailure, count: 6) else { throw CacheError(.other, reason: "\(codes)") }
+    }
+  }
+}
+#endif

@@ -1,0 +1,46 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Requests as the suites around an engine make them.
+enum Ask {
+  static func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+  static func request(
+    _ text: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], priority: LoadPriority = LoadPriority(),
+    timeout: Duration? = nil
+  ) throws -> DownloadRequest {
+    DownloadRequest(
+      head: try HTTPRequest(resource: url(text), method: method, headerFields: fields), priority: priority, timeout: timeout)
+  }
+
+  /// Returns when the condition holds: for what another task does soon, and nobody can be told of. Other tasks run between two looks.
+  static func until(_ condition: () -> Bool) async {
+    while !condition() { await Task.yield() }
+  }
+}
+
+/// A generator of numbers that are the same at each run (SplitMix64).
+struct Seeded: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
+    return z ^ z >> 31
+  }
+}
+
+/// A downloader that a closure makes, for what a script can't say.
+struct AnsweringDownloader: Downloader {
+  let id = ComponentID.unique(AnsweringDownloader.self)
+  let answer: @Sendable (DownloadRequest) async throws(CacheError) -> DownloadResponse
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse { try await answer(request) }
+}

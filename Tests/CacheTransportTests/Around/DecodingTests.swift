@@ -1,0 +1,240 @@
+#if ContentDecoding
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheTransport
+
+@Suite("Content codings")
+struct DecodingTests {
+  private let network = ScriptedDownloader()
+  private let url: URL
+
+  init() throws { url = try Ask.url("https://e.com/a") }
+
+  private func ask(
+    _ body: Data, _ coding: String?, chunks: Int = 16_384, limits: ContentDecoding = ContentDecoding(),
+    status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get, fields: HTTPFields = [:]
+  ) async throws -> DownloadResponse {
+    var answered: HTTPFields = [.contentLength: String(body.count), .eTag: #""strong""#]
+    if let coding { answered[.contentEncoding] = coding }
+    network.answer(url, .response(status, fields: answered, body: body).chunked(by: chunks))
+    return try await network.decoding(limits).download(
+      DownloadRequest(head: HTTPRequest(resource: url, method: method, headerFields: fields)))
+  }
+
+  private func failing(
+    _ body: Data, _ coding: String, chunks: Int = 16_384, limits: ContentDecoding = ContentDecoding()
+  ) async -> CacheError? {
+    await failure { _ = try await ask(body, coding, chunks: chunks, limits: limits).body.collect() }
+  }
+
+  @Test(
+    "are undone, whatever the size, the coding, and where the chunks are cut", arguments: [1, 7, 16_384], [0, 1, 1_000, 300_000])
+  func roundTrip(_ chunks: Int, _ size: Int) async throws {
+    guard chunks > 1 || size <= 1_000 else { return }
+    let text = Coded.text(size)
+    for (format, name) in [(Coded.Format.gzip, "gzip"), (.gzip, "X-GZip"), (.zlib, "deflate"), (.raw, "deflate")] {
+      let encoded = Coded.encode(text, format)
+      let response = try await ask(encoded, name, chunks: chunks)
+      #expect(try await response.body.collect() == text, "\(name) \(format)")
+      #expect(response.metrics().bytesOnWire == Int64(encoded.count))
+      #expect(response.metrics().bytesDecoded == Int64(size))
+      #expect(response.body.length == nil)
+    }
+  }
+
+  @Test("leave a head that describes the decoded bytes, and its entity tag as it is")
+  func head() async throws {
+    let fields = try await ask(Coded.encode(Data("text".utf8)), "gzip").head.headerFields
+    #expect(fields[.contentEncoding] == nil)
+    #expect(fields[.contentLength] == nil)
+    #expect(fields[.eTag] == #""strong""#)
+  }
+
+  @Test("are asked for, unless the request says what it takes, or wants a range")
+  func acceptEncoding() async throws {
+    _ = try await ask(Data(), nil)
+    _ = try await ask(Data(), nil, fields: [.acceptEncoding: "identity"])
+    _ = try await ask(Data(), nil, fields: [.range: "bytes=0-9"])
+    let accepted = network.requests.map { $0.headerFields[.acceptEncoding] }
+    #expect(accepted[0]?.hasPrefix("gzip, deflate") == true)
+    #expect(accepted[1...] == ["identity", nil])
+  }
+
+  @Test(
+    "are left alone in answers without a whole body",
+    arguments: [
+      (HTTPResponse.Status.partialContent, HTTPRequest.Method.get), (.notModified, .get), (.noContent, .get), (.ok, .head),
+    ])
+  func untouched(_ status: HTTPResponse.Status, _ method: HTTPRequest.Method) async throws {
+    let encoded = Coded.encode(Data("text".utf8))
+    let response = try await ask(encoded, "gzip", status: status, method: method)
+    #expect(response.head.headerFields[.contentEncoding] == "gzip")
+    #expect(response.head.headerFields[.contentLength] == String(encoded.count))
+    #expect(try await response.body.collect() == encoded)
+  }
+
+  @Test("that are unknown go through with their fields", arguments: ["zstd", "gzip, zstd", "zstd, gzip", "compress"])
+  func unknown(_ coding: String) async throws {
+    let response = try await ask(Data("whatever".utf8), coding)
+    #expect(response.head.headerFields[.contentEncoding] == coding)
+    #expect(response.head.headerFields[.contentLength] == "8")
+    #expect(try await response.body.collect() == Data("whatever".utf8))
+  }
+
+  @Test("are undone in reverse order, and no oftener than allowed")
+  func several() async throws {
+    let text = Coded.text(50_000)
+    let twice = Coded.encode(Coded.encode(text, .zlib))
+    for coding in ["deflate, gzip", "deflate ,identity,gzip", ", deflate,, gzip"] {
+      #expect(try await ask(twice, coding, chunks: 900).body.collect() == text)
+    }
+    let response = try await ask(twice, "deflate, gzip")
+    _ = try await response.body.collect()
+    #expect(response.metrics().bytesOnWire == Int64(twice.count))
+    #expect(response.metrics().bytesDecoded == 50_000)
+    let error = await failing(twice, "gzip, gzip, gzip")
+    #expect(error?.code == .damagedContentCoding)
+    #expect(network.cancelledBodies == 1)
+  }
+
+  @Test("of several gzip members are one body (RFC 1952 §2.2), padded with zeros or not", arguments: [1, 5, 10_000])
+  func members(_ chunks: Int) async throws {
+    let parts = [Coded.text(2_000), Data(), Coded.text(10), Coded.text(3_000)]
+    let encoded = parts.map { Coded.encode($0) }.reduce(Data(), +)
+    let whole = parts.reduce(Data(), +)
+    #expect(try await ask(encoded, "gzip", chunks: chunks).body.collect() == whole)
+    #expect(try await ask(encoded + Data(count: 600), "gzip", chunks: chunks).body.collect() == whole)
+  }
+
+  @Test("followed by something else are damaged", arguments: ["gzip", "deflate"], [1, 10_000])
+  func garbage(_ coding: String, _ chunks: Int) async {
+    let encoded = Coded.encode(Data("text".utf8), coding == "gzip" ? .gzip : .zlib)
+    #expect(await failing(encoded + Data("garbage".utf8), coding, chunks: chunks)?.code == .damagedContentCoding)
+    #expect(await failing(encoded + Data([0x1f, 0x00, 0x00]), coding, chunks: chunks)?.code == .damagedContentCoding)
+  }
+
+  @Test("that end too early are truncated, wherever they are cut")
+  func truncated() async {
+    for format in Coded.Format.allCases {
+      let encoded = Coded.encode(Coded.text(2_000), format)
+      for count in stride(from: 1, to: encoded.count, by: 37) + [2, encoded.count - 1] {
+        let error = await failing(encoded.prefix(count), format == .gzip ? "gzip" : "deflate")
+        #expect(error?.code == .truncatedBody, "\(format) \(count)")
+      }
+    }
+    let member = Coded.encode(Data("text".utf8))
+    #expect(await failing(member + member.prefix(5), "gzip")?.code == .truncatedBody)
+  }
+
+  @Test("are checked: no damaged byte goes unseen where the format has a checksum", arguments: [Coded.Format.gzip, .zlib])
+  func damaged(_ format: Coded.Format) async throws {
+    let text = Coded.text(300)
+    let encoded = Coded.encode(text, format)
+    let coding = format == .gzip ? "gzip" : "deflate"
+    // The header's time, flags and system say nothing about the bytes.
+    for index in encoded.indices where format != .gzip || index < 3 || index > 9 {
+      var damaged = encoded
+      damaged[index] ^= 0x10
+      let result = try? await ask(damaged, coding).body.collect()
+      #expect(result == nil || result == text, "byte \(index)")
+    }
+    var length = encoded
+    length[encoded.count - 1] ^= 1
+    #expect(await failing(length, coding)?.code == .damagedContentCoding)
+    #expect(await failing(Data("plain text".utf8), coding)?.code == .damagedContentCoding)
+  }
+
+  @Test("stop the transfer when they are damaged, and say so again")
+  func stops() async throws {
+    let response = try await ask(Data("plain text, and more of it".utf8), "gzip", chunks: 4)
+    for _ in 0..<2 {
+      #expect(await failure { _ = try await response.body.source.next() }?.code == .damagedContentCoding)
+    }
+    #expect(network.cancelledBodies == 1)
+  }
+
+  @Test("make little at a time: a few KB that mean 16 MB are not made at once")
+  func steps() async throws {
+    let encoded = Coded.encode(Data(count: 16 << 20))
+    #expect(encoded.count < 20_000)
+    let response = try await ask(encoded, "gzip", chunks: 1 << 20)
+    var total = 0
+    for try await chunk in response.body {
+      #expect(chunk.count <= ContentDecoding.step)
+      total += chunk.count
+    }
+    #expect(total == 16 << 20)
+  }
+
+  @Test("have a limit, to the byte, and what comes before it has been handed over")
+  func limit() async throws {
+    let text = Coded.text(200_000)
+    #expect(try await ask(Coded.encode(text), "gzip", limits: ContentDecoding(limit: 200_000)).body.collect() == text)
+    let response = try await ask(Coded.encode(text), "gzip", limits: ContentDecoding(limit: 199_999))
+    var received = 0
+    let error = await failure { for try await chunk in response.body { received += chunk.count } }
+    #expect(error?.code == .bodyTooLarge)
+    #expect(error?.reason.contains("199999") == true)
+    #expect(received > 199_999 - ContentDecoding.step && received <= 199_999)
+  }
+
+  @Test("have a limit between two of them too, so that nothing is made of a bomb whose inside is padding")
+  func inside() async {
+    let inner = Coded.encode(Data("tiny".utf8)) + Data(count: 8 << 20)
+    #expect(await failing(Coded.encode(inner), "gzip, gzip", limits: ContentDecoding(limit: 1 << 20))?.code == .bodyTooLarge)
+  }
+
+  @Test("may have a largest ratio, of all of them together")
+  func ratio() async throws {
+    let bomb = Data(count: 8 << 20)
+    let twice = Coded.encode(Coded.encode(bomb))
+    let error = await failing(twice, "gzip, gzip", limits: ContentDecoding(ratio: 1_100))
+    #expect(error?.code == .bodyTooLarge)
+    #expect(error?.reason.contains("1100") == true)
+    #expect(await failing(Coded.encode(bomb), "gzip", limits: ContentDecoding(ratio: 1_100)) == nil)
+    #expect(await failing(Coded.encode(bomb), "gzip", limits: ContentDecoding(ratio: 50))?.code == .bodyTooLarge)
+    let short = Data(count: 100_000)
+    #expect(await failing(Coded.encode(short), "gzip", limits: ContentDecoding(ratio: 2)) == nil)
+  }
+
+  @Test("of nothing are nothing")
+  func empty() async throws {
+    for coding in ["gzip", "deflate"] { #expect(try await ask(Data(), coding).body.collect().isEmpty) }
+  }
+
+  @Test("keep the engine's own error, and end when they are cancelled")
+  func passedOn() async throws {
+    let encoded = Coded.encode(Coded.text(10_000))
+    network.answer(url, .response(.ok, fields: [.contentEncoding: "gzip"], body: encoded).chunked(by: 500).cut(after: 2_000))
+    let cut = try await network.decoding().download(DownloadRequest(head: HTTPRequest(resource: url)))
+    let error = await failure { _ = try await cut.body.collect() }
+    #expect(error?.code == .truncatedBody)
+    #expect(error?.reason.contains("2000 of") == true)
+
+    let response = try await ask(encoded, "gzip", chunks: 500)
+    _ = try await response.body.source.next()
+    response.body.source.cancel()
+    #expect(await failure { _ = try await response.body.source.next() }?.isCancellation == true)
+    #expect(network.cancelledBodies == 1)
+  }
+
+  @Test("stop the transfer when the body is let go of")
+  func dropped() async throws {
+    do {
+      let response = try await ask(Coded.encode(Coded.text(10_000)), "gzip", chunks: 500)
+      _ = try await response.body.source.next()
+    }
+    #expect(network.cancelledBodies == 1)
+  }
+
+  @Test("are limited alike where the numbers and the engine are")
+  func identity() {
+    #expect(network.decoding(limit: 5).id == network.decoding(limit: 5).id)
+    #expect(network.decoding(limit: 5).id != network.decoding(limit: 5, ratio: 9).id)
+  }
+}
+#endif

@@ -1,0 +1,207 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import CacheTransport
+import ETagValidation
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+@Suite("Providers of data and closures")
+struct ProviderTests {
+  struct Broken: Error {}
+
+  private func manager(_ change: (inout ResourceManager.Configuration) -> Void) -> ResourceManager {
+    var configuration = ResourceManager.Configuration()
+    configuration.memory = MemoryCache()
+    configuration.validator = ETagValidator()
+    configuration.clock = ManualClock()
+    change(&configuration)
+    return ResourceManager(configuration)
+  }
+
+  @Test("answer with bytes that are at hand")
+  func data() async throws {
+    let provider = DataDownloader(Data("bytes".utf8), contentType: "text/plain")
+    let response = try await provider.download(Ask.request("any:thing"))
+    #expect(response.head.status == .ok)
+    #expect(response.head.headerFields[.contentType] == "text/plain")
+    #expect(response.head.headerFields[.contentLength] == "5")
+    #expect(response.head.headerFields[.cacheControl] == "no-store")
+    #expect(response.body.data == Data("bytes".utf8))
+    #expect(response.metrics().bytesDecoded == 5)
+    let head = try await provider.download(Ask.request("any:thing", method: .head))
+    #expect(try await head.body.collect().isEmpty)
+    #expect(head.head.headerFields[.contentLength] == "5")
+    #expect(try await provider.download(Ask.request("any:thing", method: .post)).head.status == .methodNotAllowed)
+  }
+
+  @Test("travel the path of the network, by scheme or for one load, kept or not as asked")
+  func throughManager() async throws {
+    let calls = Lock(0)
+    let provider = { (caching: ProvidedCaching) in
+      ClosureDownloader(caching: caching) { _ in
+        calls.withLock { $0 += 1 }
+        return Data("made".utf8)
+      }
+    }
+    let manager = manager { configuration in
+      configuration.providers["photo"] = provider(.never)
+      configuration.providers["kept"] = provider(.fresh(for: .seconds(60)))
+    }
+    for (text, expected) in [("photo:1", 2), ("kept:1", 3)] {
+      for _ in 0..<2 { #expect(try await manager.load(Ask.url(text)).data == Data("made".utf8)) }
+      #expect(calls.withLock { $0 } == expected, "\(text)")
+    }
+    #expect(try await manager.load(Ask.url("kept:1")).source == .memory)
+
+    let options = RequestOptions { $0.downloader = .some(DataDownloader(Data("one".utf8))) }
+    #expect(try await manager.load(Ask.url("https://e.com/a"), options: options).data == Data("one".utf8))
+  }
+
+  @Test("say for how long they may be kept, unless the answer says so itself")
+  func caching() async throws {
+    let url = try Ask.request("any:thing")
+    let fresh = ClosureDownloader(caching: .fresh(for: .milliseconds(2_500))) { _ in Data() }
+    #expect(try await fresh.download(url).head.headerFields[.cacheControl] == "max-age=2")
+    let own = ClosureDownloader(
+      caching: .fresh(for: .seconds(9)),
+      answering: { _ in
+        DownloadResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=1"]), body: Body(Data()))
+      })
+    #expect(try await own.download(url).head.headerFields[.cacheControl] == "max-age=1")
+  }
+
+  @Test("fail with the error that they throw")
+  func errors() async throws {
+    for (thrown, code) in [
+      (Broken() as any Error, CacheError.Code.other), (CacheError(.offline, reason: "no"), .offline),
+      (CancellationError(), .cancelled),
+    ] {
+      let provider = ClosureDownloader { _ in throw thrown }
+      let manager = manager { $0.providers["photo"] = provider }
+      let error = await failure { _ = try await manager.load(Ask.url("photo:1")) }
+      #expect(error?.code == code)
+      #expect(code != .other || error?.underlying is Broken)
+    }
+  }
+
+  @Test("are cancelled with their load")
+  func cancelled() async throws {
+    let gate = Gate()
+    let provider = ClosureDownloader { _ in
+      await gate.pass()
+      return Data("late".utf8)
+    }
+    let manager = manager { $0.providers["photo"] = provider }
+    let task = Task { try await manager.load(Ask.url("photo:1")) }
+    await gate.arrived()
+    task.cancel()
+    #expect(await failure { _ = try await task.value }?.isCancellation == true)
+    await gate.emptied()
+  }
+
+  @Test("answer alike by their names")
+  func identity() {
+    let same = { ClosureDownloader(named: "a") { _ in Data() }.id }
+    #expect(same() == same())
+    #expect(ClosureDownloader(named: "a") { _ in Data() }.id != ClosureDownloader(named: "b") { _ in Data() }.id)
+    #expect(ClosureDownloader(named: "a", contentType: "x/y") { _ in Data() }.id != same())
+    #expect(ClosureDownloader { _ in Data() }.id != ClosureDownloader { _ in Data() }.id)
+  }
+
+  // MARK: Streams
+
+  /// A body of so many chunks, and what became of it.
+  private final class Stream: Sendable {
+    let state = Lock((next: 0, cancels: 0))
+    var made: Int { state.withLock { $0.next } }
+    var cancels: Int { state.withLock { $0.cancels } }
+
+    func body(_ chunks: Int, length: Int64? = nil) -> Body {
+      Body(length: length, onCancel: { self.state.withLock { $0.cancels += 1 } }) {
+        let number = self.state.withLock { state in
+          defer { state.next += 1 }
+          return state.next
+        }
+        return number < chunks ? Data(repeating: UInt8(number), count: number % 2 == 0 ? 10 : 0) : nil
+      }
+    }
+  }
+
+  @Test("stream: a chunk is made when the one before is taken")
+  func pulled() async throws {
+    let stream = Stream()
+    let provider = ClosureDownloader(answering: { _ in
+      DownloadResponse(head: HTTPResponse(status: .ok), body: stream.body(6, length: 30))
+    })
+    let response = try await provider.download(Ask.request("any:thing"))
+    #expect(stream.made == 0)
+    var chunks = response.body.makeAsyncIterator()
+    #expect(try await chunks.next() == Data(repeating: 0, count: 10))
+    #expect(stream.made == 1)
+    #expect(try await response.body.collect().count == 20)
+    #expect(try await chunks.next() == nil)
+    #expect(stream.cancels == 0)
+  }
+
+  @Test(
+    "that stream less or more than they announced fail",
+    arguments: [(Int64(31), CacheError.Code.truncatedBody), (29, .malformedResponse)])
+  func wrongLength(_ length: Int64, _ code: CacheError.Code) async {
+    let stream = Stream()
+    let body = stream.body(6, length: length)
+    for _ in 0..<2 {
+      #expect(await failure { _ = try await body.collect(limit: .max) }?.code == code)
+    }
+  }
+
+  @Test("are told once that nobody reads on")
+  func cancelledBody() async throws {
+    let stream = Stream()
+    let body = stream.body(6)
+    _ = try await body.source.next()
+    body.source.cancel()
+    body.source.cancel()
+    #expect(await failure { _ = try await body.source.next() }?.isCancellation == true)
+    #expect(stream.cancels == 1)
+
+    let dropped = Stream()
+    do { _ = try await dropped.body(6).source.next() }
+    #expect(dropped.cancels == 1)
+  }
+
+  @Test("that stream fail with the error that they throw, and again")
+  func streamError() async {
+    let body = Body { throw Broken() }
+    for _ in 0..<2 { #expect(await failure { _ = try await body.collect() }?.underlying is Broken) }
+  }
+
+  // MARK: Large files
+
+  @Test("stream a file of more than 2 GB in small pieces")
+  func largeFile() async throws {
+    let folder = try TemporaryFolder()
+    let size: Int64 = 2 << 30 + 5
+    try folder.put(Data("begin".utf8), "large")
+    // A hole, so that the test takes no room: the end is what must come right.
+    let handle = try FileHandle(forWritingTo: folder.url("large"))
+    try handle.seek(toOffset: UInt64(size) - 3)
+    try handle.write(contentsOf: Data("end".utf8))
+    try handle.close()
+    let response = try await FileDownloader().download(DownloadRequest(head: HTTPRequest(resource: folder.url("large"))))
+    #expect(response.head.headerFields[.contentLength] == String(size))
+    var received: Int64 = 0
+    var largest = 0
+    var last = Data()
+    for try await chunk in response.body {
+      received += Int64(chunk.count)
+      largest = max(largest, chunk.count)
+      last = chunk
+    }
+    #expect(received == size)
+    #expect(largest <= 256 << 10)
+    #expect(last.suffix(3) == Data("end".utf8))
+  }
+}

@@ -1,0 +1,149 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheTransport
+
+@Suite("Limits of rate")
+struct RateLimitTests {
+  private let clock = ManualClock()
+
+  /// An engine that notes when it is asked for what.
+  private func engine(_ log: Log) -> AnsweringDownloader {
+    let clock = clock
+    return AnsweringDownloader { request throws(CacheError) in
+      log.entries.withLock { $0.append("\(request.head.path ?? "")@\(clock.uptime.milliseconds)") }
+      return DownloadResponse(head: HTTPResponse(status: .ok), body: Body(.init()))
+    }
+  }
+
+  private final class Log: Sendable {
+    let entries = Lock<[String]>([])
+    var all: [String] { entries.withLock { $0 } }
+  }
+
+  @Test(
+    "let a burst through at once, and then so many a second",
+    arguments: [
+      (RateLimit(perSecond: 10, burst: 3), [0, 0, 0, 100, 200, 300]),
+      (RateLimit(perSecond: 4), [0, 250, 500, 750, 1_000, 1_250]),
+      (RateLimit(perSecond: 1, burst: 6), [0, 0, 0, 0, 0, 0]),
+    ])
+  func bucket(_ limit: RateLimit, _ expected: [Int]) {
+    var bucket = TokenBucket(limit)
+    var now = Duration.zero
+    var times: [Int] = []
+    for _ in expected {
+      let delay = bucket.delay(at: now)
+      if delay > .zero {
+        let early = bucket.take(at: now + delay - .nanoseconds(1))
+        #expect(!early)
+      }
+      now += delay
+      #expect(bucket.take(at: now) == true)
+      times.append(now.milliseconds)
+    }
+    #expect(times == expected)
+  }
+
+  @Test("fill up in a pause, and no further than the burst")
+  func pause() {
+    var bucket = TokenBucket(RateLimit(perSecond: 10, burst: 2))
+    for second in [0, 1_000] {
+      let now = Duration.seconds(second)
+      #expect(bucket.take(at: now) == true)
+      #expect(bucket.take(at: now) == true)
+      let third = bucket.take(at: now)
+      #expect(!third)
+      #expect(bucket.delay(at: now) == .milliseconds(100))
+    }
+  }
+
+  @Test("make nonsense the nearest sense", arguments: [0, -1, .nan, -.infinity] as [Double])
+  func nonsense(_ rate: Double) {
+    #expect(RateLimit(perSecond: rate, burst: 0) == RateLimit(perSecond: 0.001, burst: 1))
+    #expect(RateLimit(perSecond: .infinity).perSecond == 1e9)
+  }
+
+  @Test("keep the order in which requests came")
+  func order() async throws {
+    let log = Log()
+    let downloader = engine(log).rateLimited(RateLimit(perSecond: 10), clock: clock)
+    var tasks: [Task<TransferMetrics, any Error>] = []
+    for number in 0..<5 {
+      tasks.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")).metrics() })
+      await Ask.until { log.all.count == 1 && downloader.waitingRequests == number }
+    }
+    for number in 1..<5 {
+      await clock.sleepers(1)
+      clock.advance(by: .milliseconds(100))
+      await Ask.until { log.all.count == number + 1 }
+    }
+    var metrics: [TransferMetrics] = []
+    for task in tasks { metrics.append(try await task.value) }
+    #expect(log.all == ["/0@0", "/1@100", "/2@200", "/3@300", "/4@400"])
+    #expect(metrics.map(\.queued) == [nil, .milliseconds(100), .milliseconds(200), .milliseconds(300), .milliseconds(400)])
+    #expect(downloader.waitingRequests == 0)
+  }
+
+  @Test("take nothing for what is cancelled before its turn: the last of a long scroll comes next")
+  func scrolling() async throws {
+    let log = Log()
+    let downloader = engine(log).rateLimited(RateLimit(perSecond: 10), clock: clock)
+    _ = try await downloader.download(Ask.request("https://e.com/first"))
+    var passing: [Task<DownloadResponse, any Error>] = []
+    for number in 0..<100 {
+      passing.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")) })
+      await Ask.until { downloader.waitingRequests == number + 1 }
+    }
+    let last = Task { try await downloader.download(Ask.request("https://e.com/last")) }
+    await Ask.until { downloader.waitingRequests == 101 }
+    for task in passing { task.cancel() }
+    for task in passing { #expect(await failure { _ = try await task.value }?.isCancellation == true) }
+    await clock.sleepers(1)
+    clock.advance(by: .milliseconds(100))
+    _ = try await last.value
+    #expect(log.all == ["/first@0", "/last@100"])
+  }
+
+  @Test("end a wait that takes longer than the request may, and send nothing for it")
+  func timeout() async throws {
+    let log = Log()
+    let downloader = engine(log).rateLimited(RateLimit(perSecond: 0.1), clock: clock)
+    _ = try await downloader.download(Ask.request("https://e.com/a"))
+    let late = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(2))) }
+    await clock.sleepers(2)
+    clock.advance(by: .seconds(2))
+    #expect(await failure { _ = try await late.value }?.code == .timedOut)
+    #expect(log.all == ["/a@0"])
+    #expect(downloader.waitingRequests == 0)
+  }
+
+  @Test("ask for nothing when the task was cancelled before")
+  func early() async throws {
+    let log = Log()
+    let downloader = engine(log).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: clock)
+    let task = Task {
+      await Ask.until { Task.isCancelled }
+      return try await downloader.download(Ask.request("https://e.com/a"))
+    }
+    task.cancel()
+    #expect(await failure { _ = try await task.value }?.isCancellation == true)
+    #expect(log.all.isEmpty)
+  }
+
+  @Test("are alike where numbers and engine are")
+  func identity() {
+    let network = ScriptedDownloader()
+    #expect(network.rateLimited(RateLimit(perSecond: 2)).id == network.rateLimited(RateLimit(perSecond: 2)).id)
+    #expect(network.rateLimited(RateLimit(perSecond: 2)).id != network.rateLimited(RateLimit(perSecond: 2, burst: 2)).id)
+  }
+}
+
+extension Duration {
+  fileprivate var milliseconds: Int {
+    Int(components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000)
+  }
+}

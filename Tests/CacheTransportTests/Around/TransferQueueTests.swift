@@ -1,0 +1,159 @@
+import CacheCore
+import Testing
+
+@testable import CacheTransport
+
+@Suite("Who transfers next")
+struct TransferQueueTests {
+  typealias Level = LoadPriority.Level
+
+  @Test("is the most urgent, then who came first, or last where that is asked for")
+  func order() {
+    for (order, expected) in [(TransferLimits.Order.firstInFirstOut, [4, 2, 5, 3, 6]), (.lastInFirstOut, [4, 5, 2, 6, 3])] {
+      var queue = TransferQueue(TransferLimits(total: 1, order: order))
+      #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
+      for (ticket, level) in [(2, Level.high), (3, .normal), (4, .veryHigh), (5, .high), (6, .normal)] {
+        #expect(queue.enter(UInt64(ticket), host: "a", level: level) == .waiting)
+      }
+      var next: [Int] = []
+      while let ticket = queue.leave(host: "a") { next.append(Int(ticket)) }
+      #expect(next == expected, "\(order)")
+      #expect(queue.active == 0)
+      #expect(queue.waiting == 0)
+      #expect(queue.knownHosts == 0)
+    }
+  }
+
+  @Test("is never somebody whose host is full, and nobody else waits for that host")
+  func hosts() {
+    var queue = TransferQueue(TransferLimits(total: 3, perHost: 2))
+    #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
+    #expect(queue.enter(2, host: "a", level: .normal) == .admitted)
+    #expect(queue.enter(3, host: "a", level: .veryHigh) == .waiting)
+    #expect(queue.enter(4, host: "b", level: .veryLow) == .admitted)
+    #expect(queue.enter(5, host: "b", level: .veryLow) == .waiting)
+    #expect(queue.leave(host: "b") == 5)
+    #expect(queue.leave(host: "b") == nil)
+    #expect(queue.leave(host: "a") == 3)
+  }
+
+  @Test("may have risen meanwhile, and never falls")
+  func raise() {
+    var queue = TransferQueue(TransferLimits(total: 1))
+    _ = queue.enter(1, host: "a", level: .normal)
+    for ticket: UInt64 in 2...4 { _ = queue.enter(ticket, host: "a", level: .normal) }
+    queue.raise(4, to: .high)
+    queue.raise(4, to: .veryLow)
+    queue.raise(99, to: .veryHigh)
+    #expect(queue.leave(host: "a") == 4)
+    #expect(queue.leave(host: "a") == 2)
+  }
+
+  @Test("is not who has gone away")
+  func withdraw() {
+    var queue = TransferQueue(TransferLimits(total: 1))
+    _ = queue.enter(1, host: "a", level: .normal)
+    _ = queue.enter(2, host: "b", level: .high)
+    _ = queue.enter(3, host: "c", level: .normal)
+    let first = queue.withdraw(2)
+    let again = queue.withdraw(2)
+    #expect(first && !again)
+    #expect(queue.waiting == 1)
+    #expect(queue.leave(host: "a") == 3)
+  }
+
+  @Test("does not wait at all when as many wait as may")
+  func bound() {
+    var queue = TransferQueue(TransferLimits(total: 1, maximumWaiting: 2))
+    #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
+    #expect(queue.enter(2, host: "a", level: .normal) == .waiting)
+    #expect(queue.enter(3, host: "a", level: .normal) == .waiting)
+    #expect(queue.enter(4, host: "a", level: .veryHigh) == .full)
+    #expect(queue.waiting == 2)
+    #expect(queue.leave(host: "a") == 2)
+    #expect(queue.enter(5, host: "a", level: .normal) == .waiting)
+  }
+
+  @Test(
+    "is the oldest in its turn, however many urgent ones keep coming",
+    arguments: [TransferLimits.Order.firstInFirstOut, .lastInFirstOut], [1, 2])
+  func fairness(_ order: TransferLimits.Order, _ hosts: Int) {
+    var queue = TransferQueue(TransferLimits(total: hosts, perHost: 1, order: order))
+    for host in 0..<hosts { _ = queue.enter(UInt64(host + 1), host: "h\(host)", level: .normal) }
+    // Given three patient ones at the first host
+    let patient: [UInt64] = [101, 102, 103]
+    for ticket in patient { _ = queue.enter(ticket, host: "h0", level: .veryLow) }
+    // When for each slot that is given back, an urgent one comes
+    var served: [UInt64: Int] = [:]
+    var ticket: UInt64 = 1_000
+    for slot in 0..<200 {
+      for host in 0..<hosts {
+        ticket += 1
+        _ = queue.enter(ticket, host: "h\(host)", level: .veryHigh)
+        if let next = queue.leave(host: "h\(host)"), patient.contains(next) { served[next] = slot }
+      }
+    }
+    // Then they have had their turns, in their order, within what is promised
+    #expect(served.count == 3)
+    for (older, ticket) in patient.enumerated() {
+      #expect((served[ticket] ?? .max) < TransferQueue.turn * (older + 1), "\(ticket)")
+    }
+  }
+
+  @Test("keeps to the limits, loses nobody, and lets nobody wait who need not", arguments: 1...24 as ClosedRange<UInt64>)
+  func property(_ seed: UInt64) {
+    var random = Seeded(seed)
+    let limits = TransferLimits(
+      total: .random(in: 1...5, using: &random), perHost: .random(in: 1...3, using: &random),
+      order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut)
+    var queue = TransferQueue(limits)
+    var waiting: [UInt64: String] = [:]
+    var running: [UInt64: String] = [:]
+    for ticket: UInt64 in 1...3_000 {
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0..<4:
+        let host = "h\(Int.random(in: 0..<4, using: &random))"
+        let level = Level.allCases.randomElement(using: &random) ?? .normal
+        switch queue.enter(ticket, host: host, level: level) {
+        case .admitted: running[ticket] = host
+        case .waiting: waiting[ticket] = host
+        case .full: Issue.record("there is no bound")
+        }
+      case 4..<8:
+        guard let ended = running.keys.sorted().randomElement(using: &random), let host = running.removeValue(forKey: ended)
+        else { continue }
+        if let next = queue.leave(host: host) {
+          #expect(waiting[next] != nil)
+          running[next] = waiting.removeValue(forKey: next)
+        }
+      case 8:
+        if let any = waiting.keys.sorted().randomElement(using: &random) { queue.raise(any, to: .veryHigh) }
+      default:
+        if let any = waiting.keys.sorted().randomElement(using: &random) {
+          queue.withdraw(any)
+          waiting[any] = nil
+        }
+      }
+      let perHost = Dictionary(grouping: running.values) { $0 }.mapValues(\.count)
+      #expect(queue.active == running.count && queue.waiting == waiting.count)
+      #expect(running.count <= limits.total && perHost.values.allSatisfy { $0 <= limits.perHost })
+      let idle = running.count < limits.total && waiting.values.contains { perHost[$0, default: 0] < limits.perHost }
+      #expect(!idle)
+    }
+  }
+
+  @Test("is found as fast among 10,000 as among a few")
+  func many() {
+    var queue = TransferQueue(TransferLimits(total: 1))
+    let clock = ContinuousClock()
+    let duration = clock.measure {
+      for ticket: UInt64 in 1...10_000 { _ = queue.enter(ticket, host: "h\(ticket % 50)", level: .normal) }
+      for ticket: UInt64 in stride(from: 2, through: 10_000, by: 3) { queue.withdraw(ticket) }
+      var host = "h1"
+      while let next = queue.leave(host: host) { host = "h\(next % 50)" }
+    }
+    #expect(queue.active == 0 && queue.waiting == 0 && queue.knownHosts == 0)
+    // A bound for the order of growth, not a figure: quadratic work in a debug build takes minutes.
+    #expect(duration < .seconds(30))
+  }
+}
