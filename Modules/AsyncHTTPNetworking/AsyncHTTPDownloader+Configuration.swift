@@ -15,7 +15,7 @@ extension AsyncHTTPDownloader {
   public struct Configuration: Sendable {
     /// Versions of HTTP that are spoken.
     public enum Version: Hashable, Sendable {
-      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1.
+      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1. Requests with a body go over HTTP/1.1: see `Docs/AsyncHTTPNetworking.md`.
       case automatic
       /// HTTP/1.1, whatever the server offers.
       case http1Only

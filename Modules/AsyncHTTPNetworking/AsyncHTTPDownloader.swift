@@ -67,7 +67,13 @@ public final class AsyncHTTPDownloader: Downloader {
     self.configuration = configuration
     self.connections = connections
     self.unverified = unverified
-    owner = ClientOwner(HTTPClient(eventLoopGroup: configuration.eventLoopGroup, configuration: client), ownsClient: true)
+    let group = configuration.eventLoopGroup
+    var uploading = client
+    uploading.httpVersion = .http1Only
+    // async-http-client 1.37 ends the process when a server answers a request over HTTP/2 before it has read its body, and then resets the stream.
+    owner = ClientOwner(
+      owning: HTTPClient(eventLoopGroup: group, configuration: client),
+      uploading: configuration.version == .http1Only ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
     queue = HostQueue(connectionsPerHost: configuration.connectionsPerHost)
     nameCheck = configuration.addressPolicy.map(NameCheck.init)
   }
@@ -76,7 +82,8 @@ public final class AsyncHTTPDownloader: Downloader {
   ///
   /// The client's configuration can't be read from outside, so some of it is up to the caller: it must not follow redirects (`redirectConfiguration:
   /// .disallow`; one that does makes downloads fail with `CacheError.Code.invalidConfiguration` at the second hop) and not decode (`decompression:
-  /// .disabled`, its default). With `retryConnectionEstablishment`, on by default, a refused connection is told only after its time for connecting.
+  /// .disabled`, its default). It should speak HTTP/1.1 alone where requests have bodies: async-http-client 1.37 ends the process when a server answers one
+  /// over HTTP/2 before it has read the body, and resets the stream. With `retryConnectionEstablishment`, on by default, a refused connection is told only after its time for connecting.
   ///
   /// - Parameters:
   ///   - client: held as long as a transfer runs.
@@ -88,7 +95,7 @@ public final class AsyncHTTPDownloader: Downloader {
       $0.idleTimeout = idleTimeout
       $0.eventLoopGroup = client.eventLoopGroup
     }
-    owner = ClientOwner(client, ownsClient: false)
+    owner = ClientOwner(borrowing: client)
     queue = HostQueue(connectionsPerHost: connectionsPerHost)
     (nameCheck, unverified, connections) = (nil, nil, nil)
   }
@@ -162,7 +169,7 @@ public final class AsyncHTTPDownloader: Downloader {
             transfer: transfer, client: client, request: plain, method: outgoing.method, connections: connections
           ).launch()
         }
-        return Self.upload(body ?? Body(Data()), transfer, outgoing, client: client, tls: tls)
+        return Self.upload(body ?? Body(Data()), transfer, outgoing, client: owner.uploadClient, tls: tls)
       }
     }
     return TransferBody(transfer)

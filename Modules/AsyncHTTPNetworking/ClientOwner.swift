@@ -3,9 +3,9 @@ internal import AsyncHTTPClient
 internal import CacheCore
 internal import Dispatch
 
-/// The client, the transfers that use it, and its end.
+/// The clients, the transfers that use them, and their end.
 ///
-/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down a client of its own.
+/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down clients of its own.
 final class ClientOwner: Sendable {
   private struct State {
     var isClosed = false
@@ -14,13 +14,23 @@ final class ClientOwner: Sendable {
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
+  /// For requests without a body.
   let client: HTTPClient
-  private let ownsClient: Bool
+  /// For requests with one; the same, or one that speaks HTTP/1.1 alone.
+  let uploadClient: HTTPClient
+  private let owned: [HTTPClient]
   private let state = Lock(State())
 
-  init(_ client: HTTPClient, ownsClient: Bool) {
+  /// A client of the caller's own, who shuts it down.
+  init(borrowing client: HTTPClient) {
+    (self.client, uploadClient, owned) = (client, client, [])
+  }
+
+  /// Clients that live as long as they are needed; `uploading` nil: one for all.
+  init(owning client: HTTPClient, uploading: HTTPClient?) {
     self.client = client
-    self.ownsClient = ownsClient
+    uploadClient = uploading ?? client
+    owned = [client] + (uploading.map { [$0] } ?? [])
   }
 
   /// A transfer begins; false once the downloader has been closed.
@@ -41,7 +51,7 @@ final class ClientOwner: Sendable {
     if isLast { shutDown() }
   }
 
-  /// Nothing new may begin; the client goes when the last transfer has ended.
+  /// Nothing new may begin; owned clients go when the last transfer has ended.
   func close() {
     let isLast = state.withLock { state in
       defer { state.isClosed = true }
@@ -55,7 +65,7 @@ final class ClientOwner: Sendable {
     for transfer in state.withLock({ Array($0.running.values) }) { transfer.fail(error) }
   }
 
-  /// Returns when the client is gone; only after ``close()``.
+  /// Returns when owned clients are gone; only after ``close()``.
   func waitForEnd() async {
     await withCheckedContinuation { (waiter: CheckedContinuation<Void, Never>) in
       let isShutDown = state.withLock { state in
@@ -66,10 +76,12 @@ final class ClientOwner: Sendable {
     }
   }
 
-  private func shutDown() {
-    guard ownsClient else { return didShutDown() }
+  private func shutDown() { shutDown(owned[...]) }
+
+  private func shutDown(_ clients: ArraySlice<HTTPClient>) {
+    guard let client = clients.first else { return didShutDown() }
     // It can only fail by having been shut down before, which nobody else could do.
-    client.shutdown(queue: .global()) { _ in self.didShutDown() }
+    client.shutdown(queue: .global()) { _ in self.shutDown(clients.dropFirst()) }
   }
 
   private func didShutDown() {

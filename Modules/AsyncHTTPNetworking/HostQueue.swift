@@ -58,7 +58,7 @@ final class HostQueue: Sendable {
         state.lastTurn = .now()
         let next = state.running <= limit(state) ? state.popFirst() : nil
         if next == nil { state.running -= 1 }
-        let isForgotten = state.running == 0 && state.waiting.isEmpty && !state.isMultiplexed
+        let isForgotten = state.running == 0 && state.waiting.isEmpty
         hosts[host] = isForgotten ? nil : state
         return next
       }

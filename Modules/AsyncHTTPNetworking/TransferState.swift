@@ -63,6 +63,7 @@ struct TransferState {
   private let calledAt: NIODeadline
   private var startedAt: NIODeadline?
   private var lastActivity: NIODeadline
+  private var isSent = false
   private var isProducing = false
   private var progressOfQueue: (@Sendable () -> NIODeadline)?
   private var hasTimer = false
@@ -172,19 +173,22 @@ struct TransferState {
   }
 
   mutating func sent(overKeptConnection isReused: Bool, at now: NIODeadline) -> Consequences {
+    isSent = true
     metrics.isReusedConnection = isReused ? true : nil
     lastActivity = now
     return setTimerIfNeeded(now)
   }
 
   /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
-  /// be known before it is used.
+  /// be known before it is used. One that failed before it was sent has met such a connection while that was closing.
   mutating func sendAgain(after error: any Error) -> Bool {
-    guard case .awaitingHead = stage, metrics.isReusedConnection == true, metrics.attempts < limits.attempts,
+    let attempts = isSent ? limits.attempts : min(limits.attempts, 3)
+    guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || metrics.isReusedConnection == true,
       CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
     else { return false }
     metrics.attempts += 1
     metrics.isReusedConnection = nil
+    isSent = false
     stop = nil
     return true
   }

@@ -119,12 +119,12 @@ struct TLSTests {
     await downloader.close()
   }
 
-  @Test("a request's body goes over HTTP/2, with and without a length", arguments: [true, false])
+  @Test("a request with a body goes over HTTP/1.1: over HTTP/2 an early answer would end the process", arguments: [true, false])
   func upload(isKnown: Bool) async throws {
     let piece = Data(repeating: 1, count: 50_000)
     let body = Body(length: isKnown ? 100_000 : nil, source: Pieces([piece, piece]))
-    let (response, _) = try await server.load("/who", body: body) { $0.tls.additionalRoots = [server.authority] }
-    #expect(response.head.status == .ok)
+    let (_, answer) = try await server.load("/who", body: body) { $0.tls.additionalRoots = [server.authority] }
+    #expect(String(decoding: answer, as: UTF8.self) == "HTTP/1.1")
   }
 
   @Test("a peer that is refused is refused with TLS, and with HTTP/2, too")

@@ -171,7 +171,6 @@ struct TransferStateTests {
     let limits = TransferLimits(idle: .seconds(10), attempts: 3)
     var state = TransferState(limits: limits, calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
-    #expect(state.sendAgain(after: ChannelError.eof) == false)
     for _ in 0..<2 {
       _ = state.sent(overKeptConnection: true, at: Self.at(0))
       #expect(state.sendAgain(after: HTTPParserError.invalidEOFState) == false)
@@ -181,6 +180,16 @@ struct TransferStateTests {
     _ = state.sent(overKeptConnection: true, at: Self.at(0))
     #expect(state.sendAgain(after: ChannelError.eof) == false)
     #expect(state.metrics.attempts == 3)
+
+    // A new connection that is lost after the request went out: the server may have done what it was asked.
+    var fresh = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = fresh.start(at: Self.at(0))
+    _ = fresh.sent(overKeptConnection: false, at: Self.at(0))
+    #expect(fresh.sendAgain(after: ChannelError.eof) == false)
+
+    var unsent = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = unsent.start(at: Self.at(0))
+    #expect(unsent.sendAgain(after: ChannelError.eof) == true)
 
     var answered = TransferState(limits: limits, calledAt: Self.at(0))
     _ = answered.start(at: Self.at(0))
