@@ -45,14 +45,23 @@ import FoundationNetworking
     arguments: [
       (200, ["Content-Length": "10", "Content-Encoding": "gzip"], HTTPRequest.Method.get),
       (200, ["Content-Length": "10", "Content-Encoding": "gzip, br"], .get), (200, ["Content-Length": "10"], .head),
-      (304, ["Content-Length": "10"], .get), (204, ["Content-Length": "10"], .get), (200, ["Content-Length": "5, 10"], .get),
-      (200, ["Content-Length": "-10"], .get), (200, [:], .get),
+      (304, ["Content-Length": "10"], .get), (204, ["Content-Length": "10"], .get), (200, [:], .get),
     ] as [(Int, [String: String], HTTPRequest.Method)])
   func notCompared(status: Int, fields: [String: String], method: HTTPRequest.Method) throws {
     var reception = reception(method)
     _ = try reception.receive(response(status, fields), at: .seconds(2), holdsUnauthorized: false)
 
     #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end "])
+  }
+
+  @Test(
+    "a length that is none, and two that differ, break the rules", arguments: ["5, 10", "-10", "ten", "", "99999999999999999999"])
+  func impossibleLength(text: String) {
+    var reception = reception()
+    let error = #expect(throws: CacheError.self) {
+      try reception.receive(response(200, ["Content-Length": text]), at: .seconds(2), holdsUnauthorized: false)
+    }
+    #expect(error?.code == .malformedResponse)
   }
 
   @Test("repeated equal lengths are one length")
