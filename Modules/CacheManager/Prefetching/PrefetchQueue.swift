@@ -43,6 +43,7 @@ final class PrefetchQueue: Sendable {
     var request = request
     let level = min(request.options.priority, .low)
     request.options.priority = level
+    if destination == .memory { request.options.writes.formIntersection(.memory) }
     let load: ResolvedLoad
     do throws(CacheError) {
       load = try ResolvedLoad(request, configuration, core.removals)
@@ -95,7 +96,7 @@ final class PrefetchQueue: Sendable {
   private func start(_ number: Int, _ item: PrefetchLedger.Item) {
     core.interest.remove(item.task.priority, for: item.key)
     switch destination {
-    case .cache:
+    case .cache, .memory:
       if let result = core.immediate(item.load, .bytes) { return ended(number, result.map { $0.with(()) }) }
       core.start(
         item.load, .bytes, item.task,

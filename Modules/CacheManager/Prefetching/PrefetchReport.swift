@@ -60,6 +60,9 @@ public struct PrefetchProgress: Hashable, Sendable {
 public enum PrefetchDestination: Hashable, Sendable {
   /// Every layer that the request may write: memory and disk, as a load of the same request would.
   case cache
+  /// The memory store alone: for what is going to be shown soon, and need not outlive the process. The disk is read, and nothing is written there, so a load
+  /// of the same request, which would write, makes a transfer of its own while this one is under way.
+  case memory
   /// The durable store alone. Bodies stream there and are held nowhere, so their size does not matter to memory.
   case disk
 }
