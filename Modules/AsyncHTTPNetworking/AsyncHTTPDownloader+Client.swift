@@ -10,6 +10,8 @@ extension AsyncHTTPDownloader.Configuration {
     var client = HTTPClient.Configuration()
     client.redirectConfiguration = .disallow
     client.decompression = .disabled
+    // A span for each hop, with or without somebody who collects them, costs every request; `metrics` tell what it would.
+    client.tracing.tracer = nil
     client.httpVersion = version == .http1Only ? .http1Only : .automatic
     client.timeout = .init(connect: TimeAmount(connectTimeout))
     client.connectionPool.idleTimeout = TimeAmount(connectionIdleTime)

@@ -136,10 +136,13 @@ public final class AsyncHTTPDownloader: Downloader {
   private func start(_ request: DownloadRequest, calledAt: NIODeadline) async throws(CacheError) -> DownloadResponse {
     guard !Task.isCancelled else { throw .cancelled }
     let outgoing = try OutgoingRequest(request.head, userAgent: configuration.userAgent)
-    let nameLookup = try await nameCheck?.check(outgoing.host)
+    let connectTimeout = configuration.connectTimeout
+    let nameLookup = try await nameCheck?.check(
+      outgoing.host, within: TimeAmount(min(connectTimeout, request.timeout ?? connectTimeout)),
+      on: owner.client.eventLoopGroup.any())
     let limits = TransferLimits(
       idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
-      attempts: configuration.connectionsPerHost + 1)
+      attempts: min(max(configuration.connectionsPerHost, 1), 100) + 1)
     let body = try enter(outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
     let head = try await body.head()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }
@@ -152,9 +155,10 @@ public final class AsyncHTTPDownloader: Downloader {
   ) throws(CacheError) -> TransferBody {
     // Not `self`: a downloader that is released must not take the end of its transfers with it.
     let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
-    let host = outgoing.hostAndPort
     let tls = configuration.tls.trustedHosts.contains(outgoing.host.lowercased()) ? unverified : nil
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
+    // A client of their own has connections of its own: streams of the other's HTTP/2 connection are no places for uploads.
+    let host = plain == nil && owner.hasUploadClient ? "upload \(outgoing.hostAndPort)" : outgoing.hostAndPort
     let transfer = Transfer(state, eventLoop: client.eventLoopGroup.any()) { transfer, hadTurn in
       if hadTurn { queue.leave(host) }
       owner.leave(transfer)

@@ -19,6 +19,10 @@ final class ClientOwner: Sendable {
   /// For requests with one; the same, or one that speaks HTTP/1.1 alone.
   let uploadClient: HTTPClient
   private let owned: [HTTPClient]
+
+  /// Whether requests with a body go over connections of their own.
+  var hasUploadClient: Bool { uploadClient !== client }
+
   private let state = Lock(State())
 
   /// A client of the caller's own, who shuts it down.

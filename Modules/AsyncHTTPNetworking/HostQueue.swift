@@ -16,7 +16,24 @@ final class HostQueue: Sendable {
     /// `waiting` before this place have had their turn; they are cut off in batches.
     var served = 0
 
-    mutating func popFirst() -> (@Sendable () -> Bool)? {
+    var isIdle: Bool { running == 0 && waiting.isEmpty }
+
+    /// One that had a place gives it to the next, or back.
+    mutating func passOn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
+      lastTurn = .now()
+      let next = running <= limit(self) ? popFirst() : nil
+      if next == nil { running -= 1 }
+      return next
+    }
+
+    /// A place that is free goes to the next.
+    mutating func takeTurn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
+      guard running < limit(self), let next = popFirst() else { return nil }
+      running += 1
+      return next
+    }
+
+    private mutating func popFirst() -> (@Sendable () -> Bool)? {
       guard served < waiting.count else { return nil }
       let next = waiting[served]
       waiting[served] = { false }
@@ -40,11 +57,8 @@ final class HostQueue: Sendable {
   /// Calls `start` when the host has a place free: at once, or after `wait` from another caller's ``leave(_:)``. A `start` that returns false needs no place.
   func enter(_ host: String, wait: () -> Void, start: @escaping @Sendable () -> Bool) {
     let isFree = hosts.withLock { hosts in
-      var state = hosts[host] ?? Host()
-      let isFree = state.running < limit(state)
-      if isFree { state.running += 1 } else { state.waiting.append(start) }
-      hosts[host] = state
-      return isFree
+      // In place, here as below: a copy in hand would make each change of `waiting` copy the whole of it.
+      enter(&hosts[host, default: Host()], start)
     }
     guard isFree else { return wait() }
     if !start() { leave(host) }
@@ -54,12 +68,8 @@ final class HostQueue: Sendable {
   func leave(_ host: String) {
     while true {
       let next: (@Sendable () -> Bool)? = hosts.withLock { hosts in
-        guard var state = hosts[host] else { return nil }
-        state.lastTurn = .now()
-        let next = state.running <= limit(state) ? state.popFirst() : nil
-        if next == nil { state.running -= 1 }
-        let isForgotten = state.running == 0 && state.waiting.isEmpty
-        hosts[host] = isForgotten ? nil : state
+        let next = hosts[host]?.passOn(limit: limit)
+        if hosts[host]?.isIdle == true { hosts[host] = nil }
         return next
       }
       guard let next, !next() else { return }
@@ -83,12 +93,16 @@ final class HostQueue: Sendable {
   func lastTurn(_ host: String) -> NIODeadline { hosts.withLock { $0[host]?.lastTurn } ?? .now() }
 
   private func takeTurn(_ host: String) -> (@Sendable () -> Bool)? {
-    hosts.withLock { hosts in
-      guard var state = hosts[host], state.running < limit(state), let next = state.popFirst() else { return nil }
-      state.running += 1
-      hosts[host] = state
-      return next
+    hosts.withLock { $0[host]?.takeTurn(limit: limit) }
+  }
+
+  private func enter(_ host: inout Host, _ start: @escaping @Sendable () -> Bool) -> Bool {
+    guard host.running < limit(host) else {
+      host.waiting.append(start)
+      return false
     }
+    host.running += 1
+    return true
   }
 
   private func limit(_ host: Host) -> Int {

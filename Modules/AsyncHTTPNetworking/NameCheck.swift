@@ -17,22 +17,48 @@ struct NameCheck: Sendable {
 
   init(_ policy: AddressPolicy) { self.policy = policy }
 
+  /// - Parameters:
+  ///   - host: name or address.
+  ///   - limit: how long looking the name up may take.
+  ///   - eventLoop: where that time is measured.
   /// - Returns: how long looking the name up took; nil for an address, which needs none.
-  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is none.
-  func check(_ host: String) async throws(CacheError) -> Duration? {
+  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is none, `.timedOut`, `.cancelled`.
+  func check(_ host: String, within limit: TimeAmount, on eventLoop: any EventLoop) async throws(CacheError) -> Duration? {
     if let address = IPAddress(host) {
       guard policy.allows(address) else { throw AddressPolicy.refusal(of: address, host: address.description) }
       return nil
     }
     let start = NIODeadline.now()
-    // `getaddrinfo` blocks for seconds when a name server is silent: that is for a thread that may be blocked.
-    let addresses = try? await NIOThreadPool.singleton.runIfActive { Self.addresses(of: host) }
-    guard let addresses, !addresses.isEmpty else {
+    let addresses = try await lookUp(host, within: limit, on: eventLoop)
+    guard !addresses.isEmpty else {
       throw CacheError(.hostNotFound, reason: "the host name does not resolve")
     }
     // All of them: which one will be connected to is not known yet.
     for address in addresses where !policy.allows(address) { throw AddressPolicy.refusal(of: address, host: host) }
     return Duration(NIODeadline.now() - start)
+  }
+
+  /// `getaddrinfo` blocks for seconds when a name server is silent, and can't be stopped: that is for a thread that may be blocked, and whoever wants no more
+  /// of it does not wait for it.
+  private func lookUp(
+    _ host: String, within limit: TimeAmount, on eventLoop: any EventLoop
+  ) async throws(CacheError) -> [IPAddress] {
+    // What comes first counts: a promise takes no second value.
+    let promise = eventLoop.makePromise(of: Result<[IPAddress], CacheError>.self)
+    let timer = eventLoop.scheduleTask(in: limit) {
+      let reason = "looking the host name up took more than \(Duration(limit).inSeconds)"
+      promise.succeed(.failure(CacheError(.timedOut, reason: reason)))
+    }
+    defer { timer.cancel() }
+    NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { Self.addresses(of: host) }.whenComplete { found in
+      promise.succeed(.success((try? found.get()) ?? []))
+    }
+    let result = try? await withTaskCancellationHandler {
+      try await promise.futureResult.get()
+    } onCancel: {
+      promise.succeed(.failure(.cancelled))
+    }
+    return try (result ?? .success([])).get()
   }
 
   private static func addresses(of host: String) -> [IPAddress] {

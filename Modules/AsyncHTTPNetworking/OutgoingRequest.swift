@@ -23,7 +23,7 @@ struct OutgoingRequest: Sendable {
 
   /// - Throws: `CacheError.Code.invalidURL` or `.unsupportedScheme`.
   init(_ head: HTTPRequest, userAgent: String?) throws(CacheError) {
-    guard let scheme = head.scheme?.lowercased(), let path = head.path else {
+    guard let scheme = head.scheme?.lowercased(), let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
       throw CacheError(.invalidURL, reason: "the request names no URL")
     }
     guard scheme == "http" || scheme == "https" else {
@@ -63,6 +63,8 @@ struct OutgoingRequest: Sendable {
   }
 
   private static func host(_ authority: String) -> String? {
+    // Else the client, which reads them in the whole URL, could find another host than the one that is judged and trusted here.
+    guard !authority.utf8.contains(where: { "/?#\\".utf8.contains($0) }) else { return nil }
     var rest = Substring(authority)
     if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
     if rest.hasPrefix("[") {

@@ -1,5 +1,6 @@
 #if AsyncHTTP
 internal import AsyncHTTPClient
+internal import CacheCore
 internal import HTTPTypes
 internal import NIOCore
 
@@ -22,10 +23,19 @@ struct PlainRequest: Sendable {
   func launch() -> @Sendable () -> Void {
     let task = client.execute(
       request: request, delegate: TransferDelegate(self, connectionsMade: connections?.made), eventLoop: .indifferent)
+    // A client that has been shut down tells its delegate nothing. One of the downloader's own lives as long as its transfers.
+    if connections == nil {
+      task.futureResult.whenFailure { [transfer] error in
+        if error as? HTTPClientError == .alreadyShutdown { transfer.fail(clientError: error) }
+      }
+    }
     return { task.cancel() }
   }
 
   /// Hands it to the client once more.
-  func launchAgain() { transfer.launched(launch()) }
+  func launchAgain() {
+    let attempt = transfer.metrics.attempts
+    transfer.launched(attempt: attempt, launch())
+  }
 }
 #endif

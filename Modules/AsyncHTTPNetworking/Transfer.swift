@@ -77,7 +77,9 @@ final class Transfer: Sendable {
   }
 
   /// What stops the request that is under way now.
-  func launched(_ stop: @escaping @Sendable () -> Void) { perform { $0.launched(stop) } }
+  func launched(attempt: Int = 1, _ stop: @escaping @Sendable () -> Void) {
+    perform { $0.launched(attempt: attempt, stop) }
+  }
 
   /// It has to wait for its turn; `progress` tells when somebody else's turn came last.
   func enqueue(progress: @escaping @Sendable () -> NIODeadline) { perform { $0.enqueue(progress: progress, at: .now()) } }
@@ -128,9 +130,10 @@ final class Transfer: Sendable {
     if let dueTime = consequences.timerToSet { schedule(dueTime) }
     if let stop = consequences.stop { stop() }
     if let demand = consequences.demand { demand.succeed() }
+    // Before the reader is woken: its next request finds the place free.
+    if let end = consequences.end { didEnd(self, end.hadTurn) }
     consequences.headReady?.resume()
     consequences.bytesReady?.resume()
-    if let end = consequences.end { didEnd(self, end.hadTurn) }
   }
 
   /// One timer at a time, set anew only when it fires: an event costs a look at the clock, not a timer.

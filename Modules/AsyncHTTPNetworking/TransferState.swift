@@ -162,12 +162,13 @@ struct TransferState {
     return (true, limits.total == nil ? Consequences() : setTimerIfNeeded(now))
   }
 
-  mutating func launched(_ stop: @escaping @Sendable () -> Void) -> Consequences {
+  /// What stops the request. One that was sent again before its own stop came here, from another thread, has the later one's.
+  mutating func launched(attempt: Int = 1, _ stop: @escaping @Sendable () -> Void) -> Consequences {
     switch stage {
     case .failed: return Consequences(stop: stop)
     case .complete: return Consequences()
     case .queued, .awaitingHead, .receiving:
-      self.stop = stop
+      if attempt == metrics.attempts { self.stop = stop }
       return Consequences()
     }
   }

@@ -2,9 +2,12 @@
 @testable import AsyncHTTPNetworking
 import AsyncHTTPClient
 import CacheCore
+import Dispatch
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
+import NIOCore
+import NIOPosix
 import Testing
 
 @Suite("Where async-http-client may connect to", .timeLimit(.minutes(5)))
@@ -47,6 +50,23 @@ struct AddressTests {
       #expect(fixture.origin.counters.bytesReceived == 0)
     }
     try await client.shutdown()
+  }
+
+  @Test("looking a name up takes no longer than it may, and is given up by who is cancelled")
+  func lookUpLimit() async throws {
+    let check = NameCheck(.publicOnly)
+    let loop = MultiThreadedEventLoopGroup.singleton.any()
+    // Every thread that could look it up is busy, as behind a name server that is silent.
+    let gate = DispatchSemaphore(value: 0)
+    let count = NIOThreadPool.singleton.numberOfThreads
+    for _ in 0..<count { NIOThreadPool.singleton.submit { _ in gate.wait() } }
+    defer { for _ in 0..<count { gate.signal() } }
+    await #expect { try await check.check("name.invalid", within: .milliseconds(50), on: loop) } throws: {
+      ($0 as? CacheError)?.code == .timedOut
+    }
+    let waiting = Task { try await check.check("name.invalid", within: .seconds(3_600), on: loop) }
+    waiting.cancel()
+    await #expect { try await waiting.value } throws: { ($0 as? CacheError)?.isCancellation == true }
   }
 
   @Test("a name that does not resolve is told as such")

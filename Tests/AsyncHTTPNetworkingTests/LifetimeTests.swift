@@ -100,6 +100,17 @@ struct LifetimeTests {
     try await client.shutdown()
   }
 
+  @Test("a client of the caller's own that has been shut down too early is told, with a body or without")
+  func shutDownClient() async throws {
+    let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+    try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
+      try await client.shutdown()
+      for request in [try fixture.request("/a"), try fixture.request("/a", method: .post, body: Body(Data("body".utf8)))] {
+        #expect(await fixture.failure(of: request)?.code == .closed)
+      }
+    }
+  }
+
   @Test("a client that follows redirects is found out")
   func followingClient() async throws {
     let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)

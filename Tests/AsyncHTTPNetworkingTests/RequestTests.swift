@@ -113,6 +113,9 @@ struct RequestTests {
     arguments: [
       (HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), CacheError.Code.invalidURL),
       (HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"), .invalidURL),
+      (HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:9#@trusted.example", path: "/"), .invalidURL),
+      (HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1\\@trusted.example", path: "/"), .invalidURL),
+      (HTTPRequest(method: .get, scheme: "http", authority: "trusted", path: ".invalid/"), .invalidURL),
       (HTTPRequest(method: .get, scheme: "ftp", authority: "a", path: "/"), .unsupportedScheme),
       (HTTPRequest(method: .get, scheme: "http", authority: "name.invalid", path: "/"), .hostNotFound),
     ])

@@ -166,6 +166,19 @@ struct TransferStateTests {
     #expect(state.cancel().end == nil)
   }
 
+  @Test("a request that was sent again is stopped, not the first one whose stop came late")
+  func lateStop() {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10), attempts: 3), calledAt: Self.at(0))
+    _ = state.start(at: Self.at(0))
+    #expect(state.sendAgain(after: ChannelError.eof) == true)
+    let stopped = Lock(0)
+    _ = state.launched(attempt: 2) { stopped.withLock { $0 = 2 } }
+    _ = state.launched(attempt: 1) { stopped.withLock { $0 = 1 } }
+    state.cancel().stop?()
+    let last = stopped.withLock { $0 }
+    #expect(last == 2)
+  }
+
   @Test("what meets a kept connection that is lost is sent again, as often as there may be such, but not after the head")
   func sendingAgain() {
     let limits = TransferLimits(idle: .seconds(10), attempts: 3)
