@@ -42,8 +42,11 @@ import Testing
     try await Fixture.run(configuration) { fixture async throws in
       let ends = Recorder<CacheError.Code?>()
       fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, end) in ends.record(end.error?.code) }
-      fixture.origin.setRoute("/a", Route(pattern(5_000_000)))
+      // The body waits for its reader to have the head: it is the body that nobody reads.
+      let gate = Gate()
+      fixture.origin.setRoute("/a", Route(pattern(5_000_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1)))
       let lazy = try await fixture.get("/a")
+      gate.open()
 
       #expect(await ends.wait(for: 1) == [.cancelled])
 
