@@ -71,21 +71,8 @@ struct NameCheck: Sendable {
     var list: UnsafeMutablePointer<addrinfo>?
     guard getaddrinfo(host, nil, &hints, &list) == 0, let list else { return [] }
     defer { freeaddrinfo(list) }
-    return sequence(first: list, next: { $0.pointee.ai_next }).compactMap { address($0.pointee) }
-  }
-
-  private static func address(_ info: addrinfo) -> IPAddress? {
-    guard let socket = info.ai_addr else { return nil }
-    switch info.ai_family {
-    case AF_INET:
-      return socket.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { v4 in
-        withUnsafeBytes(of: v4.pointee.sin_addr) { IPAddress(bytes: Array($0)) }
-      }
-    case AF_INET6:
-      return socket.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { v6 in
-        withUnsafeBytes(of: v6.pointee.sin6_addr) { IPAddress(bytes: Array($0)) }
-      }
-    default: return nil
+    return sequence(first: list, next: { $0.pointee.ai_next }).compactMap { entry in
+      entry.pointee.ai_addr.flatMap { IPAddress(socketAddress: $0, family: entry.pointee.ai_family) }
     }
   }
 }

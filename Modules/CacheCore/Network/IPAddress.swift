@@ -31,6 +31,19 @@ public struct IPAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// The address inside one of the system's socket addresses; nil for a family that is not the Internet's.
+  package init?(socketAddress: UnsafeRawPointer, family: Int32) {
+    switch family {
+    case AF_INET:
+      var address = socketAddress.loadUnaligned(as: sockaddr_in.self).sin_addr
+      bytes = withUnsafeBytes(of: &address) { Array($0) }
+    case AF_INET6:
+      var address = socketAddress.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+      bytes = withUnsafeBytes(of: &address) { Array($0) }
+    default: return nil
+    }
+  }
+
   /// Whether it is one of version 6.
   public var isV6: Bool { bytes.count == 16 }
 

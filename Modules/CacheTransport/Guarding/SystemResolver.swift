@@ -45,23 +45,14 @@ public struct SystemResolver: HostResolver {
     var addresses: [IPAddress] = []
     var next = found
     while let entry = next?.pointee {
-      if let address = address(entry), !addresses.contains(address) { addresses.append(address) }
+      if let socket = entry.ai_addr, let address = IPAddress(socketAddress: socket, family: entry.ai_family),
+        !addresses.contains(address)
+      {
+        addresses.append(address)
+      }
       next = entry.ai_next
     }
     guard !addresses.isEmpty else { return .failure(CacheError(.hostNotFound, reason: "\(host) has no address")) }
     return .success(addresses)
-  }
-
-  private static func address(_ entry: addrinfo) -> IPAddress? {
-    guard let socket = UnsafeRawPointer(entry.ai_addr) else { return nil }
-    switch entry.ai_family {
-    case AF_INET:
-      var address = socket.loadUnaligned(as: sockaddr_in.self).sin_addr
-      return IPAddress(bytes: withUnsafeBytes(of: &address) { Array($0) })
-    case AF_INET6:
-      var address = socket.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-      return IPAddress(bytes: withUnsafeBytes(of: &address) { Array($0) })
-    default: return nil
-    }
   }
 }

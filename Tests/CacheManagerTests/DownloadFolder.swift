@@ -1,0 +1,41 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+final class DownloadFolder: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appending(
+      path: "etagere-files-\(Revision.mint())", directoryHint: .isDirectory)
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  func file(_ name: String = "film.mp4") -> URL { url.appending(path: name, directoryHint: .notDirectory) }
+
+  /// Everything that is in the folder, hidden files too.
+  var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []).sorted() }
+
+  func content(_ name: String = "film.mp4") -> Data? { try? Data(contentsOf: file(name)) }
+}
+
+/// Bytes that tell their position, so that a lost or repeated part shows.
+func filePattern(_ count: Int) -> Data { longestFilePattern.prefix(count) }
+
+private let longestFilePattern = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })

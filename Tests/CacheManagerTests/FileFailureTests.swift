@@ -1,0 +1,119 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+@Suite("Files that can't be written")
+struct FileFailureTests {
+  /// Where a file can't be.
+  struct Place: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var errno: Int32
+    var file: @Sendable (DownloadFolder) throws -> URL
+
+    static let all = [
+      Place(testDescription: "in a folder that is not there", errno: ENOENT) { $0.file("none/film") },
+      Place(testDescription: "in the place of a folder", errno: EISDIR) { folder in
+        try FileManager.default.createDirectory(at: folder.file("film"), withIntermediateDirectories: false)
+        return folder.file("film")
+      },
+      Place(testDescription: "a folder's path", errno: EISDIR) { $0.url.appending(path: "film", directoryHint: .isDirectory) },
+      Place(testDescription: "below a file", errno: ENOTDIR) { folder in
+        try Data().write(to: folder.file("file"))
+        return folder.file("file/film")
+      },
+    ]
+  }
+
+  @Test("a place that can't be written is named, with the error's number, and nobody is asked", arguments: Place.all)
+  func place(_ place: Place) async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    let file = try place.file(folder)
+
+    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: file) }
+
+    #expect(error?.code == .fileSystem && error?.errno == place.errno)
+    #expect(error?.path == file.path(percentEncoded: false) && error?.url == house.url.absoluteString)
+    #expect(house.network.requests.isEmpty)
+  }
+
+  @Test("a folder without permission is named", .enabled(if: geteuid() != 0, "root may write everywhere"))
+  func noPermission() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    #expect(chmod(folder.url.path, 0o500) == 0)
+    defer { _ = chmod(folder.url.path, 0o700) }
+
+    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: folder.file()) }
+
+    #expect(error?.errno == EACCES && error?.path == folder.file().path)
+  }
+
+  @Test("only file: URLs are files")
+  func noFile() async throws {
+    let house = try House()
+    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: house.url) }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test(
+    "a disk that fills up, or fails, while the file is written: the old file stays, and the cache is as it was",
+    arguments: [ENOSPC, EIO])
+  func diskFull(_ number: Int32) async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    try Data("old".utf8).write(to: folder.file())
+    house.network.answer(house.url, .ok(Data(count: 900_000)).chunked(by: 100_000))
+    var calls = DraftCalls.system
+    let write = calls.write
+    calls.write = { descriptor, bytes, offset in
+      // The first batch goes through, in two parts.
+      guard offset < 200_000 else { return .failure(.init(number: number)) }
+      return write(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(200_000)), offset)
+    }
+
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+    }
+
+    #expect(error?.code == (number == ENOSPC ? .diskFull : .fileSystem))
+    #expect(error?.path == folder.file().path && error?.errno == number)
+    #expect(folder.names == ["film.mp4"] && folder.content() == Data("old".utf8))
+    #expect(house.disk.keys.isEmpty)
+    await house.manager.close()
+    #expect(house.network.cancelledBodies == 1)
+  }
+
+  @Test(
+    "a rename, or a flush, that fails leaves the old file; the answer is in the store all the same", arguments: [true, false])
+  func lastStep(isRename: Bool) async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    try Data("old".utf8).write(to: folder.file())
+    house.network.answer(house.url, .ok("new", cacheControl: "max-age=60"))
+    var calls = DraftCalls.system
+    if isRename { calls.rename = { _, _ in .init(number: EIO) } } else { calls.sync = { _ in .init(number: EIO) } }
+
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+    }
+
+    #expect(error?.errno == EIO && error?.path == folder.file().path)
+    #expect(folder.names == ["film.mp4"] && folder.content() == Data("old".utf8))
+    #expect(try await house.manager.load(house.url).source == .disk)
+  }
+}

@@ -1,0 +1,111 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+@Suite("Loads into files that share")
+struct FileSharingTests {
+  private let bytes = filePattern(600_000)
+
+  @Test("20 loads of one resource into 20 files make one transfer; the files are files of their own")
+  func manyFiles() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    let gate = Gate()
+    house.network.answer(house.url, .ok(bytes, cacheControl: "max-age=60").held(by: gate))
+
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 0..<20 {
+        group.addTask { _ = try await house.manager.load(house.url, to: folder.file("\(index)")) }
+      }
+      while house.observer.joins < 19 { await Task.yield() }
+      gate.open()
+      try await group.waitForAll()
+    }
+    await house.manager.close()
+
+    #expect(folder.names.count == 20)
+    #expect((0..<20).allSatisfy { folder.content("\($0)") == bytes })
+    #expect(house.network.requests.count == 1)
+    var inodes: Set<UInt64> = []
+    for index in 0..<20 {
+      var status = stat()
+      #expect(stat(folder.file("\(index)").path, &status) == 0)
+      inodes.insert(UInt64(status.st_ino))
+    }
+    #expect(inodes.count == 20)
+  }
+
+  @Test("when the first of two leaves, or can't write, the other one has its file", arguments: [true, false])
+  func firstLeaves(isCancelled: Bool) async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    let gate = Gate()
+    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").chunked(by: 100_000).bodyHeld(by: gate) }
+    var calls = DraftCalls.system
+    if !isCancelled { calls.write = { _, _, _ in .failure(.init(number: ENOSPC)) } }
+
+    let first = Task { [calls] in
+      try await house.manager.load(ResourceRequest(house.url), to: folder.file("first"), calls: calls)
+    }
+    await gate.arrived()
+    let second = Task { try await house.manager.load(house.url, to: folder.file("second")) }
+    await house.observer.joined()
+    if isCancelled { first.cancel() }
+    gate.open()
+
+    let result = await first.result
+    _ = try await second.value
+    await house.manager.close()
+    #expect(throws: CacheError.self) { try result.get() }
+    #expect(folder.names == ["second"] && folder.content("second") == bytes)
+    #expect(house.network.requests.count == (isCancelled ? 1 : 2))
+  }
+
+  @Test("an answer that others may not have: each asks for itself")
+  func unshareable() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    let gate = Gate()
+    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").held(by: gate) }
+
+    async let first = house.manager.load(house.url, to: folder.file("first"))
+    async let second = house.manager.load(house.url, to: folder.file("second"))
+    await house.observer.joined()
+    gate.open()
+    _ = try await (first, second)
+
+    #expect(house.network.requests.count == 2)
+    #expect(folder.content("first") == bytes && folder.content("second") == bytes)
+  }
+
+  @Test("a load into a file beside one into memory: both have the bytes")
+  func besideMemory() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    let gate = Gate()
+    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").held(by: gate) }
+
+    async let data = house.manager.load(house.url)
+    async let film = house.manager.load(house.url, to: folder.file())
+    await gate.arrived(2)
+    gate.open()
+
+    #expect(try await data.data == bytes)
+    #expect(try await film.file == folder.file() && folder.content() == bytes)
+    #expect(house.disk.keys.count == 1)
+  }
+}

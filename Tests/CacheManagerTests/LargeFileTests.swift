@@ -1,0 +1,115 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+@Suite("Files of any size")
+struct LargeFileTests {
+  /// A body of so many bytes that lie nowhere, and what of it has been pulled and written.
+  private final class Flow: Downloader, Sendable {
+    private struct Account {
+      var pulled: Int64 = 0
+      var written: Int64 = 0
+      var highest: Int64 = 0
+    }
+
+    private final class Source: Body.Source {
+      let flow: Flow
+      init(_ flow: Flow) { self.flow = flow }
+
+      func next() async throws(CacheError) -> Data? { flow.pull() }
+      func cancel() {}
+      var trailers: HTTPFields? { nil }
+    }
+
+    let id = ComponentID.unique(Flow.self)
+    private let length: Int64
+    private let chunk = Data(count: 1_000_000)
+    private let account = Lock(Account())
+
+    init(length: Int64) { self.length = length }
+
+    /// The most bytes that were ever pulled and not written.
+    var highest: Int64 { account.withLock { $0.highest } }
+    var written: Int64 { account.withLock { $0.written } }
+
+    func write(_ count: Int, at offset: Int64) { account.withLock { $0.written = offset + Int64(count) } }
+
+    private func pull() -> Data? {
+      account.withLock { account in
+        guard account.pulled < length else { return nil }
+        account.pulled += Int64(chunk.count)
+        account.highest = max(account.highest, account.pulled - account.written)
+        return chunk
+      }
+    }
+
+    func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+      DownloadResponse(head: HTTPResponse(status: .ok), body: Body(length: length, source: Source(self)))
+    }
+  }
+
+  @Test("of 2 GB no more is held than a batch: the next bytes are pulled when the ones before are written")
+  func backPressure() async throws {
+    let flow = Flow(length: 2_000_000_000)
+    // A store that is too small says so at the start, and not after it has taken half of it.
+    let folder = try DownloadFolder()
+    let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
+    let house = try House {
+      $0.downloader = flow
+      $0.store = disk
+    }
+    var calls = DraftCalls.system
+    calls.write = { _, bytes, offset in
+      flow.write(bytes.count, at: offset)
+      return .success(bytes.count)
+    }
+
+    _ = try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+
+    #expect(flow.written == 2_000_000_000)
+    #expect(flow.highest <= 1_300_000)
+    #expect(disk.counters.failedWrites == 0)
+    #expect(
+      house.observer.events.contains { if case .storeFailed(_, let error) = $0 { error.code == .entryTooLarge } else { false } })
+    await disk.close()
+  }
+
+  @Test("a cancel that comes when the file is put into place comes too late: the load tells that the file is there")
+  func lateCancel() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    house.network.answer(house.url, .ok("bytes"))
+    let cancel = Lock<(@Sendable () -> Void)?>(nil)
+    var calls = DraftCalls.system
+    let rename = calls.rename
+    calls.rename = { from, to in
+      cancel.withLock { $0 }?()
+      return rename(from, to)
+    }
+    let gate = Gate()
+
+    let load = Task { [calls] in
+      await gate.pass()
+      return try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+    }
+    cancel.withLock { $0 = { load.cancel() } }
+    gate.open()
+
+    #expect(try await load.value.file == folder.file())
+    #expect(folder.content() == Data("bytes".utf8))
+  }
+}
