@@ -3,6 +3,7 @@ public import AsyncHTTPClient
 public import CacheCore
 internal import HTTPTypes
 internal import NIOCore
+internal import NIOPosix
 internal import NIOSSL
 
 #if canImport(FoundationEssentials)
@@ -102,6 +103,11 @@ public final class AsyncHTTPDownloader: Downloader {
 
   deinit { owner.close() }
 
+  /// The event loops' threads, by turns, where the downloader runs on the process's own (`MultiThreadedEventLoopGroup.singleton`, the default); else none.
+  public var preferredExecutor: (any TaskExecutor)? {
+    owner.client.eventLoopGroup === MultiThreadedEventLoopGroup.singleton ? LoopExecutors.shared.next() : nil
+  }
+
   /// Sends the request and returns at the head of the answer.
   ///
   /// Cancelling the calling task, or letting go of the body, stops the transfer.
@@ -159,7 +165,7 @@ public final class AsyncHTTPDownloader: Downloader {
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
     // A client of their own has connections of its own: streams of the other's HTTP/2 connection are no places for uploads.
     let host = plain == nil && owner.hasUploadClient ? "upload \(outgoing.hostAndPort)" : outgoing.hostAndPort
-    let transfer = Transfer(state, eventLoop: client.eventLoopGroup.any()) { transfer, hadTurn in
+    let transfer = Transfer(state, owner: owner) { transfer, hadTurn in
       if hadTurn { queue.leave(host) }
       owner.leave(transfer)
     }

@@ -2,6 +2,7 @@
 internal import AsyncHTTPClient
 internal import CacheCore
 internal import Dispatch
+internal import NIOCore
 
 /// The clients, the transfers that use them, and their end.
 ///
@@ -24,6 +25,7 @@ final class ClientOwner: Sendable {
   var hasUploadClient: Bool { uploadClient !== client }
 
   private let state = Lock(State())
+  private let alarm = Alarm()
 
   /// A client of the caller's own, who shuts it down.
   init(borrowing client: HTTPClient) {
@@ -67,6 +69,22 @@ final class ClientOwner: Sendable {
   /// Ends what runs.
   func failAll(_ error: CacheError) {
     for transfer in state.withLock({ Array($0.running.values) }) { transfer.fail(error) }
+  }
+
+  /// Somebody has to look at a transfer at that time.
+  func expect(_ due: NIODeadline) {
+    guard alarm.set(for: due) else { return }
+    client.eventLoopGroup.any().scheduleTask(deadline: due) { [weak self] in
+      guard let self, alarm.isDue(due) else { return }
+      look()
+    }
+  }
+
+  /// What is due within a moment is looked at together, so that many transfers with times of their own are not walked through for each of them.
+  private func look() {
+    let now = NIODeadline.now()
+    let next = state.withLock { Array($0.running.values) }.compactMap { $0.look(at: now) }.min()
+    if let next { expect(max(next, now + .milliseconds(2))) }
   }
 
   /// Returns when owned clients are gone; only after ``close()``.

@@ -13,21 +13,23 @@ internal import Foundation
 ///
 /// What happens is decided by ``TransferState``; this class guards it and carries the consequences out, outside the lock.
 final class Transfer: Sendable {
-  typealias Waiter<Value> = CheckedContinuation<Result<Value, CacheError>, Never>
+  /// Resumed once, whatever happens: ``TransferState`` lets go of it in the step that hands it out. A checked one would be looked up by its type at run time
+  /// with every event.
+  typealias Waiter = UnsafeContinuation<Void, Never>
 
   private let state: Lock<TransferState>
-  private let eventLoop: any EventLoop
+  private let owner: ClientOwner
   private let didEnd: @Sendable (Transfer, _ hadTurn: Bool) -> Void
 
   /// - Parameters:
   ///   - state: nothing has happened in it yet.
-  ///   - eventLoop: where its timer runs.
+  ///   - owner: who looks at it when it has taken too long.
   ///   - didEnd: called once, whatever the end, outside of any lock; told whether the request had been handed to the client.
   init(
-    _ state: sending TransferState, eventLoop: any EventLoop, didEnd: @escaping @Sendable (Transfer, _ hadTurn: Bool) -> Void
+    _ state: sending TransferState, owner: ClientOwner, didEnd: @escaping @Sendable (Transfer, _ hadTurn: Bool) -> Void
   ) {
     self.state = Lock(state)
-    self.eventLoop = eventLoop
+    self.owner = owner
     self.didEnd = didEnd
   }
 
@@ -35,7 +37,10 @@ final class Transfer: Sendable {
 
   /// Waits for the head; to be called once.
   func head() async throws(CacheError) -> ReceivedHead {
-    try await wait { state, waiter in state.awaitHead(waiter) }
+    while true {
+      if let answer = state.withLock({ $0.answer }) { return try answer.get() }
+      await wait { state, waiter in (state.awaitHead(waiter), TransferState.Consequences()) }
+    }
   }
 
   /// The next bytes, everything that has come meanwhile in one piece; nil at the end.
@@ -44,8 +49,11 @@ final class Transfer: Sendable {
       cancel()
       throw .cancelled
     }
-    if let ready = perform({ $0.take(at: .now()) }) { return try ready.get()?.data }
-    return try await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }?.data
+    while true {
+      if let ready = perform({ $0.take(at: .now()) }) { return try ready.get()?.data }
+      let wait = await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }
+      guard wait != .taken else { throw CacheError(.misuse, reason: "the body is read from two places at once") }
+    }
   }
 
   /// The reader wants no more.
@@ -54,17 +62,23 @@ final class Transfer: Sendable {
   /// What was measured.
   var metrics: TransferMetrics { state.withLock { $0.metrics } }
 
-  private func wait<Value: Sendable>(
-    _ enter: (inout TransferState, Waiter<Value>) -> TransferState.Consequences
-  ) async throws(CacheError) -> Value {
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (waiter: Waiter<Value>) in
-        carryOut(state.withLock { enter(&$0, waiter) })
+  @discardableResult
+  private func wait(
+    _ enter: (inout TransferState, Waiter) -> (TransferState.Wait, TransferState.Consequences)
+  ) async -> TransferState.Wait {
+    var outcome = TransferState.Wait.waiting
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { (waiter: Waiter) in
+        let (wait, consequences) = state.withLock { enter(&$0, waiter) }
+        outcome = wait
+        // Whoever wakes the reader may do so from here on: nothing of it may be touched.
+        carryOut(consequences)
+        if wait != .waiting { waiter.resume() }
       }
     } onCancel: {
       cancel()
     }
-    return try result.get()
+    return outcome
   }
 
   // MARK: The engine's side
@@ -126,20 +140,21 @@ final class Transfer: Sendable {
   }
 
   private func carryOut(_ consequences: TransferState.Consequences) {
-    if let timer = consequences.timerToCancel { timer.cancel() }
-    if let dueTime = consequences.timerToSet { schedule(dueTime) }
+    if let due = consequences.due { owner.expect(due) }
     if let stop = consequences.stop { stop() }
     if let demand = consequences.demand { demand.succeed() }
     // Before the reader is woken: its next request finds the place free.
     if let end = consequences.end { didEnd(self, end.hadTurn) }
-    consequences.headReady?.resume()
-    consequences.bytesReady?.resume()
+    consequences.wake?.resume()
   }
 
-  /// One timer at a time, set anew only when it fires: an event costs a look at the clock, not a timer.
-  private func schedule(_ dueTime: NIODeadline) {
-    let timer = eventLoop.scheduleTask(deadline: dueTime) { self.perform { $0.timerFired(at: .now()) } }
-    perform { $0.timerSet(timer) }
+  /// Ends it if it has taken too long; else says when to look again, if at all.
+  func look(at now: NIODeadline) -> NIODeadline? {
+    var consequences = state.withLock { $0.look(at: now) }
+    let due = consequences.due
+    consequences.due = nil
+    carryOut(consequences)
+    return due
   }
 }
 #endif

@@ -16,23 +16,25 @@ struct TransferState {
     case failed(CacheError)
   }
 
-  /// A continuation with what it is resumed with.
-  struct WakeUp<Value: Sendable> {
-    let waiter: Transfer.Waiter<Value>
-    let result: Result<Value, CacheError>
-
-    func resume() { waiter.resume(returning: result) }
-  }
-
   /// What has to be done outside the lock.
   struct Consequences {
-    var headReady: WakeUp<ReceivedHead>?
-    var bytesReady: WakeUp<Chunk?>?
+    /// The reader, who looks again at what there is.
+    var wake: Transfer.Waiter?
     var demand: EventLoopPromise<Void>?
     var stop: (@Sendable () -> Void)?
-    var timerToCancel: Scheduled<Void>?
-    var timerToSet: NIODeadline?
+    /// When ``TransferState/look(at:)`` has to be called at the latest, unless it was told earlier.
+    var due: NIODeadline?
     var end: End?
+  }
+
+  /// Whether a reader has to wait.
+  enum Wait {
+    /// It will be woken.
+    case waiting
+    /// There is something to take already.
+    case ready
+    /// Somebody else waits.
+    case taken
   }
 
   /// It is over.
@@ -53,8 +55,8 @@ struct TransferState {
   private(set) var progress = Progress()
 
   private var head: ReceivedHead?
-  private var headWaiter: Transfer.Waiter<ReceivedHead>?
-  private var bytesWaiter: Transfer.Waiter<Chunk?>?
+  /// The reader, while it waits: first for the head, then for bytes.
+  private var waiter: Transfer.Waiter?
   private var unread = Chunk()
   /// Kept while enough is unread: whoever sends waits for it.
   private var demand: EventLoopPromise<Void>?
@@ -66,8 +68,6 @@ struct TransferState {
   private var isSent = false
   private var isProducing = false
   private var progressOfQueue: (@Sendable () -> NIODeadline)?
-  private var hasTimer = false
-  private var timer: Scheduled<Void>?
 
   private(set) var metrics = TransferMetrics()
 
@@ -93,53 +93,48 @@ struct TransferState {
 
   /// Who cancels a body that has come whole, but has not read it, hears of it too.
   mutating func cancel() -> Consequences {
-    guard case .complete = stage, !unread.isEmpty else { return fail(.cancelled) }
-    stage = .failed(.cancelled)
+    if case .complete = stage, !unread.isEmpty { stage = .failed(.cancelled) }
     unread = Chunk()
-    return Consequences()
+    return fail(.cancelled)
   }
 
-  mutating func awaitHead(_ waiter: Transfer.Waiter<ReceivedHead>) -> Consequences {
-    var consequences = Consequences()
+  /// The head, or why there is none; nil: neither has come.
+  var answer: Result<ReceivedHead, CacheError>? {
     switch stage {
-    case .failed(let error): consequences.headReady = WakeUp(waiter: waiter, result: .failure(error))
-    case .queued, .awaitingHead: headWaiter = waiter
-    case .receiving, .complete:
-      let result = head.map { Result<ReceivedHead, CacheError>.success($0) }
-      consequences.headReady = WakeUp(waiter: waiter, result: result ?? .failure(Self.headless))
+    case .queued, .awaitingHead: nil
+    // A body that broke before anybody looked has a head all the same.
+    case .failed(let error): head.map { error.isCancellation ? .failure(error) : .success($0) } ?? .failure(error)
+    case .receiving, .complete: head.map { .success($0) } ?? .failure(Self.headless)
     }
-    return consequences
+  }
+
+  mutating func awaitHead(_ waiter: Transfer.Waiter) -> Wait {
+    guard answer == nil else { return .ready }
+    self.waiter = waiter
+    return .waiting
   }
 
   /// What there is, without waiting; nil: nothing yet.
   mutating func take(at now: NIODeadline) -> (Result<Chunk?, CacheError>?, Consequences) {
-    var consequences = Consequences()
     switch stage {
-    case .failed(let error): return (.failure(error), consequences)
-    case .complete where unread.isEmpty: return (.success(nil), consequences)
-    case _ where unread.isEmpty || bytesWaiter != nil: return (nil, consequences)
+    // What came before it broke is handed over first: who continues a body needs every byte of it.
+    case .failed(let error) where unread.isEmpty: return (.failure(error), Consequences())
+    case .complete where unread.isEmpty: return (.success(nil), Consequences())
+    case _ where unread.isEmpty || waiter != nil: return (nil, Consequences())
     default: break
     }
-    consequences.demand = releaseDemand()
+    let demand = releaseDemand()
     // Nobody could send while the reader was slow, so the other end's time starts anew.
-    if consequences.demand != nil { lastActivity = now }
-    return (.success(takeUnread()), consequences)
+    if demand != nil { lastActivity = now }
+    return (.success(takeUnread()), Consequences(demand: demand))
   }
 
-  mutating func awaitBytes(_ waiter: Transfer.Waiter<Chunk?>, at now: NIODeadline) -> Consequences {
-    guard bytesWaiter == nil else {
-      let error = CacheError(.misuse, reason: "the body is read from two places at once")
-      return Consequences(bytesReady: WakeUp(waiter: waiter, result: .failure(error)))
-    }
-    let (ready, consequences) = take(at: now)
-    if let ready {
-      var consequences = consequences
-      consequences.bytesReady = WakeUp(waiter: waiter, result: ready)
-      return consequences
-    }
-    bytesWaiter = waiter
+  mutating func awaitBytes(_ waiter: Transfer.Waiter, at now: NIODeadline) -> (Wait, Consequences) {
+    guard self.waiter == nil else { return (.taken, Consequences()) }
+    guard !hasEnded, unread.isEmpty else { return (.ready, Consequences()) }
+    self.waiter = waiter
     lastActivity = max(lastActivity, now)
-    return setTimerIfNeeded(now)
+    return (.waiting, Consequences(due: dueTime))
   }
 
   // MARK: The request
@@ -148,7 +143,7 @@ struct TransferState {
     guard case .queued = stage else { return Consequences() }
     progressOfQueue = progress
     lastActivity = now
-    return setTimerIfNeeded(now)
+    return Consequences(due: dueTime)
   }
 
   mutating func start(at now: NIODeadline) -> (Bool, Consequences) {
@@ -159,7 +154,7 @@ struct TransferState {
     if progressOfQueue != nil { metrics.queued = Duration(now - calledAt) }
     progressOfQueue = nil
     // Until the request is out, the client's own limits of time for connections hold; a deadline holds from the call on.
-    return (true, limits.total == nil ? Consequences() : setTimerIfNeeded(now))
+    return (true, Consequences(due: limits.total == nil ? nil : dueTime))
   }
 
   /// What stops the request. One that was sent again before its own stop came here, from another thread, has the later one's.
@@ -177,7 +172,7 @@ struct TransferState {
     isSent = true
     metrics.isReusedConnection = isReused ? true : nil
     lastActivity = now
-    return setTimerIfNeeded(now)
+    return Consequences(due: dueTime)
   }
 
   /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
@@ -197,7 +192,7 @@ struct TransferState {
   mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {
     self.isProducing = isProducing
     lastActivity = now
-    return setTimerIfNeeded(now)
+    return Consequences(due: dueTime)
   }
 
   // MARK: The answer
@@ -211,9 +206,7 @@ struct TransferState {
     progress.expected = head.bodyLength
     metrics.protocolName = head.protocolName
     metrics.timeToHead = startedAt.map { Duration(now - $0) }
-    guard let waiter = headWaiter else { return Consequences() }
-    headWaiter = nil
-    return Consequences(headReady: WakeUp(waiter: waiter, result: .success(head)))
+    return Consequences(wake: releaseWaiter())
   }
 
   mutating func receive(
@@ -230,14 +223,13 @@ struct TransferState {
     unread.append(bytes)
     // The end follows the last byte at once: nothing has to wait, and the reader who is woken for both sleeps once less.
     guard progress.received != progress.expected else { return (nil, Consequences()) }
-    if let waiter = bytesWaiter {
-      bytesWaiter = nil
-      return (nil, Consequences(bytesReady: WakeUp(waiter: waiter, result: .success(takeUnread()))))
+    var held: EventLoopFuture<Void>?
+    if unread.count >= limits.unreadBytes {
+      let promise = makePromise()
+      demand = promise
+      held = promise.futureResult
     }
-    guard unread.count >= limits.unreadBytes else { return (nil, Consequences()) }
-    let promise = makePromise()
-    demand = promise
-    return (promise.futureResult, Consequences())
+    return (held, Consequences(wake: releaseWaiter()))
   }
 
   mutating func finish(at now: NIODeadline) -> Consequences {
@@ -250,29 +242,25 @@ struct TransferState {
     metrics.total = Duration(now - calledAt)
     var consequences = settle()
     consequences.stop = nil
-    if let waiter = bytesWaiter {
-      bytesWaiter = nil
-      consequences.bytesReady = WakeUp(waiter: waiter, result: .success(unread.isEmpty ? nil : takeUnread()))
-    }
     return consequences
   }
 
   mutating func fail(_ error: CacheError) -> Consequences {
     guard !hasEnded else { return Consequences() }
     stage = .failed(error)
-    unread = Chunk()
-    var consequences = settle()
-    if let waiter = headWaiter { consequences.headReady = WakeUp(waiter: waiter, result: .failure(error)) }
-    if let waiter = bytesWaiter { consequences.bytesReady = WakeUp(waiter: waiter, result: .failure(error)) }
-    (headWaiter, bytesWaiter) = (nil, nil)
-    return consequences
+    return settle()
   }
 
   private mutating func settle() -> Consequences {
     let consequences = Consequences(
-      demand: releaseDemand(), stop: stop, timerToCancel: timer, end: End(hadTurn: startedAt != nil))
-    (stop, timer, progressOfQueue) = (nil, nil, nil)
+      wake: releaseWaiter(), demand: releaseDemand(), stop: stop, end: End(hadTurn: startedAt != nil))
+    (stop, progressOfQueue) = (nil, nil)
     return consequences
+  }
+
+  private mutating func releaseWaiter() -> Transfer.Waiter? {
+    defer { waiter = nil }
+    return waiter
   }
 
   private mutating func releaseDemand() -> EventLoopPromise<Void>? {
@@ -294,7 +282,7 @@ struct TransferState {
     switch stage {
     case .queued: progressOfQueue != nil
     case .awaitingHead: !isProducing
-    case .receiving: bytesWaiter != nil
+    case .receiving: waiter != nil
     case .complete, .failed: false
     }
   }
@@ -306,28 +294,15 @@ struct TransferState {
     return deadline.map { min($0, silence) } ?? silence
   }
 
-  private mutating func setTimerIfNeeded(_ now: NIODeadline) -> Consequences {
-    guard !hasTimer, !hasEnded, let dueTime else { return Consequences() }
-    hasTimer = true
-    return Consequences(timerToSet: dueTime)
-  }
-
-  mutating func timerSet(_ timer: Scheduled<Void>) -> Consequences {
-    guard !hasEnded else { return Consequences(timerToCancel: timer) }
-    // It may have fired, and have been set anew, before its handle came here: then the handle is of no use.
-    if hasTimer { self.timer = timer }
-    return Consequences()
-  }
-
-  mutating func timerFired(at now: NIODeadline) -> Consequences {
+  /// Ends what has taken too long. To be called when time is due; what is still to come is said as the next due time.
+  mutating func look(at now: NIODeadline) -> Consequences {
     guard !hasEnded else { return Consequences() }
-    (hasTimer, timer) = (false, nil)
     if let total = limits.total, now >= calledAt + total { return fail(limits.totalPassed(total)) }
     if waitsForPeer, let dueTime, now >= dueTime {
       if case .queued = stage { return fail(limits.queuePassed) }
       return fail(limits.idlePassed(hasHead: progress.hasHead))
     }
-    return setTimerIfNeeded(now)
+    return Consequences(due: dueTime)
   }
 }
 #endif

@@ -28,6 +28,23 @@ struct LifetimeTests {
     await origin.stop()
   }
 
+  @Test("loads run on the process's own event loops, and on none that may end before them")
+  func executor() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let downloader = AsyncHTTPDownloader()
+    let elsewhere = try AsyncHTTPDownloader(configuration: .init { $0.eventLoopGroup = group })
+    #expect(elsewhere.preferredExecutor == nil)
+    let executor = try #require(downloader.preferredExecutor)
+    await withTaskExecutorPreference(executor) {
+      #expect(MultiThreadedEventLoopGroup.currentEventLoop != nil)
+      // Who is on a loop stays on it.
+      #expect(downloader.preferredExecutor.map { ObjectIdentifier($0) } == ObjectIdentifier(executor))
+    }
+    await elsewhere.close()
+    await downloader.close()
+    try await group.shutdownGracefully()
+  }
+
   @Test("closing ends what runs, before the head and in the body, and the requests that wait for a connection")
   func closedMidTransfer() async throws {
     let origin = try await OriginServer.start()

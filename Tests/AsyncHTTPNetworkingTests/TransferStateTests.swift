@@ -35,68 +35,75 @@ struct TransferStateTests {
     if case .failure(let error)? = state.take(at: Self.at(0)).0 { error } else { nil }
   }
 
+  @Test("what came before a body broke is handed over before the error, but not to one who has cancelled")
+  func bytesBeforeTheError() throws {
+    var state = Self.sent()
+    _ = state.receive(Self.head(length: 10), at: Self.at(0))
+    _ = Self.receive(4, at: Self.at(0), in: &state)
+    _ = state.finish(at: Self.at(0))
+    var cancelled = state
+    #expect(try state.answer?.get().bodyLength == 10)
+    #expect(try state.take(at: Self.at(0)).0?.get()?.count == 4)
+    #expect(error(of: &state)?.code == .truncatedBody)
+    _ = cancelled.cancel()
+    #expect(error(of: &cancelled)?.code == .truncatedBody)
+  }
+
   @Test("a server that says nothing before the head has until the idle time-out")
   func silentBeforeHead() {
     var state = Self.sent()
-    let early = state.timerFired(at: Self.at(9))
+    let early = state.look(at: Self.at(9))
     #expect(early.end == nil)
-    #expect(early.timerToSet == Self.at(10))
-    #expect(state.timerFired(at: Self.at(10)).end != nil)
+    #expect(early.due == Self.at(10))
+    #expect(state.look(at: Self.at(10)).end != nil)
     #expect(error(of: &state)?.code == .timedOut)
     #expect(error(of: &state)?.reason == "nothing came for 10 s")
   }
 
   @Test("every byte gives the server the whole time-out again")
-  func activity() async {
+  func activity() async throws {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 1_000), at: Self.at(9))
-    let result = await withCheckedContinuation { (waiter: Transfer.Waiter<Chunk?>) in
-      _ = state.awaitBytes(waiter, at: Self.at(9))
-      #expect(state.timerFired(at: Self.at(12)).timerToSet == Self.at(19))
-      Self.receive(5, at: Self.at(18), in: &state).bytesReady?.resume()
+    await withUnsafeContinuation { (waiter: Transfer.Waiter) in
+      #expect(state.awaitBytes(waiter, at: Self.at(9)).0 == .waiting)
+      #expect(state.look(at: Self.at(12)).due == Self.at(19))
+      Self.receive(5, at: Self.at(18), in: &state).wake?.resume()
     }
-    guard case .success(let chunk) = result else {
-      Issue.record("the reader was woken with an error")
-      return
-    }
-    #expect(chunk?.count == 5)
+    #expect(try state.take(at: Self.at(18)).0?.get()?.count == 5)
   }
 
   @Test("time in which nobody reads is not the server's, and begins anew when somebody does")
   func slowReader() async {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 1_000), at: Self.at(1))
-    let unread = state.timerFired(at: Self.at(100))
+    let unread = state.look(at: Self.at(100))
     #expect(unread.end == nil)
-    #expect(unread.timerToSet == nil)
-    let result = await withCheckedContinuation { (waiter: Transfer.Waiter<Chunk?>) in
-      #expect(state.awaitBytes(waiter, at: Self.at(200)).timerToSet == Self.at(210))
-      #expect(state.timerFired(at: Self.at(209)).end == nil)
-      state.timerFired(at: Self.at(210)).bytesReady?.resume()
+    #expect(unread.due == nil)
+    await withUnsafeContinuation { (waiter: Transfer.Waiter) in
+      #expect(state.awaitBytes(waiter, at: Self.at(200)).1.due == Self.at(210))
+      #expect(state.look(at: Self.at(209)).end == nil)
+      state.look(at: Self.at(210)).wake?.resume()
     }
-    guard case .failure(let error) = result else {
-      Issue.record("the reader was not woken with the error")
-      return
-    }
-    #expect(error.code == .timedOut)
-    #expect(error.reason == "nothing came for 10 s, in mid-body")
+    let error = error(of: &state)
+    #expect(error?.code == .timedOut)
+    #expect(error?.reason == "nothing came for 10 s, in mid-body")
   }
 
   @Test("time in which the request's own body is not there yet is not the server's")
   func slowUpload() {
     var state = Self.sent()
     _ = state.produces(true, at: Self.at(1))
-    #expect(state.timerFired(at: Self.at(50)).end == nil)
-    #expect(state.produces(false, at: Self.at(60)).timerToSet == Self.at(70))
-    #expect(state.timerFired(at: Self.at(70)).end != nil)
+    #expect(state.look(at: Self.at(50)).end == nil)
+    #expect(state.produces(false, at: Self.at(60)).due == Self.at(70))
+    #expect(state.look(at: Self.at(70)).end != nil)
   }
 
   @Test("the whole time-out counts from the call on, whoever is slow")
   func total() {
     var state = Self.sent(idle: 10, total: 30)
     _ = state.receive(Self.head(length: nil), at: Self.at(1))
-    #expect(state.timerFired(at: Self.at(10)).timerToSet == Self.at(30))
-    #expect(state.timerFired(at: Self.at(30)).end != nil)
+    #expect(state.look(at: Self.at(10)).due == Self.at(30))
+    #expect(state.look(at: Self.at(30)).end != nil)
     #expect(error(of: &state)?.reason == "it was not complete after 30 s")
   }
 
@@ -106,10 +113,10 @@ struct TransferStateTests {
     let lastTurn = Lock(Self.at(0))
     _ = state.enqueue(progress: { lastTurn.withLock { $0 } }, at: Self.at(0))
     lastTurn.withLock { $0 = Self.at(8) }
-    let consequences = state.timerFired(at: Self.at(10))
+    let consequences = state.look(at: Self.at(10))
     #expect(consequences.end == nil)
-    #expect(consequences.timerToSet == Self.at(18))
-    let end = state.timerFired(at: Self.at(18)).end
+    #expect(consequences.due == Self.at(18))
+    let end = state.look(at: Self.at(18)).end
     #expect(end?.hadTurn == false)
     #expect(!state.start(at: Self.at(19)).0)
   }
@@ -144,11 +151,12 @@ struct TransferStateTests {
   }
 
   @Test("an end before the announced length is a cut body, with both numbers; bytes beyond it are none of it")
-  func lengths() {
+  func lengths() throws {
     var short = Self.sent()
     _ = short.receive(Self.head(length: 10), at: Self.at(0))
     _ = Self.receive(4, at: Self.at(0), in: &short)
     #expect(short.finish(at: Self.at(0)).end != nil)
+    #expect(try short.take(at: Self.at(0)).0?.get()?.count == 4)
     #expect(error(of: &short)?.code == .truncatedBody)
     #expect(error(of: &short)?.reason == "the body ended after 4 of 10 bytes")
 

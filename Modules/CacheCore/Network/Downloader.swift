@@ -62,4 +62,14 @@ public struct DownloadResponse: Sendable {
 public protocol Downloader: Component {
   /// Sends the request and returns when the answer's head is there.
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse
+
+  /// Where a load that asks this engine does best to run: where its answers arrive, so that no answer has to change threads on its way. Asked once for each
+  /// load; nil, the default: the cooperative pool.
+  ///
+  /// A decorator hands its base's on.
+  var preferredExecutor: (any TaskExecutor)? { get }
+}
+
+extension Downloader {
+  public var preferredExecutor: (any TaskExecutor)? { nil }
 }

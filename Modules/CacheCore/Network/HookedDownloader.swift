@@ -24,6 +24,8 @@ public final class HookedDownloader: Downloader {
     held = Lock(Held(hooks: hooks))
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// Sends the request past the hooks and returns at the head of the answer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let hooks = held.withLock({ $0.hooks }) else { return try await base.download(request) }

@@ -103,12 +103,19 @@ final class Flight<Output: Shareable>: AnyFlight {
   ///
   /// On servers it begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of threads tens of them. On Apple
   /// platforms, where the caller is often the main thread, it does not begin there.
-  func start(_ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>) {
+  ///
+  /// - Parameters:
+  ///   - executor: where it goes on after a wait; nil: on the cooperative pool.
+  ///   - body: the work.
+  func start(
+    on executor: (any TaskExecutor)? = nil,
+    _ body: @escaping @Sendable (Flight<Output>) async -> Result<Output, CacheError>
+  ) {
     guard !state.withLock({ $0.isCancelled }) else { return finish(.failure(.cancelled)) }
     #if canImport(Darwin)
-    let task = Task.detached { self.finish(await body(self)) }
+    let task = Task.detached(executorPreference: executor) { self.finish(await body(self)) }
     #else
-    let task = Task.immediateDetached { self.finish(await body(self)) }
+    let task = Task.immediateDetached(executorPreference: executor) { self.finish(await body(self)) }
     #endif
     let isCancelled = state.withLock { state in
       state.task = task

@@ -45,7 +45,7 @@ extension LoadCore {
     var waiter = once.waiter { (fetched: Fetched) in ((), fetched) }
     waiter.askAlone = { self.join(storing, as: load, alone: true, task, once) }
     let joined = flights.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { flight in
-      flight.start { flight in
+      flight.start(on: storing.downloader?.preferredExecutor) { flight in
         let result = await self.store(storing, as: load, in: flight.number, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result

@@ -77,7 +77,7 @@ final class LoadCore: Sendable {
     let id = FlightID(request: FlightKey(load))
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
-      flight.start { flight in
+      flight.start(on: load.downloader?.preferredExecutor) { flight in
         let result = await self.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
         if flight.hasSatisfied { load.observeBackground(result) }
         return result

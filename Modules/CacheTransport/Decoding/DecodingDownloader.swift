@@ -29,6 +29,8 @@ public struct DecodingDownloader: Downloader {
     self.limits = limits
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// - Throws: `CacheError.Code.damagedContentCoding` when there are more codings than are undone, else what the wrapped downloader throws. The body
   ///   throws `damagedContentCoding`, `truncatedBody` when it ends in the middle of a coding, and `bodyTooLarge` beyond a limit.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {

@@ -45,6 +45,8 @@ public struct GuardedDownloader: Downloader {
     self.clock = clock
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// - Throws: `CacheError.Code.addressRefused` when one of the host's addresses is not allowed, `hostNotFound` or `timedOut` when it can't be told,
   ///   `invalidURL` when the host can be read in several ways, `unsupportedScheme` for anything but http and https, else what the wrapped downloader
   ///   throws.

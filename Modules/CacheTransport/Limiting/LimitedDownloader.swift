@@ -39,6 +39,8 @@ public struct LimitedDownloader: Downloader {
   /// Requests that wait for their turn.
   public var waitingTransfers: Int { gate.waiting }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// - Throws: `CacheError.Code.queueFull` when too many wait, `timedOut` when the request's time is over before its turn, else what the wrapped
   ///   downloader throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {

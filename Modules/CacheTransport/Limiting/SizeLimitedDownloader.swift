@@ -29,6 +29,8 @@ public struct SizeLimitedDownloader: Downloader {
     self.limit = limit
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// - Throws: `CacheError.Code.bodyTooLarge` when the head announces more, else what the wrapped downloader throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     var response = try await base.download(request)

@@ -23,6 +23,8 @@ public struct ModifiedDownloader: Downloader {
     self.modifier = modifier
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// - Throws: what the modifier throws, else what the wrapped downloader does.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let changed = try await changed(request)

@@ -39,6 +39,8 @@ public struct ResumingDownloader: Downloader {
     self.clock = clock
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// Sends the request once, and returns at the head.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let attempts = Attempts(base: base, policy: policy, clock: clock, request: request)

@@ -37,6 +37,8 @@ public struct RetryingDownloader: Downloader {
     self.clock = clock
   }
 
+  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
   /// Sends the request until there is an answer worth returning, or a failure that is final.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let attempts = Attempts(base: base, policy: policy, clock: clock, request: request)

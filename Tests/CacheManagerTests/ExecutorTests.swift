@@ -1,0 +1,79 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Runs jobs on a queue of its own, which knows itself.
+private final class QueueExecutor: TaskExecutor {
+  private static let key = DispatchSpecificKey<ObjectIdentifier>()
+  private let queue = DispatchQueue(label: "etagere.test.engine")
+
+  init() { queue.setSpecific(key: Self.key, value: ObjectIdentifier(self)) }
+
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// An engine that answers on a thread of its own, and notes where its body is read.
+private final class ThreadedDownloader: Downloader {
+  private final class Bytes: Body.Source {
+    let read: @Sendable () -> Bool
+    init(_ read: @escaping @Sendable () -> Bool) { self.read = read }
+    var trailers: HTTPFields? { nil }
+    func cancel() {}
+    func next() async throws(CacheError) -> Data? { read() ? nil : Data("a".utf8) }
+  }
+
+  let id = ComponentID.unique(ThreadedDownloader.self)
+  let executor = QueueExecutor()
+  let readsAtHome = Lock<[Bool]>([])
+
+  var preferredExecutor: (any TaskExecutor)? { executor }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    // A wait that is over before it began changes no threads; so many can't all be.
+    for _ in 0..<10_000 where !executor.isCurrent {
+      await withCheckedContinuation { continuation in DispatchQueue.global().async { continuation.resume() } }
+    }
+    let source = Bytes { [self] in
+      readsAtHome.withLock { reads in
+        reads.append(executor.isCurrent)
+        return reads.count.isMultiple(of: 2)
+      }
+    }
+    return DownloadResponse(
+      head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), body: Body(length: nil, source: source))
+  }
+}
+
+@Suite("Where a load runs")
+struct ExecutorTests {
+  @Test("the bytes are read where the engine says; the value is made elsewhere, where it may take its time")
+  func engineExecutor() async throws {
+    let engine = ThreadedDownloader()
+    let house = try House { $0.downloader = engine }
+    let isMadeAtHome = Lock<Bool?>(nil)
+    let form = Form<Int>(id: "length", cost: { _ in 1 }) { (body, _) throws(CacheError) in
+      isMadeAtHome.withLock { $0 = engine.executor.isCurrent }
+      return try await body.collect().count
+    }
+    #expect(try await house.manager.load(ResourceRequest(house.url), as: form).value == 1)
+    #expect(engine.readsAtHome.withLock { $0 } == [true, true])
+    #expect(isMadeAtHome.withLock { $0 } == false)
+  }
+
+  @Test("hooks around an engine leave its executor as it is")
+  func hooked() {
+    final class Silent: DownloaderHooks {}
+    let (engine, hooks) = (ThreadedDownloader(), Silent())
+    let executor = HookedDownloader(engine, hooks: hooks).preferredExecutor
+    #expect(executor.map { ObjectIdentifier($0) } == ObjectIdentifier(engine.executor))
+  }
+}

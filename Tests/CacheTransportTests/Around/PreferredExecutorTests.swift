@@ -1,0 +1,34 @@
+import CacheCore
+import CacheTesting
+import CacheTransport
+import Testing
+
+/// An engine with a place of its own to run, which is never used here.
+private final class Homely: Downloader {
+  private final class Home: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) { Issue.record("nothing is to run here") }
+  }
+
+  let id = ComponentID.unique(Homely.self)
+  let preferredExecutor: (any TaskExecutor)? = Home()
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse { throw .cancelled }
+}
+
+@Suite("Where loads run, through a stack")
+struct PreferredExecutorTests {
+  @Test("what stands around an engine leaves its executor as it is")
+  func handedOn() throws {
+    let engine = Homely()
+    let home = try #require(engine.preferredExecutor)
+    let clock = ManualClock()
+    let stack: [any Downloader] = [
+      engine.retrying(.standard, clock: clock), engine.resuming(), engine.limited(TransferLimits(total: 1)),
+      engine.rateLimited(RateLimit(perSecond: 1, burst: 1), clock: clock), engine.modified { $0.attempt = 1 },
+      engine.limitingBodies(to: 1), engine.guarded(by: .publicOnly),
+    ]
+    for downloader in stack {
+      #expect(downloader.preferredExecutor.map { ObjectIdentifier($0) } == ObjectIdentifier(home), "\(type(of: downloader))")
+    }
+  }
+}
