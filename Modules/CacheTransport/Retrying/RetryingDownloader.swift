@@ -68,6 +68,7 @@ extension Attempts {
   ///
   /// - Parameter broken: a body that broke, after which the next request is already the second.
   func answer(after broken: CacheError? = nil) async throws(CacheError) -> DownloadResponse {
+    defer { drain.end() }
     var result: Result<DownloadResponse, CacheError>
     if let broken { result = .failure(broken) } else { result = try await send(request) }
     while true {
