@@ -148,6 +148,7 @@ let package = Package(
         "AsyncHTTPNetworking", "CacheTesting", "LoopbackOrigin", httpTypes,
         product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
+        product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),

@@ -58,12 +58,15 @@ public struct CacheError: Error, Sendable {
   /// Whether nobody failed: the caller gave up.
   public var isCancellation: Bool { code == .cancelled }
 
-  /// Whether no answer came at all, so that a stored answer may stand in (RFC 9111 §4.2.4).
+  /// Whether no answer came at all, or none that is whole: the way to the origin failed and the origin has said nothing, so a stored answer may stand in
+  /// (RFC 9111 §4.2.4).
+  ///
+  /// A body that was damaged on the way (`damagedContentCoding`) is as much a failed answer as one that was cut short: often it depends on the place of the
+  /// damage alone which of them it is. Not among them is what somebody has decided (`tlsFailure`, `addressRefused`, `bodyTooLarge`, …).
   public var isUnreachable: Bool {
     [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
-      .bodyInterrupted, .noDownloader,
-      .networkRestricted, .proxyFailure,
+      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure,
     ].contains(code)
   }
 

@@ -2,8 +2,7 @@ internal import CacheCore
 
 /// Calls at given times, for all transfers of a downloader: one sleeping task, however many wait.
 ///
-/// Exact to the clock, while the platform's own time-outs are in whole seconds on Linux. Transfers come and go far more often than a time passes, so adding
-/// and removing cost O(1); looking for what is due costs O(n), each time that something may be.
+/// Exact to the clock, while the platform's own time-outs are in whole seconds on Linux. Adding, removing and each call cost O(log n).
 final class DeadlineWatch: Sendable {
   /// Told the time; returns when to call again, or nil.
   typealias Action = @Sendable (_ now: Duration) -> Duration?
@@ -18,13 +17,10 @@ final class DeadlineWatch: Sendable {
     deinit { watch.remove(number) }
   }
 
-  private struct Entry {
-    var due: Duration
-    var action: Action
-  }
-
   private struct State {
-    var entries: [Int: Entry] = [:]
+    var actions: [Int: Action] = [:]
+    /// When to call them; those that are called right now are not in it.
+    var dues = IndexedHeap<Int, Duration>()
     var nextNumber = 0
     var wakesAt: Duration?
     var sleeper: Task<Void, Never>?
@@ -41,7 +37,8 @@ final class DeadlineWatch: Sendable {
   func add(due: Duration, action: @escaping Action) -> Appointment {
     let number = state.withLock { state in
       state.nextNumber += 1
-      state.entries[state.nextNumber] = Entry(due: due, action: action)
+      state.actions[state.nextNumber] = action
+      state.dues.set(state.nextNumber, due)
       return state.nextNumber
     }
     sleep(until: due)
@@ -49,7 +46,10 @@ final class DeadlineWatch: Sendable {
   }
 
   private func remove(_ number: Int) {
-    let removed = state.withLock { $0.entries.removeValue(forKey: number) }
+    let removed = state.withLock { state in
+      state.dues.remove(number)
+      return state.actions.removeValue(forKey: number)
+    }
     // What the action holds may have a `deinit` that comes back here.
     withExtendedLifetime(removed) {}
   }
@@ -74,25 +74,30 @@ final class DeadlineWatch: Sendable {
     old?.cancel()
   }
 
-  private func wake(_ due: Duration) {
+  private func wake(_ time: Duration) {
     let now = clock.uptime
-    let dueEntries: [(number: Int, action: Action)]? = state.withLock { state in
+    let calls: [(number: Int, action: Action)]? = state.withLock { state in
       // A later sleeper has taken over.
-      guard state.wakesAt == due else { return nil }
+      guard state.wakesAt == time else { return nil }
       (state.wakesAt, state.sleeper) = (nil, nil)
-      return state.entries.filter { $0.value.due <= now }.map { ($0.key, $0.value.action) }
+      var calls: [(number: Int, action: Action)] = []
+      while let first = state.dues.first, first.rank <= now {
+        state.dues.remove(first.member)
+        if let action = state.actions[first.member] { calls.append((first.member, action)) }
+      }
+      return calls
     }
-    guard let dueEntries else { return }
-    for (number, action) in dueEntries {
+    guard let calls else { return }
+    for (number, action) in calls {
       let next = action(now)
-      let removed: Entry? = state.withLock { state in
-        guard let next else { return state.entries.removeValue(forKey: number) }
-        state.entries[number]?.due = next
+      let removed: Action? = state.withLock { state in
+        guard let next else { return state.actions.removeValue(forKey: number) }
+        // Unless it was let go of meanwhile.
+        if state.actions[number] != nil { state.dues.set(number, next) }
         return nil
       }
       withExtendedLifetime(removed) {}
     }
-    let earliest = state.withLock { $0.entries.values.map(\.due).min() }
-    if let earliest { sleep(until: earliest) }
+    if let earliest = state.withLock({ $0.dues.first?.rank }) { sleep(until: earliest) }
   }
 }

@@ -57,9 +57,8 @@ public final class SessionDownloader: Downloader {
       SessionEngine(number: 0, configuration: configuration, delegate: delegate, platform: Self.copy(platform)))
   }
 
-  /// Ends the session once its transfers have ended; without this it would never go away. An invalidated session takes no more tasks, and nobody is
-  /// left who could ask for one.
-  deinit { transfers.close()?.session.finishTasksAndInvalidate() }
+  /// Ends the session once its transfers have ended. Nobody is left who could ask it for another.
+  deinit { transfers.close()?.end() }
 
   /// The application on iOS, tvOS and visionOS; elsewhere nil, since nothing is suspended there.
   public static var defaultBackgroundTime: (any BackgroundTime)? {
@@ -92,8 +91,8 @@ public final class SessionDownloader: Downloader {
 
   /// Replaces the session. What is nil stays as it is.
   ///
-  /// Transfers that run come to their end in the old session, with the old settings and the old delegate; whatever is asked for from here on goes
-  /// through the new one, and shares no transfer of the old. After ``close(finishingTransfers:)`` nothing happens.
+  /// Downloads that have begun come to their end in the old session, with the old settings and the old delegate, those too whose transfer does not run yet;
+  /// whatever is asked for from here on goes through the new one, and shares no transfer of the old. After ``close(finishingTransfers:)`` nothing happens.
   ///
   /// - Parameters:
   ///   - configuration: how it asks.
@@ -103,12 +102,11 @@ public final class SessionDownloader: Downloader {
     configuration: Configuration? = nil, delegate: SessionDelegate? = nil, platform: URLSessionConfiguration? = nil
   ) {
     let platform = Self.copy(platform)
-    let old = transfers.replace { engine in
+    transfers.replace { engine in
       SessionEngine(
         number: engine.number + 1, configuration: configuration ?? engine.configuration, delegate: delegate ?? engine.delegate,
         platform: platform ?? engine.platform)
     }
-    old?.session.finishTasksAndInvalidate()
   }
 
   private static func copy(_ platform: URLSessionConfiguration?) -> URLSessionConfiguration? {
@@ -175,10 +173,9 @@ public final class SessionDownloader: Downloader {
   /// - Parameter finishingTransfers: whether what runs may come to its end; else it is cancelled.
   public func close(finishingTransfers: Bool = false) {
     guard let engine = transfers.close() else { return }
-    guard !finishingTransfers else { return engine.session.finishTasksAndInvalidate() }
+    guard !finishingTransfers else { return engine.end() }
     cancelAll()
-    // Where transfers are cancelled too, and for the same reason.
-    engine.session.delegateQueue.addOperation { engine.session.invalidateAndCancel() }
+    engine.cancel()
   }
 
   // MARK: One download
@@ -186,12 +183,13 @@ public final class SessionDownloader: Downloader {
   private func start(
     _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?, _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
-    let configuration = transfers.engine.configuration
-    try configuration.check()
+    // Read once: see `SessionEngine`.
+    let engine = transfers.engine
+    try engine.configuration.check()
     var request = request
-    request.head = configuration.complete(request.head)
+    request.head = engine.configuration.complete(request.head)
     guard let hooks else {
-      var response = try await send(request, handle, deadline, began)
+      var response = try await send(request, in: engine, handle, deadline, began)
       if !handle.sideEffects.isEmpty {
         let (length, base) = (response.body.length, response.body.source)
         let source = HookedBody(base, length: length, head: response.head, exchange: nil, sideEffects: handle.sideEffects)
@@ -203,7 +201,7 @@ public final class SessionDownloader: Downloader {
     request.head = try await willStart(exchange, handle)
     let response: DownloadResponse
     do {
-      response = try await send(request, handle, deadline, began)
+      response = try await send(request, in: engine, handle, deadline, began)
     } catch {
       let reason = error.isCancellation ? handle.cancellation ?? error : error
       exchange.finish(.failure(reason))
@@ -251,11 +249,13 @@ public final class SessionDownloader: Downloader {
 
   /// What every request goes through, with hooks or without.
   private func send(
-    _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?, _ began: Duration
+    _ request: DownloadRequest, in engine: SessionEngine, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?,
+    _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
-    let share = try enter(request, url: url, body: try await outgoingBody(of: request, handle), startedAt: began)
+    let body = try await outgoingBody(of: request, in: engine, handle)
+    let share = try enter(request, in: engine, url: url, body: body, startedAt: began)
     let transfer = share.transfer
     let source = TransferBody(share, deadline: deadline)
     guard handle.link(transfer, share.token) else { throw .cancelled }
@@ -275,23 +275,23 @@ public final class SessionDownloader: Downloader {
   }
 
   private func enter(
-    _ request: DownloadRequest, url: URL, body: OutgoingBody, startedAt: Duration
+    _ request: DownloadRequest, in engine: SessionEngine, url: URL, body: OutgoingBody, startedAt: Duration
   ) throws(CacheError) -> TransferTable.Share {
-    let engine = transfers.engine
+    let (configuration, delegate) = (engine.configuration, engine.delegate)
     let plan = TransferPlan(
-      head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? engine.configuration.idleTimeout,
+      head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? configuration.idleTimeout,
       networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url))
     let isShared =
-      engine.configuration.sharesTransfers && request.mayShare && request.body == nil
-      && [.get, .head].contains(request.head.method)
-    let key =
-      isShared
-      ? TransferTable.Key(request: plan.head, idleTimeout: plan.idleTimeout, networkAccess: plan.networkAccess) : nil
+      configuration.sharesTransfers && request.mayShare && request.body == nil && [.get, .head].contains(request.head.method)
+    let key = isShared ? TransferTable.Key(engine: engine.number, plan: plan) : nil
     // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold each other, until the
     // transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)
-    return try transfers.enter(key) { engine in
-      let (configuration, delegate) = (engine.configuration, engine.delegate)
+    // Out here, since it asks the system: before the transfer starts, and in vain where one that runs is joined.
+    background.enter()
+    var isNew = false
+    defer { if !isNew { background.leave() } }
+    return try transfers.enter(key) {
       let transfer = SessionDataTask(
         Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
         joinLimit: isShared ? configuration.joinLimit : 0,
@@ -301,7 +301,7 @@ public final class SessionDownloader: Downloader {
         delegate.unregister(transfer, error)
         background.leave()
       }
-      background.enter()
+      isNew = true
       delegate.register(transfer, clock: clock)
       transfer.watchIdleness(watch, at: clock.uptime)
       return transfer
@@ -325,18 +325,33 @@ public final class SessionDownloader: Downloader {
     return url
   }
 
-  private func outgoingBody(of request: DownloadRequest, _ handle: DownloadTask) async throws(CacheError) -> OutgoingBody {
+  private func outgoingBody(
+    of request: DownloadRequest, in engine: SessionEngine, _ handle: DownloadTask
+  ) async throws(CacheError) -> OutgoingBody {
     guard let body = request.body else { return .none }
-    let outgoing: OutgoingBody
-    do {
-      outgoing = try await transfers.engine.configuration.spooling.collect(body)
+    do throws(CacheError) {
+      // Before anything is collected: it would be written down for nothing.
+      guard request.head.method == .get else { return try await engine.configuration.spooling.collect(body) }
+      guard try await body.isEmpty() else {
+        body.source.cancel()
+        throw CacheError(.invalidConfiguration, reason: "URLSession sends no GET with a body")
+      }
+      return .none
     } catch {
       // The handle's cancel reaches the body, whose own words for it don't matter.
       throw handle.cancellation ?? error
     }
-    guard request.head.method != .get || outgoing.isEmpty else {
-      throw CacheError(.invalidConfiguration, reason: "URLSession sends no GET with a body")
+  }
+}
+
+extension Body {
+  /// Whether there is nothing in it: its length says so, or its end comes first. Reads no more than its first bytes.
+  fileprivate func isEmpty() async throws(CacheError) -> Bool {
+    if let data { return data.isEmpty }
+    if let length, length > 0 { return false }
+    while let chunk = try await source.next() {
+      if !chunk.isEmpty { return false }
     }
-    return outgoing
+    return true
   }
 }

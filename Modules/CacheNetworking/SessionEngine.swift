@@ -5,8 +5,11 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// A session with everything that it was made of: replaced as a whole, so that no transfer gets one part of the old and one of the new.
-struct SessionEngine: Sendable {
+/// A session with everything that it was made of: replaced as a whole, so that no download gets one part of the old and one of the new.
+///
+/// A download takes one at its start and keeps it until its transfer runs. So the session of one that was replaced ends once nobody prepares a download with it any
+/// more: after that it takes no tasks, and Foundation on Linux traps when it is asked for one.
+final class SessionEngine: Sendable {
   /// Counted up with each replacement.
   let number: Int
   let configuration: SessionDownloader.Configuration
@@ -15,6 +18,7 @@ struct SessionEngine: Sendable {
   let platform: URLSessionConfiguration?
   let session: URLSession
   let routing: ProxyRouting
+  private let isEnded = Lock(false)
 
   init(
     number: Int, configuration: SessionDownloader.Configuration, delegate: SessionDelegate, platform: URLSessionConfiguration?
@@ -32,5 +36,27 @@ struct SessionEngine: Sendable {
     #endif
     session = URLSession(
       configuration: configuration.session(basedOn: platform, proxies: routing.settings), delegate: delegate, delegateQueue: nil)
+  }
+
+  deinit { end() }
+
+  /// Takes no more tasks; those that run come to their end. Without this the session would never go away.
+  func end() {
+    if endsNow() { session.finishTasksAndInvalidate() }
+  }
+
+  /// Takes no more tasks, and cancels those that run.
+  func cancel() {
+    guard endsNow() else { return }
+    // Where transfers are cancelled too, and for the same reason.
+    session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
+  }
+
+  /// Whether its end has not begun yet; it has from now on.
+  private func endsNow() -> Bool {
+    isEnded.withLock { isEnded in
+      defer { isEnded = true }
+      return !isEnded
+    }
   }
 }

@@ -6,9 +6,15 @@ internal import HTTPTypes
 final class TransferTable: Sendable {
   /// Requests with equal keys get the same answer, so they may share it. Every field counts: which ones the answer varies by is unknown before it comes.
   struct Key: Hashable, Sendable {
+    /// The number of the engine: who asks after a replacement wants the new settings' answer.
+    var engine: Int
     var request: HTTPRequest
     var idleTimeout: Duration
     var networkAccess: NetworkAccess
+
+    init(engine: Int, plan: TransferPlan) {
+      (self.engine, request, idleTimeout, networkAccess) = (engine, plan.head, plan.idleTimeout, plan.networkAccess)
+    }
   }
 
   /// A request's share of a transfer.
@@ -17,17 +23,11 @@ final class TransferTable: Sendable {
     var token: SessionDataTask.CancelToken
   }
 
-  private struct Joinable: Sendable {
-    var transfer: SessionDataTask
-    /// Who asks after a replacement wants the new settings' answer.
-    var engine: Int
-  }
-
   private struct State {
     var engine: SessionEngine
     var isClosed = false
     var running: [ObjectIdentifier: SessionDataTask] = [:]
-    var joinable: [Key: Joinable] = [:]
+    var joinable: [Key: SessionDataTask] = [:]
   }
 
   private let state: Lock<State>
@@ -37,32 +37,31 @@ final class TransferTable: Sendable {
   /// The session that new transfers get, and its settings.
   var engine: SessionEngine { state.withLock { $0.engine } }
 
-  /// Puts another engine in the place of the present one, which is returned: its transfers go on. Nil when the table is closed.
-  func replace(by make: (SessionEngine) -> SessionEngine) -> SessionEngine? {
-    state.withLock { state in
+  /// Puts another engine in the place of the present one, unless the table is closed.
+  func replace(by make: (SessionEngine) -> SessionEngine) {
+    let old: SessionEngine? = state.withLock { state in
       guard !state.isClosed else { return nil }
-      let old = state.engine
-      state.engine = make(old)
-      return old
+      defer { state.engine = make(state.engine) }
+      return state.engine
     }
+    // Its session may end with it.
+    withExtendedLifetime(old) {}
   }
 
   /// A share of a transfer: of a running one with this key, else of the one that `make` makes and starts.
   ///
   /// `make` runs under the lock, because a session that is invalidated meanwhile traps on Linux when it is asked for a task; it starts the task too, so that a
-  /// session which is replaced right after waits for it.
-  func enter(_ key: Key?, make: (SessionEngine) -> SessionDataTask) throws(CacheError) -> Share {
+  /// session that ends right after waits for it. It must call no user's code, which could come back here.
+  func enter(_ key: Key?, make: () -> SessionDataTask) throws(CacheError) -> Share {
     try state.withLock { state throws(CacheError) in
       guard !state.isClosed else { throw CacheError(.closed, reason: "the downloader has been closed") }
-      if let key, let running = state.joinable[key], running.engine == state.engine.number,
-        let token = running.transfer.join()
-      {
-        return Share(transfer: running.transfer, token: token)
+      if let key, let running = state.joinable[key], let token = running.join() {
+        return Share(transfer: running, token: token)
       }
-      let task = make(state.engine)
+      let task = make()
       guard let token = task.join() else { throw CacheError(.other, reason: "a new transfer could not be joined") }
       state.running[ObjectIdentifier(task)] = task
-      if let key { state.joinable[key] = Joinable(transfer: task, engine: state.engine.number) }
+      if let key { state.joinable[key] = task }
       task.resume()
       return Share(transfer: task, token: token)
     }
@@ -71,7 +70,7 @@ final class TransferTable: Sendable {
   /// The transfer is over, or given up: whoever asks now starts anew.
   func leave(_ task: SessionDataTask, _ key: Key?) {
     let removed: SessionDataTask? = state.withLock { state in
-      if let key, state.joinable[key]?.transfer === task { state.joinable[key] = nil }
+      if let key, state.joinable[key] === task { state.joinable[key] = nil }
       return state.running.removeValue(forKey: ObjectIdentifier(task))
     }
     withExtendedLifetime(removed) {}

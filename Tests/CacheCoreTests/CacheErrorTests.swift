@@ -45,6 +45,7 @@ struct CacheErrorTests {
   func kinds() {
     let unreachable: [CacheError.Code] = [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
+      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure,
     ]
     for code in unreachable { #expect(CacheError(code, reason: "").isUnreachable) }
     for code in [CacheError.Code.cancelled, .unacceptableStatus, .tlsFailure, .bodyTooLarge, .refused, .notCached] {

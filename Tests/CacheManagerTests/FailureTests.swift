@@ -151,7 +151,7 @@ struct FailureTests {
     #expect(house.network.cancelledBodies == 0)
     house.clock.advance(by: .seconds(5))
 
-    while house.network.cancelledBodies == 0 { await Task.yield() }
+    try await Turns.until { house.network.cancelledBodies > 0 }
   }
 
   @Test("a whole load's deadline ends it with a time-out, and stops the transfer")

@@ -31,7 +31,7 @@ struct FileSharingTests {
       for index in 0..<20 {
         group.addTask { _ = try await house.manager.load(house.url, to: folder.file("\(index)")) }
       }
-      while house.observer.joins < 19 { await Task.yield() }
+      try await Turns.until { house.observer.joins >= 19 }
       gate.open()
       try await group.waitForAll()
     }

@@ -164,7 +164,7 @@ struct DerivedValueTests {
     let values = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<20 { group.addTask { try await house.manager.load(ResourceRequest(house.url), as: form).value } }
       await gate.arrived()
-      while house.observer.joins < 19 { await Task.yield() }
+      try await Turns.until { house.observer.joins >= 19 }
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
     }

@@ -134,7 +134,7 @@ struct HonestyTests {
 
     async let one = house.manager.load(house.url)
     async let two = house.manager.load(house.url)
-    while house.observer.joins < 1 { await Task.yield() }
+    try await Turns.until { house.observer.joins >= 1 }
     gate.open()
 
     #expect(try await Set([one.text, two.text]) == ["own 1", "own 2"])

@@ -139,7 +139,7 @@ struct ProcessingPlaceTests {
 
     async let one = load("one")
     async let two = load("two")
-    while house.observer.joins < 1 { await Task.yield() }
+    try await Turns.until { house.observer.joins >= 1 }
     gate.open()
 
     #expect(try await [one, two] == ["one one", "two two"])

@@ -225,7 +225,7 @@ struct PrefetchSharingTests {
     #expect(network.level("/picture.png") == .low)
 
     let load = Task { try await house.manager.load(house.url, options: RequestOptions { $0.priority = .high }) }
-    while network.level("/picture.png") != .high { await Task.yield() }
+    try await Turns.until { network.level("/picture.png") == .high }
     network.gate.open()
 
     let resource = try await load.value
@@ -245,7 +245,7 @@ struct PrefetchSharingTests {
     await network.gate.arrived()
 
     let load = Task { try await house.manager.load(house.url, to: folder.file()) }
-    while network.level("/picture.png") != .normal { await Task.yield() }
+    try await Turns.until { network.level("/picture.png") == .normal }
     network.gate.open()
 
     _ = try await load.value
@@ -261,7 +261,7 @@ struct PrefetchSharingTests {
     prefetcher.append([house.url])
     await network.gate.arrived()
     let load = Task { try await house.manager.load(house.url) }
-    while network.level("/picture.png") != .normal { await Task.yield() }
+    try await Turns.until { network.level("/picture.png") == .normal }
 
     if isPrefetch { prefetcher.cancel() } else { load.cancel() }
     if !isPrefetch { _ = await load.result }
@@ -281,7 +281,7 @@ struct PrefetchSharingTests {
     prefetcher.append([house.url])
     await network.gate.arrived()
     let load = Task { try await house.manager.load(house.url) }
-    while network.level("/picture.png") != .normal { await Task.yield() }
+    try await Turns.until { network.level("/picture.png") == .normal }
     network.gate.open()
 
     #expect(try await load.value.text == "bytes")

@@ -136,7 +136,7 @@ struct RedirectHandlerTests {
     async let two = house.manager.load(url, options: shared)
     async let three = house.manager.load(url, options: options { _ in .follow })
     await gate.arrived(2)
-    while house.observer.joins < 1 { await Task.yield() }
+    try await Turns.until { house.observer.joins >= 1 }
     gate.open()
 
     #expect(try await [one.text, two.text, three.text] == ["bytes", "bytes", "bytes"])

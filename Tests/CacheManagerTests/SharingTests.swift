@@ -55,7 +55,7 @@ struct SharingTests {
 
     let texts = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<5 { group.addTask { try await house.manager.load(house.url).text } }
-      while house.observer.joins < 4 { await Task.yield() }
+      try await Turns.until { house.observer.joins >= 4 }
       gate.open()
       return try await group.reduce(into: Set<String>()) { $0.insert($1) }
     }
@@ -150,7 +150,7 @@ struct SharingTests {
     await gate.arrived()
     gate.open()
     await observer.first { if case .finished = $0 { true } else { false } }
-    while outcomes.all.isEmpty { await Task.yield() }
+    try await Turns.until { !outcomes.all.isEmpty }
 
     #expect(outcomes.all.map { try? $0.get().text } == ["bytes"])
   }

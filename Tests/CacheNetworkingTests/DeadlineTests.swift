@@ -215,13 +215,13 @@ import Testing
   }
 
   @Test("a watch that is let go of stops sleeping")
-  func released() async {
+  func released() async throws {
     let clock = ManualClock()
     var watch: DeadlineWatch? = DeadlineWatch(clock: clock)
     _ = watch?.add(due: .seconds(60)) { _ in nil }
     await clock.sleepers(1)
     watch = nil
-    while clock.pendingSleeps > 0 { await Task.yield() }
+    try await Turns.until { clock.pendingSleeps == 0 }
   }
 }
 #endif

@@ -1,4 +1,5 @@
 import CacheCore
+import CacheTesting
 import Testing
 
 @testable import CacheTransport
@@ -28,7 +29,7 @@ struct ReachabilityGateTests {
     let gate = ReachabilityGate()
     gate.set(isOpen: false)
     let task = Task {
-      if isEarly { while !Task.isCancelled { await Task.yield() } }
+      if isEarly { try await Turns.until { Task.isCancelled } }
       try await gate.pass()
     }
     if !isEarly { await Task.yield() }

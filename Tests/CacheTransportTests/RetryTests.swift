@@ -107,23 +107,6 @@ struct RetryTests {
     #expect(response.metrics().attempts == 3)
   }
 
-  @Test(
-    "an answer that is given back is read when it is short, and cancelled when it is long",
-    arguments: [(0, false), (16_384, false), (16_385, true)])
-  func discarded(_ size: Int, _ isCancelled: Bool) async throws {
-    let refused = BreakingBody(pattern(size))
-    let probe = RequestProbe { number, _ in
-      number == 1 ? .scripted(503, [:], refused, length: Int64(size)) : .scripted(200, [:], pattern(10))
-    }
-    let response = try await outcome(of: probe.retrying(policy(), clock: clock), request()).get()
-    #expect(response.head.status.code == 200)
-    if isCancelled {
-      #expect(refused.isCancelled && refused.pulls == 0)
-    } else {
-      await refused.delivered(size)
-    }
-  }
-
   @Test("the server's own wait is kept, and one beyond the bound makes its answer final")
   func retryAfter() async throws {
     let probe = RequestProbe { number, _ in

@@ -107,11 +107,11 @@ struct GateTests {
   }
 
   @Test("waiting for arrivals ends when the task is cancelled, before or meanwhile", arguments: [true, false])
-  func cancelledWait(before: Bool) async {
+  func cancelledWait(before: Bool) async throws {
     let gate = Gate()
     let (started, go) = AsyncStream<Void>.makeStream()
     let task = Task {
-      if before { while !Task.isCancelled { await Task.yield() } }
+      if before { try await Turns.until { Task.isCancelled } }
       go.finish()
       await gate.arrived(1)
       await gate.pass()
@@ -119,7 +119,7 @@ struct GateTests {
     if !before { for await _ in started {} }
     task.cancel()
 
-    await task.value
+    try await task.value
 
     #expect(gate.arrivals == 1 && gate.held == 0)
   }

@@ -1,7 +1,7 @@
 /// A host with a port, or without one, as they stand in an authority (RFC 3986 §3.2).
-enum HostPort {
+package enum HostPort {
   /// The parts; nil when the port is none or the brackets don't match. A bare address of version 6 has no port.
-  static func split(_ text: String) -> (host: String, port: Int?)? {
+  package static func split(_ text: String) -> (host: String, port: Int?)? {
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]") else { return nil }
       let host = String(text[text.index(after: text.startIndex)..<end])

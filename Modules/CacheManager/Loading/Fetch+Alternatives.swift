@@ -5,8 +5,9 @@ extension Fetch {
   func tryingAlternatives() async throws(CacheError) -> Fetched {
     var failures: [CacheError] = []
     var standIn: Fetched?
+    let account = SourceAccount(load.clock)
     do throws(CacheError) {
-      let original = try await Fetch(load: original, priority: priority, report: report).followingRedirects()
+      let original = try await fetch(account.metering(self.original))
       guard let failure = original.standsInFor else { return original }
       // What another source has now goes before what is stored and can't be confirmed.
       standIn = original
@@ -19,13 +20,19 @@ extension Fetch {
       guard alternative.kind != .lowData || failures.contains(where: { $0.code == .networkRestricted }) else { continue }
       if Task.isCancelled { throw .cancelled }
       do throws(CacheError) {
-        return try await ask(alternative)
+        let spent = account.spent
+        var fetched = try await ask(alternative, account)
+        fetched.metrics = spent.followed(by: fetched.metrics)
+        return fetched
       } catch {
         if error.isCancellation || isAboutTarget(error) { throw error }
         failures.append(error.about(alternative.url.address))
       }
     }
-    if let standIn, let whole = try await whole(standIn) { return whole }
+    if let standIn, var whole = try await whole(standIn) {
+      whole.metrics = account.spent
+      return whole
+    }
     throw Self.error(of: failures)
   }
 
@@ -47,11 +54,15 @@ extension Fetch {
     return ResolvedLoad(parts)
   }
 
-  private func ask(_ alternative: ResolvedAlternative) async throws(CacheError) -> Fetched {
+  private func ask(_ alternative: ResolvedAlternative, _ account: SourceAccount) async throws(CacheError) -> Fetched {
     let permitted = alternative.kind == .lowData ? load : original
     let asking = ResolvedLoad(permitted.parts.asking(try alternative.source.get(), as: alternative.kind))
     report(.progress(LoadProgress(received: 0)))
-    return try await Fetch(load: asking, priority: priority, report: report).followingRedirects()
+    return try await fetch(account.metering(asking))
+  }
+
+  private func fetch(_ load: ResolvedLoad) async throws(CacheError) -> Fetched {
+    try await Fetch(load: load, priority: priority, report: report).followingRedirects()
   }
 
   /// Whether another source may help. Not when somebody has decided that there shall be no answer, or that nobody is asked.

@@ -27,9 +27,14 @@ struct PrefetchLedger {
   private var items: [Int: Item] = [:]
   private var numbers: [FlightKey: Int] = [:]
   private var last = 0
+  /// The latest, and up to as many before them: cut down when twice as many have come as are listed.
   private var failures: [(number: Int, failure: PrefetchReport.Failure)] = []
+  private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
+
+  /// So many are asked for at once: if all of them fail, all are listed.
+  mutating func expect(_ count: Int) { listed = max(listed, count) }
 
   mutating func enter(_ item: Item) -> Entry {
     // What is no GET has an effect each time.
@@ -94,7 +99,9 @@ struct PrefetchLedger {
     var report = PrefetchReport()
     (report.loaded, report.skipped) = (progress.loaded, progress.skipped)
     (report.unconfirmed, report.duplicates) = (progress.unconfirmed, duplicates)
-    report.failed = failures.sorted { $0.number < $1.number }.map(\.failure)
+    let latest = failures.suffix(listed)
+    report.unlistedFailures = progress.failed - latest.count
+    report.failed = latest.sorted { $0.number < $1.number }.map(\.failure)
     return report
   }
 
@@ -107,5 +114,6 @@ struct PrefetchLedger {
   private mutating func fail(_ number: Int, _ url: URL, _ error: CacheError) {
     progress.failed += 1
     failures.append((number, .init(url: url, error: error)))
+    if failures.count >= 2 * listed { failures.removeFirst(failures.count - listed) }
   }
 }

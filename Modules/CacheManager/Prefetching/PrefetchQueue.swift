@@ -35,6 +35,7 @@ final class PrefetchQueue: Sendable {
   // MARK: What is to be done
 
   func append(_ requests: [ResourceRequest]) {
+    state.withLock { $0.ledger.expect(requests.count) }
     for request in requests { append(request) }
     pump()
   }

@@ -15,9 +15,16 @@ public struct PrefetchReport: Sendable {
   /// In the cache and outdated, but nobody could be asked.
   public var unconfirmed = 0
   /// Not loaded, with the reasons, in the order in which they were asked for. What was cancelled is listed too.
+  ///
+  /// The latest ``listedFailures`` of them, or as many as were ever asked for in one call, if that is more: one call's are never cut.
   public var failed: [Failure] = []
+  /// How many failed before those in ``failed``, and are counted only: a prefetcher that lives as long as its app does not grow with what fails.
+  public var unlistedFailures = 0
   /// Asked for while the same was waiting or under way already: counted here and nowhere else.
   public var duplicates = 0
+
+  /// How many failures are listed at least.
+  public static let listedFailures = 1_000
 
   /// Why one URL is not in the cache.
   public struct Failure: Sendable {

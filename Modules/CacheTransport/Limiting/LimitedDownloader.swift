@@ -45,7 +45,7 @@ public struct LimitedDownloader: Downloader {
   ///   downloader throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
-    let host = request.head.authority?.lowercased() ?? ""
+    let host = TransferHost.name(of: request.head)
     let (gate, priority) = (gate, request.priority)
     let slot: TransferSlot
     if let free = gate.enterAtOnce(host: host, level: priority.level) {

@@ -68,7 +68,7 @@ public struct ClosureDownloader: Downloader {
         response.body.source.cancel()
         throw CacheError.cancelled
       }
-      caching.apply(to: &response.head.headerFields)
+      caching.apply(to: &response.head)
       return response
     } catch {
       throw CacheError(provider: error)

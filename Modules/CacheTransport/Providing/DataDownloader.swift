@@ -41,7 +41,7 @@ public struct DataDownloader: Downloader {
     }
     var head = HTTPResponse(status: .ok, headerFields: [.contentLength: String(data.count)])
     if let contentType { head.headerFields[.contentType] = contentType }
-    caching.apply(to: &head.headerFields)
+    caching.apply(to: &head)
     let count = method == .get ? Int64(data.count) : 0
     return DownloadResponse(head: head, body: Body(method == .get ? data : Data())) {
       TransferMetrics(bytesOnWire: 0, bytesDecoded: count)

@@ -4,7 +4,8 @@ internal import HTTPTypes
 public enum ProvidedCaching: Hashable, Sendable {
   /// Not kept: whoever provides it has it at hand (`no-store`).
   case never
-  /// Kept, and used without asking for so long (`max-age`, in whole seconds; a part of one is dropped).
+  /// Kept, and used without asking for so long (`max-age`, in whole seconds; a part of one is dropped): answers of success (2xx). What is no success may be
+  /// another one the next time, and says nothing of how long it holds.
   case fresh(for: Duration)
 
   /// The field's value.
@@ -16,7 +17,9 @@ public enum ProvidedCaching: Hashable, Sendable {
   }
 
   /// Sets the field, unless the answer has one.
-  func apply(to fields: inout HTTPFields) {
-    if fields[.cacheControl] == nil { fields[.cacheControl] = cacheControl }
+  func apply(to head: inout HTTPResponse) {
+    guard head.headerFields[.cacheControl] == nil else { return }
+    if case .fresh = self, head.status.kind != .successful { return }
+    head.headerFields[.cacheControl] = cacheControl
   }
 }

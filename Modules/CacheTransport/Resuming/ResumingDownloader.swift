@@ -19,7 +19,8 @@ internal import HTTPTypes
 /// The first request is not repeated here: that is ``RetryingDownloader``'s, around this one. Both count requests by `DownloadRequest.attempt`, so a
 /// body continued three times has used up what a policy of four attempts gives.
 public struct ResumingDownloader: Downloader {
-  public let id = ComponentID.unique(ResumingDownloader.self)
+  /// Equal for equal policies around equal downloaders, where the policy has neither closures of its caller's nor a network.
+  public let id: ComponentID
   /// Whom it asks.
   public let base: any Downloader
   /// How often, and after which waits, the rest is asked for.
@@ -34,6 +35,7 @@ public struct ResumingDownloader: Downloader {
   ///   - policy: how often, and after which waits, the rest is asked for.
   ///   - clock: for waits and dates.
   public init(_ base: any Downloader, policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) {
+    id = policy.id(of: Self.self, around: base)
     self.base = base
     self.policy = policy
     self.clock = clock

@@ -20,6 +20,7 @@ final class Resumption: BodyRecovery {
     if position == plan.length { return .complete }
     let error = Attempts.original(of: error)
     var failure = attempts.failure(.error(error))
+    defer { attempts.drain.end() }
     while true {
       guard try await isGranted(failure, at: position) else { throw attempts.ledger.final(failure.error ?? error) }
       switch try await attempts.send(plan.request(attempts.request, from: position)) {
@@ -46,13 +47,17 @@ final class Resumption: BodyRecovery {
   private func refused(
     _ response: DownloadResponse, _ error: CacheError, at position: Int64, _ reason: String
   ) throws(CacheError) -> RetryFailure {
-    attempts.discard(response)
     guard response.head.status != .ok, response.head.status != .partialContent else {
+      attempts.giveUp(response)
       throw attempts.interruption(error, at: position, reason: reason)
     }
     let failure = attempts.failure(.answer(response.head))
     let status = attempts.noteStatus(response.head)
-    if case .retry = attempts.decision(on: failure) { return failure }
+    if case .retry = attempts.decision(on: failure) {
+      attempts.discard(response)
+      return failure
+    }
+    attempts.giveUp(response)
     // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just refused. Nor what broke the
     // body: whoever is above would take that for worth another request.
     guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(status) }

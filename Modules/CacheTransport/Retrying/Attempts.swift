@@ -11,6 +11,8 @@ struct Attempts: Sendable {
   /// What was asked for: with the first request's number, and the time that all of them may take.
   let request: DownloadRequest
   let ledger: AttemptLedger
+  /// Of the answer before the next request.
+  let drain = Drain()
 
   init(base: any Downloader, policy: RetryPolicy, clock: any CacheClock, request: DownloadRequest) {
     self.base = base
@@ -24,6 +26,7 @@ struct Attempts: Sendable {
   ///
   /// - Throws: a cancellation alone.
   func send(_ request: DownloadRequest) async throws(CacheError) -> Result<DownloadResponse, CacheError> {
+    drain.end()
     var numbered = request
     numbered.attempt = ledger.next()
     let offset = ledger.elapsed
@@ -76,24 +79,27 @@ struct Attempts: Sendable {
     return again
   }
 
-  /// Gives an answer back that nobody is going to read.
+  /// Gives an answer back that nobody is going to read, before another request is sent.
   ///
-  /// A short body is read, so that its connection can be used again; a long one is not worth that. Behind the load's back: a server that is slow with a
-  /// body that nobody wants must not hold the next request up.
+  /// A short body is read meanwhile, so that its connection can be used again; a long one is not worth that. See ``Drain``; whoever calls this ends it, should
+  /// there be no other request after all.
   func discard(_ response: DownloadResponse) {
-    ledger.close(isCounted: false)
     let body = response.body
     // A body that recovers would send requests for bytes that nobody wants.
     guard body.data == nil, !(body.source is RecoveringBody), let length = body.length, length <= Self.drained else {
-      return body.source.cancel()
+      return giveUp(response)
     }
+    ledger.close(isCounted: false)
     let before = response.metrics().bytesOnWire
-    let (ledger, metrics) = (ledger, response.metrics)
-    Task.detached(priority: .utility) {
-      _ = try? await body.collect(limit: Self.drained)
-      body.source.cancel()
+    drain.begin(body, limit: Self.drained) { [ledger, metrics = response.metrics] in
       ledger.addWire(metrics().bytesOnWire - before)
     }
+  }
+
+  /// Gives an answer back that nobody is going to read, and that was the last.
+  func giveUp(_ response: DownloadResponse) {
+    ledger.close(isCounted: false)
+    response.body.source.cancel()
   }
 
   /// Bytes.

@@ -17,7 +17,8 @@ internal import HTTPTypes
 ///
 /// Put it around ``ResumingDownloader``, so that a body is first continued and only then asked for again.
 public struct RetryingDownloader: Downloader {
-  public let id = ComponentID.unique(RetryingDownloader.self)
+  /// Equal for equal policies around equal downloaders, where the policy has neither closures of its caller's nor a network.
+  public let id: ComponentID
   /// Whom it asks.
   public let base: any Downloader
   /// When it asks again.
@@ -32,6 +33,7 @@ public struct RetryingDownloader: Downloader {
   ///   - policy: when it asks again.
   ///   - clock: for waits and dates.
   public init(_ base: any Downloader, policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) {
+    id = policy.id(of: Self.self, around: base)
     self.base = base
     self.policy = policy
     self.clock = clock
@@ -70,6 +72,7 @@ extension Attempts {
   ///
   /// - Parameter broken: a body that broke, after which the next request is already the second.
   func answer(after broken: CacheError? = nil) async throws(CacheError) -> DownloadResponse {
+    defer { drain.end() }
     var result: Result<DownloadResponse, CacheError>
     if let broken { result = .failure(broken) } else { result = try await send(request) }
     while true {

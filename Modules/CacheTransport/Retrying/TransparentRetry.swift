@@ -15,7 +15,7 @@ struct TransparentRetry: BodyRecovery {
     guard position == 0 else { throw attempts.interruption(error, at: position) }
     let response = try await attempts.answer(after: Attempts.original(of: error))
     guard Self.describesSameContent(head, response.head), length == response.body.length else {
-      attempts.discard(response)
+      attempts.giveUp(response)
       // It speaks of the moment, and not of the resource: to start over now would be to ask again what was just refused.
       guard !attempts.policy.statuses.contains(response.head.status.code) || response.head.status == head.status else {
         throw attempts.ledger.final(attempts.noteStatus(response.head))

@@ -15,11 +15,6 @@ enum Ask {
     DownloadRequest(
       head: try HTTPRequest(resource: url(text), method: method, headerFields: fields), priority: priority, timeout: timeout)
   }
-
-  /// Returns when the condition holds: for what another task does soon, and nobody can be told of. Other tasks run between two looks.
-  static func until(_ condition: () -> Bool) async {
-    while !condition() { await Task.yield() }
-  }
 }
 
 /// A generator of numbers that are the same at each run (SplitMix64).

@@ -26,7 +26,7 @@ struct LimitedDownloaderTests {
     let first = try await downloader.download(Ask.request("https://e.com/a"))
     let second = try await downloader.download(Ask.request("https://e.com/b"))
     let third = Task { try await downloader.download(Ask.request("https://e.com/c")) }
-    await Ask.until { downloader.waitingTransfers == 1 }
+    try await Turns.until { downloader.waitingTransfers == 1 }
     #expect(downloader.activeTransfers == 2)
     #expect(network.requests.count == 2)
 
@@ -76,7 +76,7 @@ struct LimitedDownloaderTests {
     var loud = try Ask.request("https://a.com/")
     loud.head.authority = "A.COM"
     let waiting = Task { [loud] in try await downloader.download(loud) }
-    await Ask.until { downloader.waitingTransfers == 1 }
+    try await Turns.until { downloader.waitingTransfers == 1 }
     first.body.source.cancel()
     _ = try? await waiting.value
     #expect(downloader.waitingTransfers == 0)
@@ -93,7 +93,7 @@ struct LimitedDownloaderTests {
     for (path, priority) in [(1, LoadPriority(.normal)), (2, LoadPriority(.high)), (3, rising)] {
       tasks.append(
         Task { _ = try await downloader.download(Ask.request("https://e.com/\(path)", priority: priority)).body.collect() })
-      await Ask.until { downloader.waitingTransfers == path }
+      try await Turns.until { downloader.waitingTransfers == path }
     }
     rising.raise(to: .veryHigh)
     _ = try await first.body.collect()
@@ -107,13 +107,13 @@ struct LimitedDownloaderTests {
     let downloader = limited(TransferLimits(total: 1))
     let first = try await downloader.download(Ask.request("https://e.com/a"))
     let waiting = Task { try await downloader.download(Ask.request("https://e.com/a")) }
-    await Ask.until { downloader.waitingTransfers == 1 }
+    try await Turns.until { downloader.waitingTransfers == 1 }
     waiting.cancel()
     #expect(await failure { _ = try await waiting.value }?.isCancellation == true)
     #expect(downloader.waitingTransfers == 0)
 
     let late = Task {
-      await Ask.until { Task.isCancelled }
+      try await Turns.until { Task.isCancelled }
       return try await downloader.download(Ask.request("https://e.com/a"))
     }
     late.cancel()
@@ -146,7 +146,7 @@ struct LimitedDownloaderTests {
     let first = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(9)))
     #expect(first.metrics() == TransferMetrics(queued: .seconds(1), total: .seconds(4)))
     let second = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(10))) }
-    await Ask.until { downloader.waitingTransfers == 1 }
+    try await Turns.until { downloader.waitingTransfers == 1 }
     clock.advance(by: .seconds(3))
     first.body.source.cancel()
     #expect(try await second.value.metrics() == TransferMetrics(queued: .seconds(4), total: .seconds(7)))
@@ -160,7 +160,7 @@ struct LimitedDownloaderTests {
     let first = try await downloader.download(Ask.request("https://e.com/a"))
     let second = Task { try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(5))) }
     await clock.sleepers(1)
-    await Ask.until { downloader.waitingTransfers == 1 }
+    try await Turns.until { downloader.waitingTransfers == 1 }
     clock.advance(by: .seconds(5))
     #expect(await failure { _ = try await second.value }?.code == .timedOut)
     #expect(downloader.waitingTransfers == 0)

@@ -73,6 +73,19 @@ struct ProviderTests {
     #expect(try await own.download(url).head.headerFields[.cacheControl] == "max-age=1")
   }
 
+  @Test(
+    "call only a success fresh",
+    arguments: [(200, "max-age=9"), (206, "max-age=9"), (304, nil), (404, nil), (503, nil)] as [(Int, String?)])
+  func freshStatus(_ status: Int, _ field: String?) async throws {
+    let answering: ClosureDownloader.Answer = { _ in
+      DownloadResponse(head: HTTPResponse(status: .init(code: status)), body: Body(Data()))
+    }
+    let fresh = ClosureDownloader(caching: .fresh(for: .seconds(9)), answering: answering)
+    #expect(try await fresh.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == field)
+    let never = ClosureDownloader(answering: answering)
+    #expect(try await never.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == "no-store")
+  }
+
   @Test("fail with the error that they throw")
   func errors() async throws {
     for (thrown, code) in [

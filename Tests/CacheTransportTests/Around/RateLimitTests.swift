@@ -77,12 +77,12 @@ struct RateLimitTests {
     var tasks: [Task<TransferMetrics, any Error>] = []
     for number in 0..<5 {
       tasks.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")).metrics() })
-      await Ask.until { log.all.count == 1 && downloader.waitingRequests == number }
+      try await Turns.until { log.all.count == 1 && downloader.waitingRequests == number }
     }
     for number in 1..<5 {
       await clock.sleepers(1)
       clock.advance(by: .milliseconds(100))
-      await Ask.until { log.all.count == number + 1 }
+      try await Turns.until { log.all.count == number + 1 }
     }
     var metrics: [TransferMetrics] = []
     for task in tasks { metrics.append(try await task.value) }
@@ -99,10 +99,10 @@ struct RateLimitTests {
     var passing: [Task<DownloadResponse, any Error>] = []
     for number in 0..<100 {
       passing.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")) })
-      await Ask.until { downloader.waitingRequests == number + 1 }
+      try await Turns.until { downloader.waitingRequests == number + 1 }
     }
     let last = Task { try await downloader.download(Ask.request("https://e.com/last")) }
-    await Ask.until { downloader.waitingRequests == 101 }
+    try await Turns.until { downloader.waitingRequests == 101 }
     for task in passing { task.cancel() }
     for task in passing { #expect(await failure { _ = try await task.value }?.isCancellation == true) }
     await clock.sleepers(1)
@@ -143,7 +143,7 @@ struct RateLimitTests {
     let log = Log()
     let downloader = engine(log).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: clock)
     let task = Task {
-      await Ask.until { Task.isCancelled }
+      try await Turns.until { Task.isCancelled }
       return try await downloader.download(Ask.request("https://e.com/a"))
     }
     task.cancel()

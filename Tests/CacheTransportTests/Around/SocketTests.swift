@@ -43,12 +43,12 @@ struct SocketTests {
       }
     }
     await origin.waitForRequests(count: 2)
-    await Ask.until { downloader.waitingTransfers == 4 }
+    try await Turns.until { downloader.waitingTransfers == 4 }
     #expect(origin.requests.count == 2)
     for task in tasks { task.cancel() }
     for task in tasks { _ = try? await task.value }
     gate.open()
-    await Ask.until { downloader.activeTransfers == 0 }
+    try await Turns.until { downloader.activeTransfers == 0 }
 
     let body = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url))).body
     #expect(try await body.collect() == pattern(200_000))

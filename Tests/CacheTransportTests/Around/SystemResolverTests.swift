@@ -40,9 +40,9 @@ struct SystemResolverTests {
 
     // Given two that wait for a thread
     let leaving = Task { try await lanes.run { entered.update { $0 += 1 } } }
-    await Ask.until { lanes.waiting == 1 }
+    try await Turns.until { lanes.waiting == 1 }
     let staying = Task { try await lanes.run { "stayed" } }
-    await Ask.until { lanes.waiting == 2 }
+    try await Turns.until { lanes.waiting == 2 }
 
     // When one of them, and one that is blocked, are cancelled
     leaving.cancel()

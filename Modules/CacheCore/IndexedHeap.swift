@@ -1,16 +1,23 @@
 /// A binary heap, the smallest rank first, whose members can be moved and removed: O(log n) each.
-struct IndexedHeap<Member: Hashable, Rank: Comparable> {
-  private var nodes: [(member: Member, rank: Rank)] = []
-  private var places: [Member: Int] = [:]
+///
+/// Inlinable for the same reason as ``Lock``: other modules call it unspecialised otherwise.
+@usableFromInline
+package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
+  @usableFromInline var nodes: [(member: Member, rank: Rank)] = []
+  @usableFromInline var places: [Member: Int] = [:]
 
-  var isEmpty: Bool { nodes.isEmpty }
-  var count: Int { nodes.count }
+  @inlinable
+  package init() {}
+
+  @inlinable package var isEmpty: Bool { nodes.isEmpty }
+  @inlinable package var count: Int { nodes.count }
 
   /// The member with the smallest rank.
-  var first: (member: Member, rank: Rank)? { nodes.first }
+  @inlinable package var first: (member: Member, rank: Rank)? { nodes.first }
 
   /// Enters a member, or moves it.
-  mutating func set(_ member: Member, _ rank: Rank) {
+  @inlinable
+  package mutating func set(_ member: Member, _ rank: Rank) {
     if let place = places[member] {
       nodes[place].rank = rank
       settle(place)
@@ -23,7 +30,8 @@ struct IndexedHeap<Member: Hashable, Rank: Comparable> {
 
   /// - Returns: whether it was there.
   @discardableResult
-  mutating func remove(_ member: Member) -> Bool {
+  @inlinable
+  package mutating func remove(_ member: Member) -> Bool {
     guard let place = places.removeValue(forKey: member) else { return false }
     let last = nodes.removeLast()
     if place < nodes.count {
@@ -34,7 +42,8 @@ struct IndexedHeap<Member: Hashable, Rank: Comparable> {
     return true
   }
 
-  private mutating func settle(_ start: Int) {
+  @inlinable
+  mutating func settle(_ start: Int) {
     var place = start
     while place > 0, nodes[place].rank < nodes[(place - 1) / 2].rank {
       swap(place, (place - 1) / 2)
@@ -52,7 +61,8 @@ struct IndexedHeap<Member: Hashable, Rank: Comparable> {
     }
   }
 
-  private mutating func swap(_ a: Int, _ b: Int) {
+  @inlinable
+  mutating func swap(_ a: Int, _ b: Int) {
     nodes.swapAt(a, b)
     places[nodes[a].member] = a
     places[nodes[b].member] = b

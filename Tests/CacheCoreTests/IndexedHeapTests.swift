@@ -1,12 +1,11 @@
+import CacheCore
 import Testing
-
-@testable import CacheTransport
 
 @Suite("The heap whose members can be moved")
 struct IndexedHeapTests {
   @Test("gives back what a sorted list would, whatever is entered, moved and removed", arguments: 1...20 as ClosedRange<UInt64>)
   func model(_ seed: UInt64) {
-    var random = Seeded(seed)
+    var random = SeededGenerator(state: seed)
     var heap = IndexedHeap<Int, Int>()
     var model: [Int: Int] = [:]
     for step in 0..<2_000 {

@@ -1,0 +1,136 @@
+#if AsyncHTTP && Origin
+import AsyncHTTPNetworking
+import CacheCore
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@Suite("async-http-client through a proxy", .timeLimit(.minutes(5)))
+struct ProxyTests {
+  private func downloader(
+    _ proxy: AsyncHTTPDownloader.Proxy, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void = { _ in }
+  ) throws -> AsyncHTTPDownloader {
+    try AsyncHTTPDownloader(
+      configuration: .init {
+        $0.proxy = proxy
+        change(&$0)
+      })
+  }
+
+  private func request(_ text: String, body: Body? = nil) throws -> DownloadRequest {
+    let url = try #require(URL(string: text))
+    return DownloadRequest(head: try HTTPRequest(resource: url, method: body == nil ? .get : .post), body: body)
+  }
+
+  /// An origin, and a proxy whose tunnels all lead to it.
+  private func run(
+    credential: String? = nil, _ body: (OriginServer, TunnelProxy) async throws -> Void
+  ) async throws {
+    let origin = try await OriginServer.start()
+    origin.setRoute("/echo", Route(answering: { OriginAnswer($0.body) }))
+    origin.setRoute("/a", Route(Data("through".utf8)))
+    let proxy = try await TunnelProxy.start(to: origin.port, credential: credential)
+    let outcome: Result<Void, any Error>
+    do { outcome = .success(try await body(origin, proxy)) } catch { outcome = .failure(error) }
+    try await proxy.stop()
+    await origin.stop()
+    try outcome.get()
+  }
+
+  @Test("plain http goes through a tunnel, and its server is asked as if there were none")
+  func plain() async throws {
+    try await run { origin, proxy in
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
+      let answers = [
+        try await downloader.download(request("http://far.example/a")).body.collect(),
+        try await downloader.download(request("http://far.example:8080/echo", body: Body(Data("sent".utf8)))).body.collect(),
+      ]
+      await downloader.close()
+      #expect(answers == [Data("through".utf8), Data("sent".utf8)])
+      #expect(
+        proxy.log.heads.map { String($0.prefix { $0 != "\r\n" }) } == [
+          "CONNECT far.example:80 HTTP/1.1", "CONNECT far.example:8080 HTTP/1.1",
+        ])
+      #expect(origin.requests.map(\.head.authority) == ["far.example", "far.example:8080"])
+      #expect(origin.requests.allSatisfy { !$0.isProxied })
+    }
+  }
+
+  @Test("https goes through a tunnel, in which TLS begins with the server and not with the proxy")
+  func secure() async throws {
+    try await run { origin, proxy in
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
+      let error = await failure(downloader, try request("https://far.example/a"))
+      await downloader.close()
+      // The origin does not speak TLS.
+      #expect(error?.code == .tlsFailure)
+      #expect(proxy.log.heads.allSatisfy { $0.hasPrefix("CONNECT far.example:443 HTTP/1.1\r\n") } && !proxy.log.heads.isEmpty)
+      // A handshake record (RFC 8446 §5.1), and in it the server's name.
+      let hello = try #require(proxy.log.firstBytes.first)
+      #expect(hello.first == 22 && Data(hello).range(of: Data("far.example".utf8)) != nil)
+      #expect(origin.requests.isEmpty)
+    }
+  }
+
+  @Test(
+    "https through a tunnel, with a server that speaks TLS",
+    .enabled(if: ProcessInfo.processInfo.environment["ETAGERE_INTEROP_TLS_ORIGIN"] != nil))
+  func secureServer() async throws {
+    let environment = ProcessInfo.processInfo.environment
+    let address = try #require(environment["ETAGERE_INTEROP_TLS_ORIGIN"])
+    let authority = try #require(environment["ETAGERE_INTEROP_CERTIFICATES"]) + "/ca.pem"
+    let proxy = try await TunnelProxy.start(to: try #require(URL(string: address)?.port))
+    let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port)) { $0.tls.additionalRoots = [.file(authority)] }
+    let response = try await downloader.download(request(address + "/who"))
+    #expect(response.head.status == .ok)
+    #expect(try await response.body.collect() == Data("HTTP/2.0".utf8))
+    await downloader.close()
+    #expect(proxy.log.heads.count == 1)
+    try await proxy.stop()
+  }
+
+  @Test("the proxy's credential goes to the proxy alone")
+  func credential() async throws {
+    let expected = "Basic " + Data("me:secret".utf8).base64EncodedString()
+    try await run(credential: expected) { origin, proxy in
+      let credential = AsyncHTTPDownloader.Proxy.Authorization.basic(user: "me", password: "secret")
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port, kind: .http(credential)))
+      let body = try await downloader.download(request("http://far.example/a")).body.collect()
+      await downloader.close()
+      #expect(body == Data("through".utf8))
+      #expect(origin.requests.allSatisfy { $0.fields[.proxyAuthorization] == nil } && origin.requests.count == 1)
+    }
+  }
+
+  @Test(
+    "a proxy that refuses is an error of its own, and its answer is not taken for the server's",
+    arguments: ["http://far.example/a", "https://far.example/a"],
+    [nil, .basic(user: "me", password: "wrong"), .basic(user: "me", password: "secret")]
+      as [AsyncHTTPDownloader.Proxy.Authorization?])
+  func refused(_ address: String, _ credential: AsyncHTTPDownloader.Proxy.Authorization?) async throws {
+    let proxy = try await OriginServer.start()
+    // 407 without the right credential; with it 501, since it makes no tunnels.
+    proxy.setProxyCredential(.init(user: "me", password: "secret"))
+    let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port, kind: .http(credential)))
+    let error = await failure(downloader, try request(address))
+    await downloader.close()
+    #expect(error?.code == .proxyFailure && error?.status == nil)
+    let isPassed = credential == .basic(user: "me", password: "secret")
+    #expect(error?.reason.contains(isPassed ? "refused" : "wants a credential") == true)
+    let port = address.hasPrefix("https") ? 443 : 80
+    #expect(
+      proxy.requests.allSatisfy { $0.method == .connect && $0.proxyTarget == "far.example:\(port)" } && !proxy.requests.isEmpty)
+    await proxy.stop()
+  }
+
+  @Test("a proxy that is not there is an error")
+  func gone() async throws {
+    // A port that nobody is given.
+    let downloader = try downloader(.init(host: "127.0.0.1", port: 1))
+    let error = await failure(downloader, try request("http://far.example/a"))
+    await downloader.close()
+    #expect(error?.isUnreachable == true)
+  }
+}
+#endif

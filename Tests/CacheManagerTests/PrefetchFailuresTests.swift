@@ -1,0 +1,39 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import Testing
+
+@Suite("Failures of a prefetcher that lives long")
+struct PrefetchFailuresTests {
+  private let house: House
+  private let urls: [URL]
+
+  init() throws {
+    house = try House { $0.policy = .cacheOnly }
+    let some = try House()
+    urls = try (0..<2_500).map { try some.url("/\($0)") }
+  }
+
+  @Test("the latest are listed, in the order of asking, and those before them counted")
+  func bounded() async {
+    let prefetcher = house.manager.prefetcher()
+    for url in urls {
+      prefetcher.append([url])
+      _ = await prefetcher.report()
+    }
+
+    let report = await prefetcher.report()
+
+    #expect(report.failed.map(\.url) == Array(urls.suffix(PrefetchReport.listedFailures)))
+    #expect(report.failed.allSatisfy { $0.error.code == .notCached })
+    #expect(report.unlistedFailures == 1_500 && prefetcher.progress.failed == 2_500)
+  }
+
+  @Test("those of one call are all listed")
+  func oneCall() async {
+    let report = await house.manager.prefetch(urls)
+
+    #expect(report.failed.map(\.url) == urls && report.unlistedFailures == 0)
+  }
+}

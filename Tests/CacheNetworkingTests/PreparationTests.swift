@@ -1,0 +1,156 @@
+#if Origin
+import CacheCore
+import CacheNetworking
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@Suite("What happens before a transfer starts", .timeLimit(.minutes(10))) struct PreparationTests {
+  /// A body of so many chunks of 100 bytes, which counts those that are taken.
+  private final class CountedBody: Body.Source {
+    private let count: Int
+    private let gate: Gate?
+    private let state = Lock((taken: 0, isCancelled: false))
+
+    init(_ count: Int, gate: Gate? = nil) { (self.count, self.gate) = (count, gate) }
+
+    var taken: Int { state.withLock { $0.taken } }
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    var trailers: HTTPFields? { nil }
+
+    func cancel() { state.withLock { $0.isCancelled = true } }
+
+    func next() async throws(CacheError) -> Data? {
+      await gate?.pass()
+      let (isCancelled, isTaken) = state.withLock { state in
+        if state.taken < count { state.taken += 1 } else { return (state.isCancelled, false) }
+        return (state.isCancelled, true)
+      }
+      if isCancelled { throw .cancelled }
+      return isTaken ? pattern(100) : nil
+    }
+  }
+
+  /// A system that is used by somebody who uses the downloader, too.
+  private final class BusySystem: BackgroundTime {
+    let log = Recorder<String>()
+    private let downloader = Lock<SessionDownloader?>(nil)
+
+    func serve(_ downloader: SessionDownloader?) { self.downloader.withLock { $0 = downloader } }
+
+    func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+      log.record("begin")
+      downloader.withLock { $0 }?.cancelAll()
+      return { [log] in log.record("end") }
+    }
+  }
+
+  @Test("a download that prepares while the session is replaced keeps to the old one, which ends after it")
+  func replaced() async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.userAgent = "Old/1"
+    try await Fixture.run(configuration) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(10)))
+      let (ends, sessionEnds) = (Recorder<String>(), Recorder<String>())
+      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, _) in ends.record("old") }
+      fixture.downloader.delegate.onSessionEnd.delegate(on: sessionEnds) { (ends, _) in ends.record("old") }
+      let gate = Gate()
+      let body = Body(length: nil, source: CountedBody(3, gate: gate))
+      let request = try fixture.request("/a", method: .post, body: body)
+      let load = Task { try await fixture.downloader.download(request).body.collect() }
+      await gate.arrived()
+
+      let delegate = SessionDelegate()
+      delegate.onCompletion.delegate(on: ends) { (ends, _) in ends.record("new") }
+      configuration.userAgent = "New/1"
+      fixture.downloader.replaceSession(configuration: configuration, delegate: delegate)
+      #expect(sessionEnds.values.isEmpty)
+      gate.open()
+
+      #expect(try await load.value == pattern(10))
+      #expect(fixture.origin.requests.map { $0.fields[.userAgent] } == ["Old/1"])
+      #expect(await ends.wait(for: 1) == ["old"])
+      #expect(await sessionEnds.wait(for: 1) == ["old"])
+    }
+  }
+
+  @Test("a download that prepares while the downloader is closed sends nothing")
+  func closed() async throws {
+    try await Fixture.run { fixture async throws in
+      let gate = Gate()
+      let request = try fixture.request("/a", method: .post, body: Body(length: nil, source: CountedBody(1, gate: gate)))
+      let load = Task { await fixture.failure(of: request) }
+      await gate.arrived()
+      fixture.downloader.replaceSession()
+      fixture.downloader.close()
+      gate.open()
+      #expect(await load.value?.code == .closed)
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("the system is asked for time where it may use the downloader")
+  func reentrant() async throws {
+    let origin = try await OriginServer.start()
+    origin.setRoute("/a", Route(pattern(10)))
+    let system = BusySystem()
+    let downloader = SessionDownloader(backgroundTime: system)
+    system.serve(downloader)
+    let request = DownloadRequest(head: try HTTPRequest(resource: origin.url("/a")))
+    #expect(try await downloader.download(request).body.collect() == pattern(10))
+    #expect(await system.log.wait(for: 2) == ["begin", "end"])
+    system.serve(nil)
+    downloader.close()
+    await origin.stop()
+  }
+
+  @Test("time is held as long as shared transfers run, and no longer")
+  func shared() async throws {
+    let origin = try await OriginServer.start()
+    let gate = Gate()
+    origin.setRoute("/a", Route(pattern(10), delivery: .gated(by: gate)))
+    let system = BusySystem()
+    let downloader = SessionDownloader(backgroundTime: system)
+    let request = DownloadRequest(head: try HTTPRequest(resource: origin.url("/a")))
+    let first = Task { try await downloader.download(request).body.collect() }
+    await gate.arrived()
+    let handle = DownloadTask()
+    let second = Task { try await downloader.download(request, as: handle).body.collect() }
+    #expect(await handle.started)
+    #expect(system.log.values == ["begin"])
+    gate.open()
+    #expect(try await first.value == pattern(10))
+    #expect(try await second.value == pattern(10))
+    #expect(await system.log.wait(for: 2) == ["begin", "end"])
+    #expect(origin.requests.count == 1)
+    downloader.close()
+    await origin.stop()
+  }
+
+  @Test("a GET with a body is refused before the body is collected", arguments: [(nil, 1), (5_000, 0)] as [(Int64?, Int)])
+  func refused(_ length: Int64?, _ taken: Int) async throws {
+    var configuration = SessionDownloader.Configuration()
+    configuration.uploadMemoryLimit = 10
+    configuration.uploadFolder = URL(fileURLWithPath: "/nowhere/at/all")
+    try await Fixture.run(configuration) { fixture async throws in
+      let source = CountedBody(50)
+      let error = await fixture.failure(of: try fixture.request("/a", body: Body(length: length, source: source)))
+      #expect(error?.code == .invalidConfiguration)
+      #expect(source.taken == taken && source.isCancelled)
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("a GET whose body is empty is sent", arguments: [nil, 0] as [Int64?])
+  func empty(_ length: Int64?) async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(10)))
+      let request = try fixture.request("/a", body: Body(length: length, source: CountedBody(0)))
+      #expect(await fixture.failure(of: request) == nil)
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+}
+#endif

@@ -1,0 +1,28 @@
+import CacheTesting
+import Testing
+
+@Suite("Waiting by turns")
+struct TurnsTests {
+  @Test("ends as soon as the condition holds")
+  func held() async throws {
+    var looks = 0
+    try await Turns.until {
+      looks += 1
+      return looks == 3
+    }
+    #expect(looks == 3)
+  }
+
+  @Test("has a bound, and tells the place")
+  func overdue() async {
+    var looks = 0
+    let error = await #expect(throws: Turns.Overdue.self) {
+      try await Turns.until(limit: 5) {
+        looks += 1
+        return false
+      }
+    }
+    #expect(looks == 5 && error?.turns == 5)
+    #expect(error?.description.hasPrefix("CacheTestingTests/TurnsTests.swift:") == true)
+  }
+}

@@ -1,0 +1,43 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheTransport
+
+@Suite("The host that a limit counts by")
+struct TransferHostTests {
+  @Test(
+    "is one, however it is written",
+    arguments: [
+      ("http", "a.example", "a.example:80"), ("http", "A.Example", "a.example:80"), ("HTTP", "a.example:80", "a.example:80"),
+      ("http", "a.example:", "a.example:80"), ("https", "a.example", "a.example:443"),
+      ("https", "a.example:0443", "a.example:443"),
+      ("http", "a.example:443", "a.example:443"), ("http", "user@a.example", "a.example:80"), ("http", "[::1]", "::1:80"),
+      ("http", "[::1]:80", "::1:80"), ("http", "[::1]:", "::1:80"), ("file", "a", "a"), ("http", "a:b", "a:b"),
+      ("http", "", ":80"),
+    ])
+  func name(_ scheme: String, _ authority: String, _ name: String) {
+    let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: "/")
+    #expect(TransferHost.name(of: request) == name)
+  }
+
+  @Test("is counted with its port, said or not, and in any case")
+  func limit() async throws {
+    let gate = Gate()
+    let spellings = ["http://a.example/", "http://a.example:80/", "http://A.example/"]
+    let downloader = AnsweringDownloader { request throws(CacheError) in
+      await gate.pass()
+      return DownloadResponse(head: HTTPResponse(status: .ok), body: Body(Data()))
+    }.limited(TransferLimits(perHost: 1))
+    let loads = try spellings.map { spelling in
+      let request = try Ask.request(spelling)
+      return Task { try await downloader.download(request).body.collect() }
+    }
+    try await Turns.until { downloader.activeTransfers + downloader.waitingTransfers == 3 }
+    #expect(downloader.activeTransfers == 1)
+    gate.open()
+    for load in loads { _ = try await load.value }
+  }
+}
