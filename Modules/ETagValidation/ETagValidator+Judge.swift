@@ -10,7 +10,7 @@ extension ETagValidator {
     switch answer {
     case .failure(let error):
       guard let fallback, stored.indices.contains(fallback), error.isUnreachable else {
-        return .pass(invalidate: [], shareable: request.isSafe)
+        return .pass(.none, shareable: request.isSafe)
       }
       return .serveStale(fallback)
     case .success(let response):
@@ -19,7 +19,7 @@ extension ETagValidator {
         return notModified(exchange, sent: sent, fallback: fallback, stored: stored)
       }
       guard let metadata = storable(exchange, revision: revision) else {
-        return .pass(invalidate: outdated(by: exchange, stored: stored), shareable: isShareable(exchange))
+        return .pass(StoreChanges(invalidations: outdated(by: exchange, stored: stored)), shareable: isShareable(exchange))
       }
       return store(metadata, exchange, stored: stored)
     }
@@ -32,7 +32,7 @@ extension ETagValidator {
       matches(stored[index], exchange.request) || SelectingFields(of: stored[index]).variant == variant
         || Vary(stored[index].response.headerFields).matchesNothing
     }
-    return .store(variant: variant, metadata, dropping: Array(replaced))
+    return .store(variant: variant, metadata, StoreChanges(drops: Array(replaced)))
   }
 
   /// Whether others who asked the same at the same time may have an answer that is not stored: everybody may see that a page is missing or an origin

@@ -10,9 +10,9 @@ extension ETagValidator {
       stored.indices.contains(index) && matches(stored[index], exchange.request) && sent.asks(about: stored[index])
     }
     guard let confirmed, confirms(exchange.response.headerFields, stored[confirmed].response.headerFields, sent) else {
-      return .refetch
+      return .refetch(exchange.request)
     }
-    return .freshen(confirmed, freshened(stored[confirmed], by: exchange))
+    return .freshen(confirmed, freshened(stored[confirmed], by: exchange), .none)
   }
 
   /// Whether a 304 speaks of the stored answer: by its tag, else by `Last-Modified` where only that was asked about.

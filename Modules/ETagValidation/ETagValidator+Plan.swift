@@ -20,9 +20,12 @@ extension ETagValidator {
   private func decide(
     _ request: HTTPRequest, _ directives: CacheControl, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp
   ) -> ValidationPlan {
-    guard request.method == .get, !request.hasConditionsOrRange else { return .fetch(request, fallback: nil) }
-    if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil) }
-    guard let match = selected(by: request, from: stored) else { return .fetch(request, fallback: nil) }
+    guard request.method == .get else { return .fetch(request, fallback: nil, reason: .method) }
+    guard !request.hasConditionsOrRange else { return .fetch(request, fallback: nil, reason: .request) }
+    if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil, reason: .request) }
+    guard let match = selected(by: request, from: stored) else {
+      return .fetch(request, fallback: nil, reason: stored.isEmpty ? .uriMiss : .varyMiss)
+    }
     let metadata = stored[match]
     let use = StoredUse(facts: metadata.facts, directives: directives, now: now)
     switch policy {
@@ -42,6 +45,8 @@ extension ETagValidator {
         return .use(match, thenRevalidate: request.asking(about: metadata, directives))
       }
     }
-    return .fetch(request.asking(about: metadata, directives), fallback: use.mayStandIn ? match : nil)
+    return .fetch(
+      request.asking(about: metadata, directives), fallback: use.mayStandIn ? match : nil,
+      reason: metadata.facts.isFresh(at: now) ? .request : .stale)
   }
 }

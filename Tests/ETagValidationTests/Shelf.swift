@@ -44,7 +44,7 @@ struct Shelf {
       let shown = entries[index].metadata
       let background = revalidation.map { ask($0, for: request, fallback: nil, from: origin).source }
       return Outcome(source: .cache, response: shown.response, revision: shown.revision, background: background)
-    case .fetch(let head, let fallback):
+    case .fetch(let head, let fallback, _):
       return ask(head, for: request, fallback: fallback, from: origin)
     }
   }
@@ -60,24 +60,40 @@ struct Shelf {
       revision: Revision(high: 0, low: minted))
     let response = try? answer.get()
     switch verdict {
-    case .freshen(let index, let metadata):
+    case .freshen(let index, let metadata, let changes):
+      apply(changes)
       entries[index].metadata = metadata
       return Outcome(source: .revalidated, response: metadata.response, revision: metadata.revision)
-    case .store(let variant, let metadata, let dropping):
-      for index in dropping.sorted(by: >) { entries.remove(at: index) }
+    case .store(let variant, let metadata, let changes):
+      apply(changes)
       entries.removeAll { $0.variant == variant }
       entries.append(Entry(variant: variant, metadata: metadata))
       return Outcome(source: .network, response: response, revision: metadata.revision)
-    case .pass(let resources, let shareable):
-      invalidated += resources
+    case .pass(let changes, let shareable):
+      apply(changes)
       self.shareable.append(shareable)
       return Outcome(source: response == nil ? .failure : .network, response: response)
-    case .refetch:
-      return ask(request, for: request, fallback: nil, from: origin)
+    case .complete(let part, let variant, let metadata, let changes):
+      let whole = metadata
+      _ = part
+      apply(changes)
+      entries.removeAll { $0.variant == variant }
+      entries.append(Entry(variant: variant, metadata: whole))
+      return Outcome(source: .network, response: whole.response, revision: whole.revision)
+    case .refetch(let plain):
+      return ask(plain, for: request, fallback: nil, from: origin)
     case .serveStale(let index):
       let shown = entries[index].metadata
       return Outcome(source: .standIn, response: shown.response, revision: shown.revision)
     }
+  }
+}
+
+extension Shelf {
+  private mutating func apply(_ changes: StoreChanges) {
+    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
+    invalidated += changes.invalidations
   }
 }
 
