@@ -7,7 +7,7 @@ public enum ValidationVerdict: Sendable {
   /// Store it under `variant`, after carrying out the changes, and hand it on as it came.
   case store(variant: String, StoredMetadata, StoreChanges)
   /// The answer continues a stored part: the bytes of the stored answer followed by this body are the whole answer that the metadata describe. Store that
-  /// under `variant`, after carrying out the changes, and send what ``ResponseValidator/reply(to:from:now:)`` says of it (RFC 9111 §3.4).
+  /// under `variant`, in the place of what the changes drop (the part is among it), and send what ``ResponseValidator/reply(to:from:now:)`` says of it (RFC 9111 §3.4).
   case complete(Int, variant: String, StoredMetadata, StoreChanges)
   /// Hand it on without storing it. `shareable` says whether others who asked the same at the same time may have it too.
   case pass(StoreChanges, shareable: Bool)
