@@ -49,9 +49,14 @@ struct CacheControlTests {
 
   @Test("field names of no-cache and private are kept in lower case")
   func fieldNames() {
-    let directives = CacheControl("no-cache=\"Set-Cookie, ,X-A\", private=Authorization")
+    let directives = CacheControl("no-cache=\"Set-Cookie, ,X-A\", private=\"Authorization\"")
     #expect(directives.noCacheFields == ["set-cookie", "x-a"])
     #expect(directives.privateFields == ["authorization"])
+    #expect(!directives.noCache && !directives.isPrivate)
+    // A name without quotes, no name at all, and a name that caches decide by: the directive itself.
+    for text in ["private=Authorization", "private=\"\"", "private=\"x, vary\"", "private=\"x\", private"] {
+      #expect(CacheControl(text).isPrivate, "\(text)")
+    }
   }
 
   @Test("of two values the more restrictive counts, over several lines too")

@@ -13,8 +13,8 @@ private struct TinyCache {
 
   mutating func load(_ request: HTTPRequest, policy: LoadPolicy = .standard) -> String? {
     let plan = validator.plan(request, policy: policy, stored: entries.map(\.metadata), now: clock.now)
-    guard case .fetch(let head, let fallback) = plan else {
-      if case .use(let index, _) = plan { return entries[index].body }
+    guard case .fetch(let head, let fallback, _) = plan else {
+      if case .use(let index, _) = plan { return reply(index, to: request) }
       return nil  // `.answer`: 504, the network was out of bounds
     }
     let requestTime = clock.now
@@ -23,17 +23,40 @@ private struct TinyCache {
       .success(answer.head), to: request, sent: head, fallback: fallback, stored: entries.map(\.metadata),
       requestTime: requestTime, now: clock.now, revision: .mint())
     switch verdict {
-    case .freshen(let index, let metadata):
+    case .freshen(let index, let metadata, let changes):
       entries[index].metadata = metadata
-      return entries[index].body
-    case .store(let variant, let metadata, let dropping):
-      for index in dropping.sorted(by: >) { entries.remove(at: index) }
+      let body = reply(index, to: request)
+      apply(changes)
+      return body
+    case .store(let variant, var metadata, let changes):
+      apply(changes)
+      metadata.bodyLength = Int64(answer.body.utf8.count)
       entries.append((variant, metadata, answer.body))
       return answer.body
-    case .pass: return answer.body
-    case .refetch: return origin(request).body
-    case .serveStale(let index): return entries[index].body
+    case .complete: return answer.body  // comes only where parts are stored, which is an option
+    case .pass(let changes, _):
+      apply(changes)
+      return answer.body
+    case .refetch(let unconditional): return origin(unconditional).body
+    case .serveStale(let index): return reply(index, to: request)
     }
+  }
+
+  /// What is sent of a stored answer: all of it, a range, or nothing but its head.
+  private func reply(_ index: Int, to request: HTTPRequest) -> String {
+    let body = entries[index].body
+    switch validator.reply(to: request, from: entries[index].metadata, now: clock.now).content {
+    case .none: return ""
+    case .whole: return body
+    case .range(let bytes):
+      return String(decoding: Array(body.utf8)[Int(bytes.lowerBound)..<Int(bytes.upperBound)], as: UTF8.self)
+    }
+  }
+
+  private mutating func apply(_ changes: StoreChanges) {
+    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
+    for uri in changes.invalidations { entries.removeAll { ResourceID.uri(of: $0.metadata.request) == uri } }
   }
 }
 

@@ -59,7 +59,9 @@ struct FreshnessTests {
       ("max-age=60, stale-while-revalidate=x", 60, true, false),
       ("max-age=60, stale-while-revalidate=30, must-revalidate", nil, false, false),
       ("max-age=60, stale-while-revalidate=30, no-cache", nil, false, true),
-      ("max-age=60, no-cache=\"set-cookie\"", nil, false, true),
+      ("max-age=60, no-cache=\"set-cookie\"", nil, true, false), ("max-age=60, no-cache=\"set-cookie, vary\"", nil, false, true),
+      ("max-age=60, no-cache=set-cookie", nil, false, true), ("max-age=60, no-cache=\"\"", nil, false, true),
+      ("max-age=60, no-cache=\"set-cookie\", no-cache", nil, false, true),
       ("max-age=60, proxy-revalidate, stale-while-revalidate=30", 90, true, false),
     ] as [(String, Int64?, Bool, Bool)])
   func staleness(directives: String, staleUntil: Int64?, offline: Bool, alwaysAsk: Bool) {

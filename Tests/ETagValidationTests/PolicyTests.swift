@@ -132,7 +132,9 @@ struct PolicyTests {
     #expect(shelf.load(from: Self.confirming).source == .revalidated)
   }
 
-  @Test("only GET is answered from what is stored", arguments: [HTTPRequest.Method.head, .post, .put, .delete, .options])
+  @Test(
+    "only GET and HEAD are answered from what is stored",
+    arguments: [HTTPRequest.Method.post, .put, .delete, .options, .trace, .patch, .connect])
   func methods(method: HTTPRequest.Method) {
     for policy in [LoadPolicy.standard, .cacheFirst, .revalidate(), .reload, .staleWhileRevalidate] {
       var shelf = shelf(.fresh)

@@ -98,27 +98,4 @@ struct RequestDirectiveTests {
     }
     #expect(outcome.source == (stands ? .standIn : .failure))
   }
-
-  @Test(
-    "the caller's own conditions and ranges go out untouched and their answers come back untouched",
-    arguments: [
-      "If-None-Match: \"x\"", "If-Modified-Since: \(date(0))", "If-Match: \"x\"", "If-Unmodified-Since: \(date(0))",
-      "If-Range: \"x\"",
-      "Range: bytes=0-9",
-    ])
-  func ownConditions(line: String) {
-    let request = HTTPRequest.page(.get, line)
-    for policy in [LoadPolicy.standard, .cacheFirst, .revalidate(), .reload, .staleWhileRevalidate] {
-      var shelf = Shelf()
-      _ = shelf.load { _ in .success(plain) }
-      let before = shelf.stored
-      shelf.sent = []
-      for status in [304, 206, 412, 416] {
-        let outcome = shelf.load(request, policy) { _ in .success(.head(status, "ETag: \"a\"")) }
-        #expect(outcome.response?.status.code == status)
-      }
-      #expect(shelf.sent == [request, request, request, request])
-      #expect(shelf.stored == before)
-    }
-  }
 }

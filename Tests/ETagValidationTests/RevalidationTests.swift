@@ -198,7 +198,7 @@ struct RevalidationTests {
       }
       #expect(outcome.response == .ok("X-New: 1"))
       #expect(heads.count == 2)
-      #expect(heads.last == .page())
+      #expect(heads.last == (policy == .reload ? .page(.get, "Cache-Control: no-cache") : .page()))
     }
   }
 

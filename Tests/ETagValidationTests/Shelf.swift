@@ -10,13 +10,15 @@ struct Shelf {
   }
 
   /// Where a load's answer came from.
-  enum Source: Equatable { case cache, revalidated, network, madeHere, standIn, failure }
+  enum Source: Equatable { case cache, revalidated, network, completed, madeHere, standIn, failure }
 
   struct Outcome {
     var source: Source
     var response: HTTPResponse?
     var revision: Revision?
     var background: Source?
+    /// What is sent of a stored answer.
+    var reply: StoredReply?
   }
 
   typealias Origin = (HTTPRequest) -> Result<HTTPResponse, CacheError>
@@ -30,6 +32,10 @@ struct Shelf {
   var invalidated: [String] = []
   var shareable: [Bool] = []
   var latency = Duration.zero
+  /// The length that the next body has.
+  var length: Int64?
+  /// The stored parts that were made whole.
+  var completed: [Int] = []
   private var minted: UInt64 = 0
 
   var stored: [StoredMetadata] { entries.map(\.metadata) }
@@ -43,8 +49,9 @@ struct Shelf {
     case .use(let index, let revalidation):
       let shown = entries[index].metadata
       let background = revalidation.map { ask($0, for: request, fallback: nil, from: origin).source }
-      return Outcome(source: .cache, response: shown.response, revision: shown.revision, background: background)
-    case .fetch(let head, let fallback):
+      return Outcome(
+        source: .cache, response: shown.response, revision: shown.revision, background: background, reply: reply(request, shown))
+    case .fetch(let head, let fallback, _):
       return ask(head, for: request, fallback: fallback, from: origin)
     }
   }
@@ -60,24 +67,46 @@ struct Shelf {
       revision: Revision(high: 0, low: minted))
     let response = try? answer.get()
     switch verdict {
-    case .freshen(let index, let metadata):
+    case .freshen(let index, let metadata, let changes):
+      apply(changes)
       entries[index].metadata = metadata
-      return Outcome(source: .revalidated, response: metadata.response, revision: metadata.revision)
-    case .store(let variant, let metadata, let dropping):
-      for index in dropping.sorted(by: >) { entries.remove(at: index) }
+      return Outcome(
+        source: .revalidated, response: metadata.response, revision: metadata.revision, reply: reply(request, metadata))
+    case .store(let variant, let metadata, let changes):
+      apply(changes)
       entries.removeAll { $0.variant == variant }
+      var metadata = metadata
+      if let length { metadata.bodyLength = length }
       entries.append(Entry(variant: variant, metadata: metadata))
       return Outcome(source: .network, response: response, revision: metadata.revision)
-    case .pass(let resources, let shareable):
-      invalidated += resources
+    case .pass(let changes, let shareable):
+      apply(changes)
       self.shareable.append(shareable)
       return Outcome(source: response == nil ? .failure : .network, response: response)
-    case .refetch:
-      return ask(request, for: request, fallback: nil, from: origin)
+    case .complete(let part, let variant, let metadata, let changes):
+      completed.append(part)
+      apply(changes)
+      entries.append(Entry(variant: variant, metadata: metadata))
+      return Outcome(
+        source: .completed, response: response, revision: metadata.revision, reply: reply(request, metadata))
+    case .refetch(let plain):
+      return ask(plain, for: request, fallback: nil, from: origin)
     case .serveStale(let index):
       let shown = entries[index].metadata
-      return Outcome(source: .standIn, response: shown.response, revision: shown.revision)
+      return Outcome(source: .standIn, response: shown.response, revision: shown.revision, reply: reply(request, shown))
     }
+  }
+}
+
+extension Shelf {
+  private func reply(_ request: HTTPRequest, _ metadata: StoredMetadata) -> StoredReply {
+    validator.reply(to: request, from: metadata, now: now)
+  }
+
+  private mutating func apply(_ changes: StoreChanges) {
+    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
+    invalidated += changes.invalidations
   }
 }
 

@@ -30,4 +30,14 @@ public struct CachingFacts: Hashable, Sendable {
 
   /// The answer's age at `now`, never negative (RFC 9111 §4.2.3).
   public func age(at now: Timestamp) -> Duration { max(.zero, now - bornAt) }
+
+  /// The facts of the same answer, made stale at `now` (a soft purge): the next use asks about it, and for as long as its own directives allowed behind its
+  /// lifetime it may still be shown meanwhile.
+  public func markedStale(at now: Timestamp) -> CachingFacts {
+    guard now < freshUntil else { return self }
+    var facts = self
+    facts.freshUntil = now
+    facts.servesStaleUntil = servesStaleUntil.map { now + ($0 - freshUntil) }
+    return facts
+  }
 }

@@ -1,36 +1,20 @@
 public import HTTPTypes
 
-/// What to do about a request, given what is stored. Indices point into `stored`.
-public enum ValidationPlan: Sendable {
-  /// Use a stored answer: it is fresh, or may be shown stale while `thenRevalidate` asks.
-  case use(Int, thenRevalidate: HTTPRequest?)
-  /// Ask. When nobody can be asked, `fallback` may be shown instead.
-  case fetch(HTTPRequest, fallback: Int?)
-  /// An answer made here (304, 412, 416 or 504), without body.
-  case answer(HTTPResponse)
-}
-
-/// What to do with an answer. Indices point into `stored`.
-public enum ValidationVerdict: Sendable {
-  /// A 304 confirmed a stored answer: keep its body, replace its metadata.
-  case freshen(Int, StoredMetadata)
-  /// Store it under `variant`, and remove the stored answers it replaces.
-  case store(variant: String, StoredMetadata, dropping: [Int])
-  /// Hand it on without storing it. `invalidate` names resources that it makes outdated; `shareable` says whether others who asked
-  /// the same at the same time may have it too.
-  case pass(invalidate: [String], shareable: Bool)
-  /// A 304 that confirms nothing that is stored: ask once more, unconditionally.
-  case refetch
-  /// Nobody could be asked: show the stored answer.
-  case serveStale(Int)
-}
-
 /// HTTP caching as decisions: pure and synchronous. It is told the time and never touches a file, a socket or a clock.
+///
+/// An exchange goes so: ``plan(_:policy:stored:now:)`` says what to use or what to send; ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` says what
+/// the answer means for what is stored; ``reply(to:from:now:)`` says what to send of a stored answer, when one is used.
 public protocol ResponseValidator: Component {
   /// Decides before the network is asked.
   ///
   /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without selecting fields is
   /// stored, goes by the ``CachingFacts`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` left.
+  ///
+  /// - Parameters:
+  ///   - request: what the caller asks, with the caller's own conditions and ranges.
+  ///   - policy: where the answer may come from.
+  ///   - stored: everything that is stored of the resource, parts included.
+  ///   - now: the time.
   func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan
 
   /// Decides about what the network answered.
@@ -48,16 +32,19 @@ public protocol ResponseValidator: Component {
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict
+
+  /// What to send of a stored answer that is used for `request`: the whole of it, its head alone, a range, or that the caller's own condition does not hold.
+  ///
+  /// - Parameters:
+  ///   - request: what the caller asked.
+  ///   - metadata: the answer that is used, freshened where a 304 has done so.
+  ///   - now: the time, which `Age` is told by.
+  func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply
 }
 
-/// How the origin was asked about a stored answer, and what it said.
-public enum ETagValidationResult: String, Hashable, Sendable, CaseIterable {
-  /// Nobody was asked: the stored answer was usable as it is, or nothing was stored.
-  case none
-  /// The origin confirmed the stored answer (304).
-  case reused
-  /// The origin sent a new answer in place of the stored one.
-  case fresh
-  /// Nobody answered; the stored answer is shown though it may be outdated.
-  case failed
+extension ResponseValidator {
+  /// The whole answer as it is stored, without a look at the request's conditions and ranges.
+  public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
+    StoredReply(head: metadata.response, content: request.method == .head ? .none : .whole)
+  }
 }

@@ -11,21 +11,25 @@ internal import Foundation
 extension Exchange {
   func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Fetched? {
     switch verdict {
-    case .freshen(let index, let metadata):
+    case .freshen(let index, let metadata, let changes):
       try await finish(answer.response)
+      await apply(changes)
       return try await freshen(candidates[index], metadata, answer)
-    case .store(let variant, let metadata, let dropping):
-      let outdated = dropping.map { candidates[$0] }
+    case .store(let variant, let metadata, let changes):
+      // A part is nothing that a resource can be made of.
+      guard metadata.response.status != .partialContent else { return try await pass(.none, true, answer) }
+      let outdated = changes.drops.map { candidates[$0] }
+      await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
       guard load.standing == .mirror else { return try await store(metadata, variant, replacing: outdated, answer) }
       // An error, or a way to somewhere else, is the mirror's own affair.
-      guard load.isResult(answer.response.head) else { return try await pass([], true, answer) }
+      guard load.isResult(answer.response.head) else { return try await pass(.none, true, answer) }
       var unlabelled = metadata
       unlabelled.response.headerFields[.eTag] = nil
       unlabelled.response.headerFields[.lastModified] = nil
       return try await store(unlabelled, variant, replacing: isAbout.map { [candidates[$0]] } ?? [], answer)
-    case .pass(let invalidated, let isShareable):
-      return try await pass(invalidated, isShareable, answer)
-    case .refetch:
+    case .pass(let changes, let isShareable):
+      return try await pass(changes, isShareable, answer)
+    case .refetch, .complete:
       try await finish(answer.response)
       return nil
     case .serveStale(let index):
@@ -71,9 +75,9 @@ extension Exchange {
   }
 
   private func pass(
-    _ invalidated: [String], _ isShareable: Bool, _ answer: Answer
+    _ changes: StoreChanges, _ isShareable: Bool, _ answer: Answer
   ) async throws(CacheError) -> Fetched {
-    for uri in invalidated { await invalidate(uri) }
+    await apply(changes)
     let head = answer.response.head
     var (data, count) = (Data(), Int64(0))
     if load.acceptedStatuses.contains(head.status.code), !load.target.isStore {
@@ -96,6 +100,15 @@ extension Exchange {
     fetched.isShareable = isShareable
     fetched.isStored = false
     return fetched
+  }
+
+  /// Carries out what an answer means for what is stored.
+  private func apply(_ changes: StoreChanges) async {
+    for update in changes.updates {
+      await shelf.update(Candidate(key: candidates[update.index].key, metadata: update.metadata))
+    }
+    await shelf.drop(changes.drops.map { candidates[$0] })
+    for uri in changes.invalidations { await invalidate(uri) }
   }
 
   /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.

@@ -39,7 +39,7 @@ struct Hop: Sendable {
         guard let revalidation, load.target.isMemory || load.writes.contains(.disk) else { return stored }
         announce(stored)
         return try await ask(revalidation, candidates, fallback: index)
-      case .fetch(let sent, let fallback):
+      case .fetch(let sent, let fallback, _):
         guard load.policy != .cacheOnly else { throw Self.notCached }
         return try await ask(sent, candidates, fallback: fallback)
       case .answer(let response):
@@ -51,7 +51,7 @@ struct Hop: Sendable {
 
   /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do they stand in for its own.
   private func askMirror(_ candidates: [Candidate]) async throws(CacheError) -> Fetched {
-    guard case .fetch(let sent, _) = Planner(load).plan(request, stored: []) else { throw Self.notCached }
+    guard case .fetch(let sent, _, _) = Planner(load).plan(request, stored: []) else { throw Self.notCached }
     return try await ask(sent, candidates, fallback: nil)
   }
 

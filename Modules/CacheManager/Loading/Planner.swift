@@ -13,20 +13,22 @@ struct Planner {
 
   func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
     if let validator = load.validator {
+      // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the origin's to answer.
+      let stored = request.wantsWholeBody ? stored : []
       return validator.plan(request, policy: policy, stored: stored, now: load.clock.now)
     }
     // The stores have dropped what is expired: what they still hold may be used.
     guard request.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
-      return .fetch(request, fallback: nil)
+      return .fetch(request, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)
     }
     switch policy {
     case .standard, .cacheFirst, .cacheOnly, .memoryElseReload: return .use(newest, thenRevalidate: nil)
     case .staleWhileRevalidate: return .use(newest, thenRevalidate: request)
     case .revalidate(let floor, _):
       if let floor, load.clock.now - stored[newest].responseTime < floor { return .use(newest, thenRevalidate: nil) }
-      return .fetch(request, fallback: newest)
-    case .reload: return .fetch(request, fallback: nil)
+      return .fetch(request, fallback: newest, reason: .request)
+    case .reload: return .fetch(request, fallback: nil, reason: .request)
     }
   }
 
@@ -50,18 +52,27 @@ struct Planner {
     }
     switch answer {
     case .failure(let error):
-      guard let fallback, error.isUnreachable else { return .pass(invalidate: [], shareable: true) }
+      guard let fallback, error.isUnreachable else { return .pass(.none, shareable: true) }
       return .serveStale(fallback)
     case .success(let response):
       guard request.method == .get, load.acceptedStatuses.contains(response.status.code), response.status.code != 206 else {
-        return .pass(invalidate: [], shareable: true)
+        return .pass(.none, shareable: true)
       }
       var plain = request
       plain.headerFields = [:]
       let metadata = StoredMetadata(
         request: plain, response: response, requestTime: requestTime, responseTime: now, revision: revision,
         facts: CachingFacts(bornAt: now, freshUntil: .distantFuture))
-      return .store(variant: "", metadata, dropping: [])
+      return .store(variant: "", metadata, .none)
     }
+  }
+}
+
+extension HTTPRequest {
+  fileprivate var wantsWholeBody: Bool {
+    method != .head
+      && !headerFields.contains { field in
+        [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range].contains(field.name)
+      }
   }
 }

@@ -92,8 +92,24 @@ extension Shelf {
     }
   }
 
+  /// Replaces the metadata of a stored answer in every layer that holds it; its body is not looked at.
+  func update(_ candidate: Candidate) async {
+    let revision = candidate.metadata.revision
+    if let disk {
+      do throws(CacheError) {
+        _ = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: revision)
+      } catch {
+        load.observe(.storeFailed(key: candidate.key, error: error))
+      }
+    }
+    guard let memory else { return }
+    _ = memory.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
+      $0?.revision == revision && !hasBeenRemoved()
+    }
+  }
+
   /// Removes answers that another one has replaced, from every layer.
-  private func drop(_ outdated: [Candidate]) async {
+  func drop(_ outdated: [Candidate]) async {
     for candidate in outdated {
       let revision = candidate.metadata.revision
       if let memory = load.memory {

@@ -61,9 +61,11 @@ struct Shelf: Sendable {
   /// What memory knows of the resource, but for what its own time to live has ended.
   private var elementsInMemory: [MemoryIndex.Element] {
     guard let elements = memory?.index(of: resource)?.elements else { return [] }
-    guard elements.contains(where: { $0.metadata.expiration != nil }) else { return elements }
+    guard elements.contains(where: { $0.metadata.expiration != nil || $0.metadata.isPart }) else { return elements }
     let now = load.clock.now
-    return elements.filter { now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture }
+    return elements.filter {
+      !$0.metadata.isPart && now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture
+    }
   }
 
   /// A facet of a candidate in memory.
@@ -83,7 +85,7 @@ struct Shelf: Sendable {
     if Planner(load).selection(by: request, from: whole.map(\.metadata)) != nil { return whole }
     var merged: [Candidate]
     do throws(CacheError) {
-      merged = try await disk.variants(of: resource).map {
+      merged = try await disk.variants(of: resource).filter { !$0.metadata.isPart }.map {
         Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
       }
     } catch {
@@ -133,4 +135,9 @@ struct Shelf: Sendable {
       return nil
     }
   }
+}
+
+extension StoredMetadata {
+  /// A part of an answer (206), of which no resource can be made.
+  fileprivate var isPart: Bool { response.status == .partialContent }
 }

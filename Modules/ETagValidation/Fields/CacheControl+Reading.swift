@@ -1,3 +1,5 @@
+internal import HTTPTypes
+
 extension CacheControl {
   /// Adds the directives of a field line.
   mutating func read(_ line: String) {
@@ -13,18 +15,30 @@ extension CacheControl {
     case "stale-if-error": staleIfError.lower(to: argument.seconds ?? .zero)
     case "max-stale": maxStale.lower(to: argument == .none ? Self.anyAge : argument.seconds ?? .zero)
     case "min-fresh": minFresh = max(minFresh ?? .zero, argument.seconds ?? .seconds(DeltaSeconds.limit))
-    case "no-cache":
-      noCache = true
-      noCacheFields += argument.fieldNames
-    case "private":
-      isPrivate = true
-      privateFields += argument.fieldNames
+    case "no-cache": argument.isQuoted ? limitNoCache(to: argument.fieldNames) : (noCache = true)
+    case "private": argument.isQuoted ? limitPrivate(to: argument.fieldNames) : (isPrivate = true)
     default: applyFlag(directive.name)
     }
   }
 
+  /// Names in quotes limit the directive to these fields. Without any name, or with one that caches decide by, it stands for the whole answer: an
+  /// answer without its `Vary` would be everybody's.
+  mutating func limitNoCache(to names: [String]) {
+    noCacheFields += names
+    if !Self.canBeLeftOut(names) { noCache = true }
+  }
+
+  mutating func limitPrivate(to names: [String]) {
+    privateFields += names
+    if !Self.canBeLeftOut(names) { isPrivate = true }
+  }
+
+  private static func canBeLeftOut(_ names: [String]) -> Bool {
+    !names.isEmpty && names.allSatisfy { !HTTPFields.decisive.contains($0) }
+  }
+
   /// An argument that a flag should not have changes nothing (RFC 9111 §5.2.3, RFC 8246 §2).
-  private mutating func applyFlag(_ name: String) {
+  mutating func applyFlag(_ name: String) {
     switch name {
     case "no-store": noStore = true
     case "no-transform": noTransform = true

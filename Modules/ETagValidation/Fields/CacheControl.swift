@@ -17,7 +17,7 @@ public import HTTPTypes
 public struct CacheControl: Hashable, Sendable {
   /// Response: the lifetime (§5.2.2.1). Request: the greatest age that is accepted (§5.2.1.1).
   public var maxAge: Duration?
-  /// The lifetime in a shared cache; a private one ignores it (§5.2.2.10).
+  /// The lifetime in a shared cache, where it counts instead of ``maxAge``; a private one ignores it (§5.2.2.10).
   public var sharedMaxAge: Duration?
   /// How long after its lifetime an answer may be used while it is revalidated (RFC 5861 §3).
   public var staleWhileRevalidate: Duration?
@@ -30,9 +30,9 @@ public struct CacheControl: Hashable, Sendable {
 
   /// Nothing of it may be stored (§5.2.1.5, §5.2.2.5).
   public var noStore = false
-  /// Ask before every use (§5.2.1.4, §5.2.2.4), with or without field names.
+  /// Ask before every use (§5.2.1.4, §5.2.2.4). False for the form with field names in quotes, unless one of them is a field that caches decide by.
   public var noCache = false
-  /// The field names that `no-cache` is limited to, in lower case.
+  /// The fields that `no-cache="…"` lets nobody see without asking, in lower case: the answer is stored without them.
   public var noCacheFields: [String] = []
   /// Don't change the content (§5.2.1.6, §5.2.2.6).
   public var noTransform = false
@@ -46,9 +46,9 @@ public struct CacheControl: Hashable, Sendable {
   public var mustUnderstand = false
   /// May be stored though it usually would not (§5.2.2.9).
   public var isPublic = false
-  /// Not for shared caches (§5.2.2.7), with or without field names.
+  /// Not for shared caches (§5.2.2.7). False for the form with field names in quotes, unless one of them is a field that caches decide by.
   public var isPrivate = false
-  /// The field names that `private` is limited to, in lower case.
+  /// The fields that `private="…"` keeps from shared caches, in lower case: these store the answer without them.
   public var privateFields: [String] = []
   /// Does not change while it is fresh (RFC 8246 §2).
   public var immutable = false
@@ -71,7 +71,11 @@ public struct CacheControl: Hashable, Sendable {
   /// A request's directives. `Pragma: no-cache` is `no-cache` when there is no `Cache-Control` at all (§5.4).
   public init(request: HTTPRequest) {
     self.init(request.headerFields)
-    guard !request.headerFields.contains(.cacheControl) else { return }
+    guard !request.headerFields.contains(.cacheControl) else {
+      // Names mean nothing in a request.
+      if !noCacheFields.isEmpty { noCache = true }
+      return
+    }
     noCache = request.headerFields.contains { field in
       field.name.canonicalName == "pragma" && FieldList(field.value).contains { Directive($0).name == "no-cache" }
     }

@@ -4,7 +4,8 @@ internal import CacheCore
 struct Directive {
   enum Argument: Equatable {
     case none
-    case text(String)
+    case token(String)
+    case quoted(String)
     /// There is one, but not as the grammar has it: blanks around `=`, an open quote, something behind the closing quote, no token.
     case unreadable
   }
@@ -26,7 +27,7 @@ struct Directive {
 
   private static func argument(_ text: Substring.UTF8View) -> Argument {
     guard text.first == UInt8(ascii: "\"") else {
-      return !text.isEmpty && text.allSatisfy(isToken) ? .text(String(Substring(text))) : .unreadable
+      return !text.isEmpty && text.allSatisfy(isToken) ? .token(String(Substring(text))) : .unreadable
     }
     let inside = text.dropFirst()
     guard let close = inside.closingQuote(from: inside.startIndex), inside.index(after: close) == inside.endIndex else {
@@ -42,7 +43,7 @@ struct Directive {
         escaped = false
       }
     }
-    return .text(String(decoding: bytes, as: UTF8.self))
+    return .quoted(String(decoding: bytes, as: UTF8.self))
   }
 
   /// `tchar` of RFC 9110 §5.6.2.
@@ -58,13 +59,18 @@ struct Directive {
 extension Directive.Argument {
   /// The argument as a lifetime; nil when it is none (negative, fractional, anything but digits).
   var seconds: Duration? {
-    guard case .text(let text) = self else { return nil }
-    return DeltaSeconds.duration(text.utf8)
+    switch self {
+    case .token(let text), .quoted(let text): DeltaSeconds.duration(text.utf8)
+    case .none, .unreadable: nil
+    }
   }
 
-  /// The field names that the argument lists, in lower case.
+  /// The field names that a quoted argument lists, in lower case.
   var fieldNames: [String] {
-    guard case .text(let text) = self else { return [] }
+    guard case .quoted(let text) = self else { return [] }
     return FieldList(text).map { Substring($0).lowercased() }
   }
+
+  /// Only names in quotes are names: a token there means the directive itself (`no-cache=1`).
+  var isQuoted: Bool { if case .quoted = self { true } else { false } }
 }

@@ -18,6 +18,15 @@ extension EntityTag {
     return !text.contains(UInt8(ascii: ",")) || isWellFormed(text)
   }
 
+  /// Whether an answer's `ETag` may go back as one of several.
+  static func isListed(_ field: HTTPField) -> Bool { isWellFormed(field.bytes[...]) }
+
+  /// The tag of an answer where it labels bytes (RFC 9110 §8.8.1); nil where it is weak, or none by the grammar.
+  static func strong(of fields: HTTPFields) -> EntityTag? {
+    guard let field = fields.first(.eTag), isListed(field), let tag = EntityTag(field), !tag.isWeak else { return nil }
+    return tag
+  }
+
   /// `entity-tag` to the letter (RFC 9110 §8.8.3): without blanks and control characters, and with a capital `W`.
   private static func isWellFormed(_ text: ArraySlice<UInt8>) -> Bool {
     let quote = UInt8(ascii: "\"")

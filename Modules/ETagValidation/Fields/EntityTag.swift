@@ -19,7 +19,7 @@ public struct EntityTag: Hashable, Sendable {
   /// A tag of a field; nil when its value is empty.
   public init?(_ field: HTTPField) { self.init(bytes: field.bytes) }
 
-  private init?(bytes: [UInt8]) {
+  init?(bytes: [UInt8]) {
     let blanks: Set<UInt8> = [0x20, 0x09]
     guard let start = bytes.firstIndex(where: { !blanks.contains($0) }),
       let end = bytes.lastIndex(where: { !blanks.contains($0) })

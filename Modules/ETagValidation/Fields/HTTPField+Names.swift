@@ -15,4 +15,9 @@ extension HTTPField {
 extension HTTPFields {
   /// The first field of that name.
   func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
+
+  /// Puts one field in the place of all of its name.
+  mutating func replace(_ name: HTTPField.Name, with field: HTTPField) {
+    self[fields: name] = [field]
+  }
 }

@@ -31,6 +31,13 @@ extension HTTPFields {
     return merged
   }
 
+  /// Takes out fields that an answer is to be stored without, given in lower case.
+  mutating func leaveOut(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    let names = Set(names)
+    removeAll { names.contains($0.name.canonicalName) }
+  }
+
   /// Whether as many more fit in: a collection of 65,535 fields traps.
   func hasRoom(for more: Int) -> Bool { count + more < Int(UInt16.max) }
 
@@ -40,11 +47,11 @@ extension HTTPFields {
     "trailer", "transfer-encoding", "upgrade",
   ]
 
-  private static let decisive: Set<String> = [
-    "age", "cache-control", "date", "etag", "expires", "last-modified", "vary",
+  static let decisive: Set<String> = [
+    "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  private static let describesBytes: Set<String> = [
+  static let describesBytes: Set<String> = [
     "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range", "content-type",
     "digest", "etag", "repr-digest",
   ]

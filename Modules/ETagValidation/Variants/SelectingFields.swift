@@ -3,26 +3,34 @@ internal import HTTPTypes
 
 /// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalised, secrets as digests.
 ///
-/// `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor everybody's, nor the other way round.
+/// In a private cache `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor everybody's, nor the other way
+/// round. A shared cache stores such an answer only where the origin means it for everybody (RFC 9111 §3.5), so there `Vary` alone says what selects.
+///
+/// Of a part, the range that it holds is one more: its variant is never that of the whole answer.
 struct SelectingFields {
   private let entries: [(name: HTTPField.Name, value: [UInt8]?)]
 
   /// Those of a request that a caller makes.
-  init(of request: HTTPRequest, vary: Vary, secret: DigestSecret) {
-    self.init(vary) { Self.storedForm(of: $0, in: request.headerFields, secret: secret) }
+  init(of request: HTTPRequest, vary: Vary, secret: DigestSecret, mode: CacheMode) {
+    self.init(vary, always: mode == .private ? [.authorization] : []) {
+      Self.storedForm(of: $0, in: request.headerFields, secret: secret)
+    }
   }
 
   /// Those that metadata hold, in stored form already.
   init(of metadata: StoredMetadata) {
-    self.init(Vary(metadata.response.headerFields)) { metadata.request.headerFields.first($0)?.bytes }
+    self.init(Vary(metadata.response.headerFields), always: metadata.isPart ? [.authorization, .range] : [.authorization]) {
+      metadata.request.headerFields.first($0)?.bytes
+    }
   }
 
-  private init(_ vary: Vary, value: (HTTPField.Name) -> [UInt8]?) {
+  private init(_ vary: Vary, always: [HTTPField.Name], value: (HTTPField.Name) -> [UInt8]?) {
     var entries = vary.names.map { (name: $0, value: value($0)) }
-    if !vary.names.contains(.authorization), let authorization = value(.authorization) {
-      entries.append((.authorization, authorization))
-      entries.sort { $0.name.canonicalName < $1.name.canonicalName }
+    for name in always where !vary.names.contains(name) {
+      guard let value = value(name) else { continue }
+      entries.append((name, value))
     }
+    entries.sort { $0.name.canonicalName < $1.name.canonicalName }
     self.entries = entries
   }
 
@@ -41,13 +49,23 @@ struct SelectingFields {
   }
 
   /// Whether `metadata` were selected by what `request` has.
-  static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
-    let vary = Vary(metadata.response.headerFields)
-    guard !vary.matchesNothing else { return false }
+  static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode) -> Bool {
+    let fields = metadata.response.headerFields
+    guard fields.contains(.vary) else { return haveSameCredentials(metadata, request, secret: secret, mode: mode) }
+    let vary = Vary(fields)
     let stored = metadata.request.headerFields
-    return (vary.names.contains(.authorization) ? vary.names : vary.names + [.authorization]).allSatisfy { name in
-      stored.first(name)?.bytes == storedForm(of: name, in: request.headerFields, secret: secret)
-    }
+    return !vary.matchesNothing
+      && vary.names.allSatisfy { stored.first($0)?.bytes == storedForm(of: $0, in: request.headerFields, secret: secret) }
+      && (vary.names.contains(.authorization) || haveSameCredentials(metadata, request, secret: secret, mode: mode))
+  }
+
+  /// Whether the two bear the same `Authorization`, as far as it selects: a shared cache looks at the stored one alone, so that what a private cache has left in a
+  /// store is nobody's.
+  static func haveSameCredentials(
+    _ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode
+  ) -> Bool {
+    let stored = metadata.request.headerFields.first(.authorization)?.bytes
+    return stored == (mode == .shared ? nil : storedForm(of: .authorization, in: request.headerFields, secret: secret))
   }
 
   private static func storedForm(of name: HTTPField.Name, in fields: HTTPFields, secret: DigestSecret) -> [UInt8]? {

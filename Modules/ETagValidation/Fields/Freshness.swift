@@ -1,27 +1,32 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// How an answer's fields become `CachingFacts` (RFC 9111 §4.2), in a private cache: `s-maxage` and `proxy-revalidate` count for nothing.
+/// How an answer's fields become `CachingFacts` (RFC 9111 §4.2).
 struct Freshness {
-  var heuristics: Heuristics?
-  var defaultLifetime: Duration?
+  let rules: AnswerRules
 
   /// What a hit needs to know about `response`, which was asked for at `requestTime` and came at `responseTime`.
   func facts(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> CachingFacts {
+    facts(of: response, rules.directives(of: response.headerFields), requestTime: requestTime, responseTime: responseTime)
+  }
+
+  /// As ``facts(of:requestTime:responseTime:)``, with the directives at hand.
+  func facts(
+    of response: HTTPResponse, _ directives: AnswerDirectives, requestTime: Timestamp, responseTime: Timestamp
+  ) -> CachingFacts {
     let fields = response.headerFields
-    let directives = CacheControl(fields)
     // Without a usable `Date` the time of arrival stands in for it (RFC 9110 §6.6.1).
     let date = Self.date(of: fields, receivedAt: responseTime) ?? responseTime
     let age = Self.age(of: fields, date: date, requestTime: requestTime, responseTime: responseTime)
     let bornAt = responseTime - age
     let lifetime =
       Self.explicitLifetime(of: fields, directives, date: date, receivedAt: responseTime)
-      ?? guessedLifetime(of: response, date: date, receivedAt: responseTime) ?? .zero
+      ?? guessedLifetime(of: response, directives, date: date, receivedAt: responseTime) ?? .zero
     let freshUntil = bornAt + max(.zero, lifetime)
-    let neverStale = directives.noCache || directives.mustRevalidate
+    let neverStale = directives.stated.noCache || directives.mustRevalidate
     return CachingFacts(
-      bornAt: bornAt, freshUntil: freshUntil, alwaysAsk: directives.noCache,
-      servesStaleUntil: neverStale ? nil : directives.staleWhileRevalidate.map { freshUntil + $0 },
+      bornAt: bornAt, freshUntil: freshUntil, alwaysAsk: directives.stated.noCache,
+      servesStaleUntil: neverStale ? nil : directives.stated.staleWhileRevalidate.map { freshUntil + $0 },
       servesOfflineUntil: neverStale ? nil : .distantFuture)
   }
 
@@ -43,23 +48,26 @@ struct Freshness {
 
   /// The lifetime that the origin states (RFC 9111 §4.2.1), nil when it states none. An unreadable statement is one: zero.
   static func explicitLifetime(
-    of fields: HTTPFields, _ directives: CacheControl, date: Timestamp, receivedAt now: Timestamp
+    of fields: HTTPFields, _ directives: AnswerDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {
-    if let maxAge = directives.maxAge { return maxAge }
-    guard fields.contains(.expires) else { return nil }
+    if let lifetime = directives.lifetime { return lifetime }
+    guard !directives.isTargeted, fields.contains(.expires) else { return nil }
     // Of several lines the earliest counts; one that can't be read (`0`, `-1`, junk) has expired already (§5.3).
     let expires = fields[values: .expires].map { HTTPDate($0, receivedAt: now)?.timestamp ?? .distantPast }.min()
     return max(.zero, (expires ?? .distantPast) - date)
   }
 
-  private func guessedLifetime(of response: HTTPResponse, date: Timestamp, receivedAt now: Timestamp) -> Duration? {
-    guard StatusRule.isHeuristicallyCacheable(response.status.code) else { return nil }
-    if let heuristics, let line = response.headerFields.first(.lastModified),
+  /// The lifetime that is guessed (RFC 9111 §4.2.2): for statuses that may be guessed about, and for answers that are marked as `public`.
+  func guessedLifetime(
+    of response: HTTPResponse, _ directives: AnswerDirectives, date: Timestamp, receivedAt now: Timestamp
+  ) -> Duration? {
+    guard StatusRule.isHeuristicallyCacheable(response.status.code) || directives.stated.isPublic else { return nil }
+    if let heuristics = rules.heuristics, let line = response.headerFields.first(.lastModified),
       let modified = HTTPDate(line.value, receivedAt: now)?.timestamp
     {
       let unchanged = max(0, (date - modified).components.seconds)
       return min(heuristics.longest, .seconds(unchanged * Int64(heuristics.percent) / 100))
     }
-    return defaultLifetime
+    return rules.defaultLifetime
   }
 }

@@ -1,0 +1,64 @@
+public import HTTPTypes
+
+/// How a cache handled a request: one member of the `Cache-Status` field (RFC 9211).
+///
+/// ```swift
+/// CacheStatus("Etagere", hitFor: .seconds(30)).description  // Etagere;hit;ttl=30
+/// ```
+public struct CacheStatus: Hashable, Sendable {
+  /// The cache's name, without which a chain of caches can't be told apart (§2).
+  public var cache: String
+  /// Why the request was forwarded; nil: it was answered from what is stored, which is a hit (§2.1, §2.2).
+  public var forward: ForwardReason?
+  /// The status of the answer to the forwarded request, where it is not the one that is sent: the 304 that freshened a stored answer (§2.3).
+  public var forwardStatus: Int?
+  /// How long the answer stays fresh, negative when it is stale (§2.4); told in whole seconds.
+  public var lifetimeLeft: Duration?
+  /// The answer to the forwarded request was stored (§2.5).
+  public var isStored = false
+  /// The forwarded request was another one's, which this one joined (§2.6).
+  public var isCollapsed = false
+  /// What the answer is filed under (§2.7).
+  public var key: String?
+  /// Anything else, for people (§2.8).
+  public var detail: String?
+
+  /// An answer from what is stored.
+  public init(_ cache: String, hitFor lifetimeLeft: Duration? = nil) {
+    self.cache = cache
+    self.lifetimeLeft = lifetimeLeft
+  }
+
+  /// An answer to a forwarded request.
+  public init(_ cache: String, forwarded reason: ForwardReason, status: Int? = nil) {
+    self.cache = cache
+    forward = reason
+    forwardStatus = status
+  }
+
+  /// Appends the member behind those of the caches that the answer has passed already (§2).
+  public func append(to fields: inout HTTPFields) {
+    // A collection of 65,535 fields traps.
+    guard fields.count + 1 < Int(UInt16.max), let name = HTTPField.Name("Cache-Status") else { return }
+    fields.append(HTTPField(name: name, value: description))
+  }
+}
+
+extension CacheStatus: CustomStringConvertible {
+  /// The member as the field has it (RFC 8941 §4.1).
+  public var description: String {
+    var text = StructuredText.tokenOrString(cache)
+    if let forward {
+      text += ";fwd=\(forward.rawValue)"
+      if let forwardStatus { text += ";fwd-status=\(forwardStatus)" }
+    } else {
+      text += ";hit"
+    }
+    if let lifetimeLeft { text += ";ttl=\(StructuredText.integer(lifetimeLeft.components.seconds))" }
+    if forward != nil, isStored { text += ";stored" }
+    if forward != nil, isCollapsed { text += ";collapsed" }
+    if let key { text += ";key=\(StructuredText.string(key))" }
+    if let detail { text += ";detail=\(StructuredText.tokenOrString(detail))" }
+    return text
+  }
+}

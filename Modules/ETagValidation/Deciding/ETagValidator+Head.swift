@@ -1,0 +1,34 @@
+internal import CacheCore
+internal import HTTPTypes
+
+extension ETagValidator {
+  /// What a HEAD's 200 says of the stored answers that its GET would have selected (RFC 9111 §4.3.5): the same validators and length update them, others make them
+  /// stale.
+  func news(of exchange: Exchange, stored: [StoredMetadata]) -> [StoreChanges.Update] {
+    guard !keepsNothing(of: exchange) else { return [] }
+    return stored.indices.compactMap { index in
+      let metadata = stored[index]
+      guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, exchange.request) else { return nil }
+      guard isSame(exchange.response.headerFields, metadata) else {
+        let facts = metadata.facts.markedStale(at: exchange.responseTime)
+        guard facts != metadata.facts else { return nil }
+        var stale = metadata
+        stale.facts = facts
+        return StoreChanges.Update(index, stale)
+      }
+      return StoreChanges.Update(index, freshened(metadata, by: exchange))
+    }
+  }
+
+  private func isSame(_ fields: HTTPFields, _ metadata: StoredMetadata) -> Bool {
+    let stored = metadata.response.headerFields
+    guard stored.hasRoom(for: fields.count) else { return false }
+    if let tag = fields.first(.eTag).flatMap({ EntityTag($0) }) {
+      guard let known = stored.first(.eTag).flatMap({ EntityTag($0) }), tag.weaklyMatches(known) else { return false }
+    }
+    if let modified = fields.first(.lastModified), modified.bytes != stored.first(.lastModified)?.bytes { return false }
+    guard let length = fields.first(.contentLength) else { return true }
+    if let known = stored.first(.contentLength) { return known.bytes == length.bytes }
+    return metadata.bodyLength.map { "\($0)" == length.value } ?? true
+  }
+}

@@ -1,0 +1,106 @@
+internal import CacheCore
+internal import HTTPTypes
+
+extension ETagValidator {
+  /// A 304 (RFC 9111 §4.3.3, §4.3.4). It confirms the stored answer that it names, or the only one that was asked about; the caller's it is when it names a tag of the
+  /// caller's own. One that does neither leads to one more request, without what the plan has added.
+  func notModified(_ exchange: Exchange, fallback: Int?, stored: [StoredMetadata]) -> ValidationVerdict {
+    if let confirmed = confirmed(by: exchange, fallback: fallback, stored: stored) {
+      return .freshen(confirmed, freshened(stored[confirmed], by: exchange), alongside(confirmed, exchange, stored))
+    }
+    guard exchange.request.hasOwnCondition, isCallers(exchange) else {
+      return .refetch(exchange.sent.withConditions(of: exchange.request))
+    }
+    return .pass(.none, shareable: !CacheControl(exchange.response.headerFields).noStore)
+  }
+
+  /// Whether the 304 answers the caller's own condition: nothing was added to it, or it names one of the caller's tags.
+  private func isCallers(_ exchange: Exchange) -> Bool {
+    let (own, sent) = (exchange.request.headerFields, exchange.sent.headerFields)
+    let isUntouched = [HTTPField.Name.ifNoneMatch, .ifModifiedSince].allSatisfy { name in
+      own[fields: name].map(\.bytes) == sent[fields: name].map(\.bytes)
+    }
+    return isUntouched
+      || EntityTag.asked(of: exchange.response.headerFields).map { EntityTagList(.ifNoneMatch, of: own).names($0) } ?? false
+  }
+
+  private func confirmed(by exchange: Exchange, fallback: Int?, stored: [StoredMetadata]) -> Int? {
+    let (fields, sent) = (exchange.response.headerFields, exchange.sent)
+    guard sent.hasOwnCondition else { return nil }
+    let order = [fallback, selected(by: exchange.request, from: stored)].compactMap { $0 } + Array(stored.indices)
+    let tag = EntityTag.asked(of: fields)
+    let isAboutOne = Self.asksAboutOneTag(sent)
+    return order.first { index in
+      guard matches(stored[index], exchange.request) || mayConfirm(stored[index], exchange.request),
+        sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
+      else { return false }
+      return confirms(fields, tag, stored[index].response.headerFields, isAboutOne: isAboutOne, sent)
+    }
+  }
+
+  /// A part confirms nothing to who asks for what it does not hold.
+  private func canAnswer(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
+    guard metadata.isPart else { return true }
+    return request.singleRange.map { StoredPart(metadata)?.covered($0) != nil } ?? false
+  }
+
+  private static func asksAboutOneTag(_ sent: HTTPRequest) -> Bool {
+    let asked = EntityTagList(.ifNoneMatch, of: sent.headerFields)
+    return !asked.matchesAny && asked.tags.count == 1
+  }
+
+  /// Whether a 304 speaks of the stored answer: by its tag; without one when nothing else was asked about; by `Last-Modified` where only that was asked about.
+  ///
+  /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong comparison would fetch every
+  /// compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the 304, which has no bytes to compress.
+  private func confirms(
+    _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, isAboutOne: Bool, _ sent: HTTPRequest
+  ) -> Bool {
+    guard stored.hasRoom(for: notModified.count) else { return false }
+    if let tag { return EntityTag.asked(of: stored).map(tag.weaklyMatches) ?? false }
+    // Asked by a tag, the origin has not looked at the date (RFC 9110 §13.1.3).
+    if sent.headerFields.contains(.ifNoneMatch) { return isAboutOne }
+    guard let modified = notModified.first(.lastModified) else { return true }
+    return modified.bytes == stored.first(.lastModified)?.bytes
+  }
+
+  /// What else the 304 freshens: what the request could have been answered with, of the same strong validator (RFC 9111 §4.3.4).
+  private func alongside(_ confirmed: Int, _ exchange: Exchange, _ stored: [StoredMetadata]) -> StoreChanges {
+    guard stored.count > 1, let tag = EntityTag.strong(of: exchange.response.headerFields) else { return .none }
+    let same = stored.indices.filter { index in
+      index != confirmed && matches(stored[index], exchange.request)
+        && stored[index].response.headerFields.hasRoom(for: exchange.response.headerFields.count)
+        && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
+    }
+    return StoreChanges(updates: same.map { StoreChanges.Update($0, freshened(stored[$0], by: exchange)) })
+  }
+
+  /// Whether nothing of an answer's fields may be stored: a 304 then confirms the body once, and the next use asks again.
+  func keepsNothing(of exchange: Exchange) -> Bool {
+    let directives = rules.directives(of: exchange.response.headerFields)
+    return directives.stated.noStore || directives.isOthers || CacheControl(request: exchange.request).noStore
+  }
+
+  /// The stored answer with the fields of the 304, or of a HEAD's answer, and new times; body, length and revision stay.
+  func freshened(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
+    guard !keepsNothing(of: exchange) else { return metadata }
+    var fresh = metadata
+    fresh.response.headerFields = metadata.response.headerFields.updated(by: exchange.response.headerFields)
+    let directives = rules.directives(of: fresh.response.headerFields)
+    fresh.facts = Freshness(rules: rules).facts(
+      of: fresh.response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+    fresh.response.headerFields.leaveOut(directives.leftOut)
+    if isSelected(metadata, as: fresh.response, by: exchange.request) {
+      fresh.request = storedRequest(exchange.request, selectedBy: fresh.response, part: StoredPart(metadata)?.range)
+    }
+    (fresh.requestTime, fresh.responseTime) = (exchange.requestTime, exchange.responseTime)
+    if StatusRule(fresh.response.status.code) == .whileFresh { fresh.expiration = .at(fresh.facts.freshUntil) }
+    return fresh
+  }
+
+  /// Whether the selecting fields of the confirmed answer are the new request's from now on. Another variant keeps its own, unless other fields select now, which it does not
+  /// have.
+  private func isSelected(_ metadata: StoredMetadata, as response: HTTPResponse, by request: HTTPRequest) -> Bool {
+    matches(metadata, request) || Vary(metadata.response.headerFields).names != Vary(response.headerFields).names
+  }
+}

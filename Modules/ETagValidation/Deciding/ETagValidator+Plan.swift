@@ -1,0 +1,106 @@
+public import CacheCore
+public import HTTPTypes
+
+extension ETagValidator {
+  /// Decides before the network is asked.
+  ///
+  /// GET and HEAD are answered from what is stored, a range and the caller's own conditions too: ``reply(to:from:now:)`` makes their 206, 304 or 416. A request whose
+  /// conditions only the origin may evaluate (`If-Match`, `If-Unmodified-Since`; RFC 9111 §4.3.2) goes out as it is. Where the network is out of bounds (`.cacheOnly`,
+  /// `only-if-cached`) and nothing stored will do, the answer is 504 (RFC 9111 §5.2.1.7).
+  public func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan {
+    let directives = CacheControl(request: request)
+    let plan = decide(request, directives, policy: policy, stored: stored, now: now)
+    guard policy == .cacheOnly || directives.onlyIfCached else { return plan }
+    return switch plan {
+    case .use(let index, _): .use(index, thenRevalidate: nil)
+    case .fetch: .answer(HTTPResponse(status: .gatewayTimeout))
+    case .answer: plan
+    }
+  }
+
+  private func decide(
+    _ request: HTTPRequest, _ directives: CacheControl, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp
+  ) -> ValidationPlan {
+    guard request.method == .get || request.method == .head else { return .fetch(request, fallback: nil, reason: .method) }
+    if Preconditions.areOrigins(of: request) { return .fetch(request, fallback: nil, reason: .request) }
+    if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil, reason: .request) }
+    guard let match = usable(for: request, from: stored, now: now) else { return miss(request, directives, stored) }
+    let metadata = stored[match]
+    let use = StoredUse(facts: metadata.facts, directives: directives, now: now)
+    switch policy {
+    case .cacheFirst, .memoryElseReload, .cacheOnly:
+      return .use(match, thenRevalidate: nil)
+    case .revalidate(let floor, _):
+      // A clock that was set back proves nothing about the time that passed.
+      if let floor, use.isWelcome, now >= metadata.responseTime, now - metadata.responseTime < floor {
+        return .use(match, thenRevalidate: nil)
+      }
+    case .staleWhileRevalidate where use.mayShowStale:
+      if !use.isFresh { return .use(match, thenRevalidate: revalidation(request, directives, match, stored)) }
+      return .use(match, thenRevalidate: nil)
+    case .standard, .staleWhileRevalidate, .reload:
+      if use.isFresh || use.isAcceptedStale { return .use(match, thenRevalidate: nil) }
+      if use.mayStayWhileRevalidated {
+        return .use(match, thenRevalidate: revalidation(request, directives, match, stored))
+      }
+    }
+    return .fetch(
+      request.asking(about: stored[match], and: others(than: match, of: stored, for: request), directives),
+      fallback: use.mayStandIn ? match : nil, reason: metadata.facts.isFresh(at: now) ? .request : .stale)
+  }
+
+  /// The stored answer that a request may be answered with: what it selects, or, for a range, a stored part that holds it. Of both the one that is fresh, or else the
+  /// whole answer.
+  func usable(for request: HTTPRequest, from stored: [StoredMetadata], now: Timestamp) -> Int? {
+    let whole = selected(by: request, from: stored)
+    guard parts != .ignored, let range = request.singleRange, whole.map({ !stored[$0].facts.isFresh(at: now) }) ?? true else {
+      return whole
+    }
+    let holding = stored.indices.filter { index in
+      StoredPart(stored[index])?.covered(range) != nil && matches(stored[index], request)
+        && Preconditions(request: request).allowsRange(stored[index])
+    }
+    return holding.first { stored[$0].facts.isFresh(at: now) } ?? whole ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
+  }
+
+  /// Nothing stored can answer. What is stored may still help: another variant that the origin confirms, or a part whose rest is missing.
+  private func miss(_ request: HTTPRequest, _ directives: CacheControl, _ stored: [StoredMetadata]) -> ValidationPlan {
+    guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
+    if let part = continuable(for: request, directives, from: stored) {
+      return .fetch(request.asking(forRestOf: stored[part]), fallback: nil, reason: .partial)
+    }
+    let reason: ForwardReason = stored.contains { matches($0, request) } ? .partial : .varyMiss
+    return .fetch(
+      request.asking(about: nil, and: others(than: nil, of: stored, for: request), directives), fallback: nil, reason: reason)
+  }
+
+  /// The request that goes out behind an answer that is shown already: for all of it, since what it brings is for the store, and without the caller's conditions.
+  private func revalidation(
+    _ request: HTTPRequest, _ directives: CacheControl, _ match: Int, _ stored: [StoredMetadata]
+  ) -> HTTPRequest {
+    let whole = stored[match].isPart ? request : request.withoutConditionsAndRange()
+    return whole.asking(about: stored[match], and: others(than: match, of: stored, for: whole), directives)
+  }
+
+  /// What else is stored of the resource and may be asked about with one question (RFC 9111 §4.3.1): the latest first. A part only helps who asks for it.
+  private func others(than match: Int?, of stored: [StoredMetadata], for request: HTTPRequest) -> [StoredMetadata] {
+    guard stored.count > 1 || match == nil else { return [] }
+    return stored.indices.filter { $0 != match && !stored[$0].isPart && mayConfirm(stored[$0], request) }.map { stored[$0] }
+      .sorted { Self.isOlder($1, $0) }
+  }
+
+  /// Whether a 304 may let this request have the stored answer: never one user's answer another.
+  func mayConfirm(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
+    metadata.response.status == .ok && SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)
+  }
+
+  /// The index of a part that begins at the first byte, whose rest the origin may send (RFC 9110 §14.2, RFC 9111 §3.4).
+  private func continuable(for request: HTTPRequest, _ directives: CacheControl, from stored: [StoredMetadata]) -> Int? {
+    guard parts == .completed, request.method == .get, !request.hasConditionsOrRange, !directives.noStore else { return nil }
+    return stored.indices.filter { index in
+      guard let part = StoredPart(stored[index]), part.range.bytes.lowerBound == 0 else { return false }
+      return part.range.bytes.upperBound < part.range.completeLength && matches(stored[index], request)
+        && EntityTag.strong(of: stored[index].response.headerFields) != nil
+    }.max { stored[$0].bodyLength ?? 0 < stored[$1].bodyLength ?? 0 }
+  }
+}

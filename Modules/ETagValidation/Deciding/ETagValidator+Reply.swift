@@ -1,0 +1,66 @@
+public import CacheCore
+public import HTTPTypes
+
+extension ETagValidator {
+  /// What is sent of a stored answer (RFC 9111 §4): its fields as they are stored, with its `Age` now, under the caller's own conditions.
+  ///
+  /// The conditions are evaluated in the order of RFC 9110 §13.2.2. A condition that holds for nothing gets 304 with the fields of §15.4.5; a single range that lies in the
+  /// body gets 206, one that does not 416. Several ranges get the whole answer, as §14.2 allows, and so does a body whose length is not known yet.
+  public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
+    if request.hasConditionsOrRange, request.method == .get || request.method == .head {
+      let conditions = Preconditions(request: request)
+      if conditions.isNotModified(metadata) { return notModified(metadata, now) }
+      if let range = request.singleRange, let reply = part(range, conditions, metadata, now) { return reply }
+    }
+    return StoredReply(head: head(of: metadata, now), content: request.method == .head ? .none : .whole)
+  }
+
+  private func head(of metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
+    var head = metadata.response
+    head.headerFields.setAge(metadata.facts.age(at: now))
+    return head
+  }
+
+  private func notModified(_ metadata: StoredMetadata, _ now: Timestamp) -> StoredReply {
+    var head = HTTPResponse(status: .notModified)
+    let hasTag = metadata.response.headerFields.contains(.eTag)
+    head.headerFields = metadata.response.headerFields.filter { field in
+      // What describes bytes has no place where there are none; the date is for who has no tag (RFC 9110 §15.4.5).
+      field.name == .eTag
+        || !HTTPFields.describesBytes.contains(field.name.canonicalName) && !(hasTag && field.name == .lastModified)
+    }
+    head.headerFields.setAge(metadata.facts.age(at: now))
+    return StoredReply(head: head, content: .none)
+  }
+
+  /// The range's 206 or 416; nil where the range does not count.
+  private func part(
+    _ asked: ByteRange, _ conditions: Preconditions, _ metadata: StoredMetadata, _ now: Timestamp
+  ) -> StoredReply? {
+    guard conditions.allowsRange(metadata) else { return nil }
+    if let part = StoredPart(metadata) {
+      guard let bytes = part.covered(asked) else { return nil }
+      let from = part.range.bytes.lowerBound
+      let range = ContentRange((bytes.lowerBound + from)..<(bytes.upperBound + from), of: part.range.completeLength)
+      return StoredReply(head: head(of: range, metadata, now), content: .range(bytes))
+    }
+    guard metadata.response.status == .ok, let length = metadata.bodyLength else { return nil }
+    guard let bytes = asked.resolved(in: length) else {
+      return StoredReply(
+        head: HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */\(length)"]), content: .none)
+    }
+    return StoredReply(head: head(of: ContentRange(bytes, of: length), metadata, now), content: .range(bytes))
+  }
+
+  private func head(of range: ContentRange, _ metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
+    var head = HTTPResponse(status: .partialContent)
+    // Digests of the content are those of all of it.
+    head.headerFields = metadata.response.headerFields.filter {
+      !["content-digest", "content-md5"].contains($0.name.canonicalName)
+    }
+    head.headerFields.set(.contentLength, "\(range.bytes.count)")
+    head.headerFields.set(.contentRange, range.text)
+    head.headerFields.setAge(metadata.facts.age(at: now))
+    return head
+  }
+}

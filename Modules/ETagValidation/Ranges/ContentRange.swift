@@ -1,0 +1,34 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// Which bytes of a representation a part holds: `Content-Range` with both ends and the whole length (RFC 9110 §14.4).
+struct ContentRange: Equatable {
+  let bytes: Range<Int64>
+  let completeLength: Int64
+
+  init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
+
+  /// That of an answer; nil when there is none, when there are several lines, or when it does not say all three numbers in a way that makes sense.
+  init?(_ fields: HTTPFields) {
+    guard fields.contains(.contentRange) else { return nil }
+    let lines = fields[values: .contentRange]
+    guard lines.count == 1 else { return nil }
+    self.init(lines[0])
+  }
+
+  init?(_ text: String) {
+    let text = text[...].utf8.trimmingBlanks()
+    guard text.count > 6, Substring(text.prefix(5)).lowercased() == "bytes", text.dropFirst(5).first == 0x20 else { return nil }
+    let rest = text.dropFirst(6)
+    guard let dash = rest.firstIndex(of: UInt8(ascii: "-")), let slash = rest.firstIndex(of: UInt8(ascii: "/")), dash < slash,
+      let first = ByteRange.number(rest[..<dash]), let last = ByteRange.number(rest[rest.index(after: dash)..<slash]),
+      let length = ByteRange.number(rest[rest.index(after: slash)...]), first <= last, last < length
+    else { return nil }
+    self.init(first..<(last + 1), of: length)
+  }
+
+  var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength)" }
+
+  /// The bytes as a request names them.
+  var asked: String { "bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)" }
+}

@@ -1,0 +1,105 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("HEAD, and POST that may be stored")
+struct HeadTests {
+  private func shelf(_ lines: String..., after seconds: Int64 = 0) -> Shelf {
+    var shelf = Shelf()
+    shelf.length = 100
+    _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+    shelf.advance(seconds)
+    shelf.sent = []
+    return shelf
+  }
+
+  @Test("HEAD is answered from a fresh GET, head alone")
+  func fromGet() {
+    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60", "Content-Length: 100", after: 9)
+    let outcome = shelf.load(.page(.head, "Range: bytes=0-1")) { _ in .success(.head(500)) }
+    #expect(outcome.source == .cache)
+    #expect(outcome.reply?.content == StoredReply.Content.none)
+    #expect(outcome.reply?.head.status == .ok)
+    #expect(outcome.reply?.head.headerFields[.contentLength] == "100")
+    #expect(outcome.reply?.head.headerFields[.age] == "9")
+    #expect(shelf.load(.page(.head, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply?.head.status == .notModified)
+  }
+
+  @Test("HEAD asks about a stale GET, and its 304 freshens that")
+  func confirmed() {
+    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60", after: 90)
+    let outcome = shelf.load(.page(.head)) { head in
+      #expect(head.headerFields[.ifNoneMatch] == "\"a\"")
+      return .success(.head(304))
+    }
+    #expect(outcome.source == .revalidated)
+    #expect(outcome.reply?.content == StoredReply.Content.none)
+    #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+  }
+
+  @Test(
+    "a HEAD's 200 updates the stored GET that it fits, and makes another one stale",
+    arguments: [
+      (["ETag: \"a\""], true), (["ETag: W/\"a\""], true), (["ETag: \"b\""], false), (["Content-Length: 100"], true),
+      (["Content-Length: 99"], false), (["Last-Modified: \(date(-9))"], true), (["Last-Modified: \(date(-8))"], false),
+      ([], true),
+    ] as [([String], Bool)])
+  func news(lines: [String], fits: Bool) {
+    var shelf = shelf(
+      "ETag: \"a\"", "Last-Modified: \(date(-9))", "Content-Length: 100", "Cache-Control: max-age=60", "X-A: 1", after: 10)
+    let before = shelf.stored[0]
+    let outcome = shelf.load(.page(.head, "Cache-Control: no-cache")) { _ in
+      .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines + ["X-A: 2", "Cache-Control: max-age=90"])))
+    }
+    #expect(outcome.source == .network)
+    let after = shelf.stored[0]
+    #expect(after.revision == before.revision)
+    #expect(after.facts.isFresh(at: shelf.now) == fits)
+    #expect(after.response.headerFields[text: "X-A"] == (fits ? "2" : "1"))
+    #expect(after.response.headerFields[.contentLength] == "100")
+  }
+
+  @Test("an error to HEAD, and one that forbids storing, changes nothing")
+  func noNews() {
+    for answer in [HTTPResponse.head(404, "ETag: \"b\""), .head(500), .ok("ETag: \"b\"", "Cache-Control: no-store")] {
+      var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60")
+      let before = shelf.stored
+      _ = shelf.load(.page(.head, "Cache-Control: no-cache")) { _ in .success(answer) }
+      #expect(shelf.stored == before)
+      #expect(shelf.invalidated.isEmpty)
+    }
+  }
+
+  @Test("a POST's answer that is the target's own representation answers later GETs")
+  func post() {
+    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60")
+    let outcome = shelf.load(.page(.post)) { _ in
+      .success(.ok("Cache-Control: max-age=60", "Content-Location: https://EXAMPLE.com/page", "Location: /other", "X-New: 1"))
+    }
+    #expect(outcome.source == .network)
+    #expect(shelf.entries.count == 1)
+    #expect(shelf.stored[0].request.method == .get)
+    #expect(shelf.invalidated == ["https://example.com/other"])
+    #expect(shelf.load { _ in .success(.head(500)) }.response?.headerFields[text: "X-New"] == "1")
+    #expect(shelf.load(.page(.post)) { _ in .success(.ok()) }.source == .network)
+  }
+
+  @Test(
+    "any other POST's answer is not stored",
+    arguments: [
+      (200, ["Cache-Control: max-age=60"]), (200, ["Content-Location: /page"]),
+      (200, ["Cache-Control: max-age=60", "Content-Location: /b"]),
+      (201, ["Cache-Control: max-age=60", "Content-Location: /page"]),
+      (200, ["Cache-Control: max-age=0", "Content-Location: /page"]),
+      (200, ["Cache-Control: no-store, max-age=60", "Content-Location: /page"]),
+    ] as [(Int, [String])])
+  func otherPost(status: Int, lines: [String]) {
+    var shelf = Shelf()
+    _ = shelf.load(.page(.post)) { _ in
+      .success(HTTPResponse(status: .init(code: status), headerFields: HTTPFields(lines: lines)))
+    }
+    #expect(shelf.entries.isEmpty)
+    #expect(shelf.invalidated.first == "https://example.com/page")
+  }
+}

@@ -1,0 +1,100 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("Several variants, asked about together")
+struct SeveralVariantsTests {
+  private func shelf(_ languages: [String] = ["de", "en"], _ lines: String...) -> Shelf {
+    var shelf = Shelf()
+    for language in languages {
+      _ = shelf.load(.page(.get, "Accept-Language: \(language)")) { _ in
+        .success(
+          HTTPResponse(
+            status: .ok, headerFields: HTTPFields(lines: ["Vary: Accept-Language", "ETag: \"\(language)\""] + lines)))
+      }
+      shelf.advance(1)
+    }
+    shelf.sent = []
+    return shelf
+  }
+
+  @Test("the selected one's tag comes first, then the others', the latest first")
+  func tags() {
+    var shelf = shelf(["de", "en", "fr"])
+    _ = shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.head(503)) }
+    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == "\"en\", \"fr\", \"de\"")
+    _ = shelf.load(.page(.get, "Accept-Language: it")) { _ in .success(.head(503)) }
+    #expect(shelf.sent[1].headerFields[.ifNoneMatch] == "\"fr\", \"en\", \"de\"")
+    #expect(shelf.sent[1].headerFields[.ifModifiedSince] == nil)
+  }
+
+  @Test("the one that the 304 names is freshened and used, also by who selects none")
+  func named() {
+    var shelf = shelf()
+    let before = shelf.stored
+    let outcome = shelf.load(.page(.get, "Accept-Language: it")) { _ in
+      .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60", "Vary: Accept-Language"))
+    }
+    #expect(outcome.source == .revalidated)
+    #expect(outcome.revision == before[0].revision)
+    #expect(shelf.stored[1] == before[1])
+    // The German page is still who asks for German's, and fresh for these.
+    #expect(shelf.load(.page(.get, "Accept-Language: de")) { _ in .success(.head(500)) }.revision == before[0].revision)
+    #expect(shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
+  }
+
+  @Test("a 304 that names none of several leads to a question without conditions")
+  func unnamed() {
+    var shelf = shelf()
+    let outcome = shelf.load(.page(.get, "Accept-Language: de")) { head in
+      .success(head.headerFields.contains(.ifNoneMatch) ? .head(304) : .ok("X-New: 1", "Vary: Accept-Language"))
+    }
+    #expect(outcome.response?.headerFields[text: "X-New"] == "1")
+    #expect(shelf.sent.count == 2)
+  }
+
+  @Test("another Vary in the 304 makes the confirmed answer the new request's")
+  func newVary() {
+    var shelf = shelf(["de"])
+    _ = shelf.load(.page(.get, "Accept-Language: it", "Accept: x")) { _ in
+      .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60", "Vary: Accept-Language, Accept"))
+    }
+    #expect(shelf.load(.page(.get, "Accept-Language: de")) { _ in .success(.ok("Vary: Accept-Language")) }.source == .network)
+  }
+
+  @Test("no question names more than sixteen tags, and none is longer than 4 KB")
+  func limits() {
+    var shelf = shelf((0..<30).map { "l\($0)" })
+    _ = shelf.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
+    #expect(shelf.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 16)
+    shelf = self.shelf((0..<9).map { "l\($0)" + String(repeating: "x", count: 900) })
+    _ = shelf.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
+    #expect(shelf.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 4)
+  }
+
+  @Test("another user's answer is not asked about, and the caller's own condition goes alone where nothing matches")
+  func notAsked() {
+    var shelf = Shelf()
+    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("ETag: \"a\"")) }
+    _ = shelf.load(.page(.get, "Authorization: b")) { _ in .success(.ok("ETag: \"b\"")) }
+    #expect(shelf.sent[1] == .page(.get, "Authorization: b"))
+    shelf = self.shelf()
+    let request = HTTPRequest.page(.get, "Accept-Language: it", "If-None-Match: \"x\"")
+    _ = shelf.load(request) { _ in .success(.head(503)) }
+    #expect(shelf.sent == [request])
+  }
+
+  @Test("the oldest give way when there are more than the limit")
+  func variantLimit() {
+    var shelf = Shelf()
+    shelf.validator = ETagValidator(variantLimit: 3)
+    for index in 0..<6 {
+      _ = shelf.load(.page(.get, "Accept: a\(index)")) { _ in .success(.ok("Vary: Accept")) }
+      shelf.advance(1)
+    }
+    #expect(shelf.entries.map(\.variant) == ["accept=a3", "accept=a4", "accept=a5"])
+    _ = shelf.load(.page(.get, "Accept: a5")) { _ in .success(.ok("Vary: Accept")) }
+    #expect(shelf.entries.count == 3)
+  }
+}

@@ -1,0 +1,186 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("A shared cache")
+struct SharedCacheTests {
+  private static func shelf(_ mode: CacheMode = .shared) -> Shelf {
+    var shelf = Shelf()
+    shelf.validator = ETagValidator(mode: mode, digestSecret: DigestSecret(high: 1, low: 2))
+    return shelf
+  }
+
+  private func facts(_ lines: String..., mode: CacheMode = .shared) -> CachingFacts {
+    ETagValidator(mode: mode, heuristics: nil).facts(
+      of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start)
+  }
+
+  @Test(
+    "s-maxage counts instead of max-age and Expires, and only here",
+    arguments: [
+      ("s-maxage=90, max-age=60", 90, 60), ("max-age=60, s-maxage=0", 0, 60), ("s-maxage=90", 90, 0), ("max-age=60", 60, 60),
+      ("s-maxage=x, max-age=60", 0, 60), ("s-maxage=\"90\"", 90, 0),
+    ] as [(String, Int64, Int64)])
+  func lifetime(line: String, shared: Int64, own: Int64) {
+    let fields = ["Cache-Control: \(line)", "Expires: junk"]
+    #expect(facts(fields[0], fields[1]).freshUntil == Shelf.start + .seconds(shared))
+    #expect(facts(fields[0], fields[1], mode: .private).freshUntil == Shelf.start + .seconds(own))
+  }
+
+  @Test(
+    "proxy-revalidate and s-maxage forbid stale answers, and only here", arguments: ["proxy-revalidate, max-age=5", "s-maxage=5"])
+  func neverStale(line: String) {
+    let fields = "Cache-Control: \(line), stale-while-revalidate=30"
+    #expect(facts(fields).servesOfflineUntil == nil)
+    #expect(facts(fields).servesStaleUntil == nil)
+    #expect(facts(fields, mode: .private).servesOfflineUntil == .distantFuture)
+    #expect(facts(fields, mode: .private).servesStaleUntil != nil)
+  }
+
+  @Test(
+    "what one user's cache may store and a shared one may not",
+    arguments: [
+      ("private, max-age=60", false), ("private=\"x-a\", max-age=60", true), ("private=x-a, max-age=60", false),
+      ("private=\"vary\", max-age=60", false), ("max-age=60", true), ("PRIVATE", false),
+    ] as [(String, Bool)])
+  func `private`(line: String, isStored: Bool) {
+    for mode in CacheMode.allCases {
+      var shelf = Self.shelf(mode)
+      _ = shelf.load { _ in .success(.ok("Cache-Control: \(line)", "X-A: 1", "ETag: \"a\"")) }
+      #expect(shelf.entries.count == (isStored || mode == .private ? 1 : 0))
+      #expect(shelf.shareable == (isStored || mode == .private ? [] : [false]))
+    }
+  }
+
+  @Test("fields that private or no-cache name are stored nowhere, also when a 304 brings them")
+  func leftOut() {
+    for (mode, kept) in [(CacheMode.shared, [false, false]), (.private, [true, false])] {
+      var shelf = Self.shelf(mode)
+      let line = "Cache-Control: private=\"X-A\", no-cache=\"X-B\", max-age=5"
+      _ = shelf.load { _ in .success(.ok(line, "X-A: 1", "X-B: 1", "X-C: 1", "ETag: \"a\"")) }
+      func check() {
+        let fields = shelf.stored[0].response.headerFields
+        #expect([fields[text: "X-A"] != nil, fields[text: "X-B"] != nil] == kept)
+        #expect(fields[text: "X-C"] == "1")
+      }
+      check()
+      #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+      shelf.advance(10)
+      #expect(shelf.load { _ in .success(.head(304, line, "X-A: 2", "X-B: 2")) }.source == .revalidated)
+      check()
+    }
+  }
+
+  @Test(
+    "an answer to a request with Authorization is stored where the origin means it for everybody",
+    arguments: [
+      ("max-age=60", false), ("max-age=60, public", true), ("max-age=60, must-revalidate", true), ("s-maxage=60", true),
+      ("max-age=60, proxy-revalidate", false), ("no-cache", false), ("public", true),
+    ] as [(String, Bool)])
+  func authorised(line: String, isStored: Bool) {
+    var shelf = Self.shelf()
+    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: \(line)", "ETag: \"a\"")) }
+    #expect(shelf.entries.map(\.variant) == (isStored ? [""] : []))
+    guard isStored, line != "public" else { return }
+    #expect(shelf.load(.page(.get, "Authorization: b")) { _ in .success(.head(500)) }.source == .cache)
+    #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+  }
+
+  @Test("Authorization selects only where Vary names it, and what a private cache has left under one is nobody's")
+  func credentials() {
+    var shelf = Self.shelf()
+    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60, public", "Vary: Authorization")) }
+    #expect(shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok()) }.source == .network)
+    shelf = Self.shelf(.private)
+    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: max-age=60")) }
+    shelf.validator = ETagValidator(mode: .shared, digestSecret: DigestSecret(high: 1, low: 2))
+    for line in ["Authorization: a", "X: 1"] {
+      #expect(shelf.load(.page(.get, line)) { _ in .success(.head(500)) }.source == .network)
+    }
+  }
+
+  @Test(
+    "a targeted field decides alone where it can be read, and is not looked at where it can't",
+    arguments: [
+      ("max-age=90", 90), ("max-age=90, x=1;y", 90), ("s-maxage=5, max-age=90", 5), ("max-age=1, max-age=90", 90), ("x", 0),
+      // Not a dictionary: Cache-Control decides.
+      ("", 60), ("Max-Age=90", 60), ("max-age=90,", 60), ("max-age 90", 60), ("max-age=9e", 60), ("max-age=(1", 60), ("é", 60),
+      // Another type than the directive's is not consumed.
+      ("max-age=\"90\"", 0), ("max-age=90.0", 0), ("max-age", 0), ("max-age=?1", 0), ("max-age=-5", 0), ("max-age=(90)", 0),
+      ("max-age=999999999999999", 2_147_483_648),
+    ] as [(String, Int64)])
+  func targeted(line: String, seconds: Int64) {
+    let fields = ["CDN-Cache-Control: \(line)", "Cache-Control: max-age=60", "Expires: \(date(77))"]
+    #expect(facts(fields[0], fields[1], fields[2]).freshUntil == Shelf.start + .seconds(seconds))
+    #expect(facts(fields[0], fields[1], fields[2], mode: .private).freshUntil == Shelf.start + .seconds(60))
+  }
+
+  @Test("a targeted field's flags count, and those of Cache-Control beside it do not")
+  func targetedFlags() {
+    func isStored(_ lines: String...) -> Bool {
+      var shelf = Self.shelf()
+      _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+      return !shelf.entries.isEmpty
+    }
+    #expect(isStored("CDN-Cache-Control: max-age=9", "Cache-Control: no-store, private"))
+    #expect(!isStored("CDN-Cache-Control: no-store", "Cache-Control: max-age=9"))
+    #expect(!isStored("CDN-Cache-Control: private", "Cache-Control: max-age=9"))
+    #expect(isStored("CDN-Cache-Control: no-store=?0", "Cache-Control: max-age=9"))
+    #expect(isStored("CDN-Cache-Control: max-age=9", "CDN-Cache-Control: x=\"\\\"\"", "Cache-Control: no-store"))
+    #expect(facts("CDN-Cache-Control: max-age=9, no-cache").alwaysAsk)
+    #expect(!facts("CDN-Cache-Control: max-age=9, no-cache=\"x\"").alwaysAsk)
+    #expect(facts("CDN-Cache-Control: max-age=9, must-revalidate").servesOfflineUntil == nil)
+  }
+
+  @Test("the first field of the target list that can be read decides")
+  func targetList() throws {
+    let mine = try #require(HTTPField.Name("Mine-Cache-Control"))
+    let validator = ETagValidator(mode: .shared, targets: [mine] + ETagValidator.defaultTargets)
+    func lifetime(_ lines: String...) -> Duration {
+      let facts = validator.facts(
+        of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start
+      )
+      return facts.freshUntil - facts.bornAt
+    }
+    #expect(lifetime("CDN-Cache-Control: max-age=2", "Mine-Cache-Control: max-age=3", "Cache-Control: max-age=4") == .seconds(3))
+    #expect(lifetime("CDN-Cache-Control: max-age=2", "Mine-Cache-Control: ,", "Cache-Control: max-age=4") == .seconds(2))
+    #expect(lifetime("CDN-Cache-Control: =", "Cache-Control: max-age=4") == .seconds(4))
+  }
+
+  @Test("lifetimes are guessed by default here, and not in a private cache; either can be set")
+  func heuristics() {
+    #expect(ETagValidator(mode: .shared).heuristics == Heuristics())
+    #expect(ETagValidator().heuristics == nil)
+    #expect(ETagValidator(mode: .shared, heuristics: nil).heuristics == nil)
+    for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
+      var shelf = Self.shelf()
+      _ = shelf.load { _ in .success(.head(status, "Last-Modified: \(date(-1000))", "Date: \(date(0))")) }
+      #expect(shelf.load { _ in .success(.head(500)) }.source == .cache, "\(status)")
+    }
+    for (lines, source) in [("X: 1", Shelf.Source.network), ("Cache-Control: public", .cache)] {
+      var shelf = Self.shelf()
+      _ = shelf.load { _ in .success(.head(403, "Last-Modified: \(date(-1000))", lines)) }
+      #expect(shelf.load { _ in .success(.head(500)) }.source == source)
+    }
+  }
+
+  @Test("who has not logged in is not everybody's answer")
+  func unauthorised() {
+    var shelf = Self.shelf()
+    _ = shelf.load { _ in .success(.head(401, "Cache-Control: max-age=60")) }
+    #expect(shelf.entries.isEmpty)
+  }
+
+  @Test("settings tell validators apart")
+  func ids() throws {
+    let secret = DigestSecret(high: 1, low: 2)
+    let validators = [
+      ETagValidator(digestSecret: secret), ETagValidator(mode: .shared, digestSecret: secret),
+      ETagValidator(variantLimit: 3, digestSecret: secret), ETagValidator(parts: .reused, digestSecret: secret),
+      ETagValidator(targets: [], digestSecret: secret), ETagValidator(heuristics: Heuristics(), digestSecret: secret),
+    ]
+    #expect(Set(validators.map(\.id)).count == validators.count)
+    #expect(ETagValidator(digestSecret: secret).id == validators[0].id)
+  }
+}
