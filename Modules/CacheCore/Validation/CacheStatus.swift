@@ -8,7 +8,9 @@ public import HTTPTypes
 public struct CacheStatus: Hashable, Sendable {
   /// The cache's name, without which a chain of caches can't be told apart (§2).
   public var cache: String
-  /// Why the request was forwarded; nil: it was answered from what is stored, which is a hit (§2.1, §2.2).
+  /// It was answered from what is stored (§2.1).
+  public var isHit: Bool
+  /// Why the request was forwarded; nil: it was not (§2.2).
   public var forward: ForwardReason?
   /// The status of the answer to the forwarded request, where it is not the one that is sent: the 304 that freshened a stored answer (§2.3).
   public var forwardStatus: Int?
@@ -27,6 +29,7 @@ public struct CacheStatus: Hashable, Sendable {
   public init(_ cache: String, hitFor lifetimeLeft: Duration? = nil) {
     self.cache = cache
     self.lifetimeLeft = lifetimeLeft
+    isHit = true
   }
 
   /// An answer to a forwarded request.
@@ -34,6 +37,14 @@ public struct CacheStatus: Hashable, Sendable {
     self.cache = cache
     forward = reason
     forwardStatus = status
+    isHit = false
+  }
+
+  /// An answer that the cache made itself, neither from what is stored nor by asking: a 504 where nobody may be asked.
+  public init(_ cache: String, madeHere detail: String) {
+    self.cache = cache
+    self.detail = detail
+    isHit = false
   }
 
   /// Appends the member behind those of the caches that the answer has passed already (§2).
@@ -51,7 +62,7 @@ extension CacheStatus: CustomStringConvertible {
     if let forward {
       text += ";fwd=\(forward.rawValue)"
       if let forwardStatus { text += ";fwd-status=\(forwardStatus)" }
-    } else {
+    } else if isHit {
       text += ";hit"
     }
     if let lifetimeLeft { text += ";ttl=\(StructuredText.integer(lifetimeLeft.components.seconds))" }

@@ -58,6 +58,10 @@ public final class ResourceManager: Sendable {
     public var networkAccess = NetworkAccess.all
     /// The largest body that a load takes, in bytes: it is held in memory.
     public var maximumBodySize: Int64 = 256 << 20
+    /// The largest body, in bytes, that `respond(to:)` keeps in memory; larger ones stream between the origin, the durable store and the caller.
+    public var maximumBodyInMemory: Int64 = 4 << 20
+    /// What the cache calls itself in `Cache-Status` (RFC 9211); nil: it adds no such field.
+    public var cacheName: String? = "Etagere"
 
     /// No component at all, and the usual settings.
     public init() {}

@@ -102,28 +102,7 @@ extension Exchange {
     return fetched
   }
 
-  /// Carries out what an answer means for what is stored.
-  private func apply(_ changes: StoreChanges) async {
-    for update in changes.updates {
-      await shelf.update(Candidate(key: candidates[update.index].key, metadata: update.metadata))
-    }
-    await shelf.drop(changes.drops.map { candidates[$0] })
-    for uri in changes.invalidations { await invalidate(uri) }
-  }
-
-  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
-  private func invalidate(_ uri: String) async {
-    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
-    if ResourceID.uri(of: hop.request) == uri { resources.insert(hop.resource) }
-    for resource in resources {
-      do throws(CacheError) {
-        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
-        try await Shelf(load: load, resource: resource).removeAll(from: .all)
-      } catch {
-        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
-      }
-    }
-  }
+  private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: hop.request) }
 
   /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are complete.
   private func finish(_ response: DownloadResponse) async throws(CacheError) {

@@ -22,6 +22,8 @@ final class LoadCore: Sendable {
   let flights = FlightTable()
   /// Who waits for its turn to load something, and how urgent that is.
   let interest = QueuedInterest()
+  /// Questions behind answers that have been shown.
+  let revalidations = Revalidations()
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
@@ -148,5 +150,8 @@ final class LoadCore: Sendable {
     }
   }
 
-  func close() async { await flights.close() }
+  func close() async {
+    await flights.close()
+    await revalidations.close()
+  }
 }

@@ -43,6 +43,9 @@ struct LoadParts: Sendable {
   var allowsInsecureRedirects: Bool
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
+  let maximumBodyInMemory: Int64
+  /// Whether the caller speaks HTTP: conditions, ranges and stored parts count, and a method, a status or a redirect is nobody's affair but the caller's.
+  private(set) var isExchange = false
   /// Where the bytes go.
   var target = BodyTarget.memory
   /// What users remove while the load runs.
@@ -93,8 +96,34 @@ struct LoadParts: Sendable {
     allowsInsecureRedirects = options.allowsInsecureRedirects ?? manager.allowsInsecureRedirects
     networkAccess = options.networkAccess ?? manager.networkAccess
     maximumBodySize = options.maximumBodySize ?? manager.maximumBodySize
+    maximumBodyInMemory = manager.maximumBodyInMemory
     settleLayers()
     if !options.alternatives.isEmpty { settle(options.alternatives, request, manager) }
+  }
+
+  /// An exchange: the request goes out as it stands.
+  init(
+    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
+    _ removals: RemovalEpoch
+  ) throws(CacheError) {
+    guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
+      throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
+    }
+    var options = options
+    options.alternatives = []
+    try self.init(ResourceRequest(url, method: request.method, options: options), manager, removals)
+    isExchange = true
+    let modifier = options.requestModifier ?? manager.requestModifier
+    head = request
+    if let modifier { try modifier(&head) }
+    resource = ResourceID.make(
+      uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
+    if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
+  }
+
+  private mutating func leaveStoresAlone() {
+    (memory, store) = (nil, nil)
+    settleLayers()
   }
 
   private mutating func settleLayers() {

@@ -14,7 +14,7 @@ struct Planner {
   func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
     if let validator = load.validator {
       // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the origin's to answer.
-      let stored = request.wantsWholeBody ? stored : []
+      let stored = load.isExchange || request.wantsWholeBody ? stored : []
       return validator.plan(request, policy: policy, stored: stored, now: load.clock.now)
     }
     // The stores have dropped what is expired: what they still hold may be used.

@@ -120,6 +120,31 @@ extension Shelf {
     }
   }
 
+  /// Carries out what an answer to `request` means for what is stored.
+  ///
+  /// - Parameter candidates: what the changes' indices point into.
+  func apply(_ changes: StoreChanges, to candidates: [Candidate], of request: HTTPRequest) async {
+    for update in changes.updates {
+      await self.update(Candidate(key: candidates[update.index].key, metadata: update.metadata))
+    }
+    await drop(changes.drops.map { candidates[$0] })
+    for uri in changes.invalidations { await invalidate(uri, by: request) }
+  }
+
+  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
+  private func invalidate(_ uri: String, by request: HTTPRequest) async {
+    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
+    if ResourceID.uri(of: request) == uri { resources.insert(resource) }
+    for resource in resources {
+      do throws(CacheError) {
+        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
+        try await Shelf(load: load, resource: resource).removeAll(from: .all)
+      } catch {
+        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+      }
+    }
+  }
+
   private func remove(_ key: CacheKey, ifRevision revision: Revision?, from store: any CacheStore) async {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: revision)

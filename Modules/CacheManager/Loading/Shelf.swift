@@ -61,11 +61,16 @@ struct Shelf: Sendable {
   /// What memory knows of the resource, but for what its own time to live has ended.
   private var elementsInMemory: [MemoryIndex.Element] {
     guard let elements = memory?.index(of: resource)?.elements else { return [] }
-    guard elements.contains(where: { $0.metadata.expiration != nil || $0.metadata.isPart }) else { return elements }
+    guard elements.contains(where: { $0.metadata.expiration != nil || isOutOfPlace($0.metadata) }) else { return elements }
     let now = load.clock.now
     return elements.filter {
-      !$0.metadata.isPart && now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture
+      !isOutOfPlace($0.metadata) && now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture
     }
+  }
+
+  /// A part of an answer (206), of which no resource can be made.
+  private func isOutOfPlace(_ metadata: StoredMetadata) -> Bool {
+    metadata.response.status == .partialContent && !load.isExchange
   }
 
   /// A facet of a candidate in memory.
@@ -73,7 +78,7 @@ struct Shelf: Sendable {
     memory?.value(of: candidate.key.with(form: form), for: candidate.metadata, as: type)
   }
 
-  private func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, form: "", as: Data.self) != nil }
+  func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, form: "", as: Data.self) != nil }
 
   /// What is stored of the resource. The disk is left alone when memory has the answer, body and all, that the request selects.
   func candidates(for request: HTTPRequest) async throws(CacheError) -> [Candidate] {
@@ -85,7 +90,7 @@ struct Shelf: Sendable {
     if Planner(load).selection(by: request, from: whole.map(\.metadata)) != nil { return whole }
     var merged: [Candidate]
     do throws(CacheError) {
-      merged = try await disk.variants(of: resource).filter { !$0.metadata.isPart }.map {
+      merged = try await disk.variants(of: resource).filter { !isOutOfPlace($0.metadata) }.map {
         Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
       }
     } catch {
@@ -135,9 +140,4 @@ struct Shelf: Sendable {
       return nil
     }
   }
-}
-
-extension StoredMetadata {
-  /// A part of an answer (206), of which no resource can be made.
-  fileprivate var isPart: Bool { response.status == .partialContent }
 }

@@ -56,6 +56,7 @@ private struct MeteredDownloader: Downloader {
   let account: SourceAccount
 
   var id: ComponentID { base.id }
+  var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     do throws(CacheError) {

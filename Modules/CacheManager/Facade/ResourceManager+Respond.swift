@@ -1,0 +1,37 @@
+public import CacheCore
+public import HTTPTypes
+
+extension ResourceManager {
+  /// Answers a request as an HTTP cache does (RFC 9111): from what is stored where that is right, else with the origin's answer, which is stored as it is read.
+  ///
+  /// ```swift
+  /// let response = try await manager.respond(to: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/logo.png"))
+  /// print(response.head.status, response.status)  // 200 OK, Etagere;hit;ttl=59
+  /// for try await chunk in response.body { send(chunk) }
+  /// ```
+  ///
+  /// Every method and every status passes. Conditions and ranges of the request count: they are answered with 304, 206 or 416 from a stored answer that may be used,
+  /// and go to the origin where none may. Redirects are answers, bodies are as they are on the wire, and nothing is sent twice, but for a 304 that confirms nothing that is
+  /// stored. Where nothing may be asked and nothing is stored, the answer is 504.
+  ///
+  /// Of the options, those about values (executor, callback queue, accepted statuses, redirects, alternatives) have no meaning here.
+  ///
+  /// - Parameters:
+  ///   - request: an absolute one: scheme, authority and path. It goes out as it stands, with the cache's own conditions added.
+  ///   - body: what is sent with it; read once.
+  ///   - options: components, policy, partition and layers for this exchange.
+  /// - Throws: why there is no answer: nobody answered, and nothing that is stored may stand in.
+  public func respond(
+    to request: HTTPRequest, body: Body? = nil, options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) -> CachedResponse {
+    let load: ResolvedLoad
+    do throws(CacheError) {
+      load = ResolvedLoad(try LoadParts(exchange: request, hasBody: body != nil, options, configuration, core.removals))
+      guard !core.flights.isClosed else { throw load.managerIsClosed }
+      return try await Responder(load: load, core: core, name: configuration.cacheName).respond(sending: body)
+    } catch {
+      body?.source.cancel()
+      throw error.about(request.absoluteURL?.address ?? "")
+    }
+  }
+}

@@ -1,0 +1,185 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// A request that goes past the cache, and what follows from its answer.
+struct Forwarding: Sendable {
+  let responder: Responder
+  let candidates: [Candidate]
+  let fallback: Int?
+  let reason: ForwardReason
+
+  private var load: ResolvedLoad { responder.load }
+  private var shelf: Shelf { responder.shelf }
+  private var stored: [StoredMetadata] { candidates.map(\.metadata) }
+
+  /// An answer's head, and when it was asked for.
+  private struct Answer {
+    var response: DownloadResponse
+    var requestTime: Timestamp
+  }
+
+  /// Sends the request; once more, without the cache's own conditions, when the answer to them is of no use.
+  func run(_ first: HTTPRequest, _ body: Body?) async throws(CacheError) -> CachedResponse {
+    var sent = first
+    for attempt in 1...2 {
+      guard let downloader = load.downloader else { return try await standIn(for: Self.noDownloader, sent, load.clock.now) }
+      let requestTime = load.clock.now
+      let answer: Answer
+      do throws(CacheError) {
+        let response = try await downloader.download(
+          DownloadRequest(
+            head: sent, body: body, priority: LoadPriority(load.priority), idleTimeout: load.idleTimeout,
+            timeout: load.timeout, networkAccess: load.networkAccess, mayShare: false, attempt: attempt))
+        answer = Answer(response: response, requestTime: requestTime)
+      } catch {
+        return try await standIn(for: error, sent, requestTime)
+      }
+      let verdict = judge(.success(answer.response.head), sent, requestTime)
+      switch try await carryOut(verdict, answer) {
+      case .answered(let response): return response
+      case .again(let next): sent = next
+      }
+    }
+    throw CacheError(
+      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
+  }
+
+  private func judge(
+    _ answer: Result<HTTPResponse, CacheError>, _ sent: HTTPRequest, _ requestTime: Timestamp
+  ) -> ValidationVerdict {
+    Planner(load).judge(
+      answer, to: load.head, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime)
+  }
+
+  /// A stored answer in place of one that did not come, where that is allowed.
+  private func standIn(
+    for error: CacheError, _ sent: HTTPRequest, _ requestTime: Timestamp
+  ) async throws(CacheError) -> CachedResponse {
+    guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
+    guard case .serveStale(let index) = judge(.failure(error), sent, requestTime),
+      let reply = try await responder.reply(with: candidates[index])
+    else { throw error }
+    var status = forwarded(nil)
+    status.lifetimeLeft = candidates[index].metadata.facts.freshUntil - load.clock.now
+    status.detail = error.code.rawValue
+    return responder.finished(reply, status)
+  }
+
+  // MARK: The answer
+
+  private enum Outcome {
+    case answered(CachedResponse)
+    case again(HTTPRequest)
+  }
+
+  private func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Outcome {
+    switch verdict {
+    case .freshen(let index, let metadata, let changes):
+      await drain(answer.response)
+      await apply(changes)
+      return try await freshen(index, metadata, answer)
+    case .store(let variant, let metadata, let changes):
+      await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+      let body = try await storing(
+        answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] })
+      return .answered(passing(answer, body, isStored: true, facts: metadata.facts))
+    case .complete(let index, let variant, let metadata, let changes):
+      return try await complete(index, variant, metadata, changes, answer)
+    case .pass(let changes, _):
+      await apply(changes)
+      return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
+    case .refetch(let next):
+      await drain(answer.response)
+      return .again(next)
+    case .serveStale(let index):
+      guard let reply = try await responder.reply(with: candidates[index]) else {
+        return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
+      }
+      answer.response.body.source.cancel()
+      var status = forwarded(answer.response.head.status.code)
+      status.lifetimeLeft = candidates[index].metadata.facts.freshUntil - load.clock.now
+      return .answered(responder.finished(reply, status))
+    }
+  }
+
+  private func freshen(_ index: Int, _ metadata: StoredMetadata, _ answer: Answer) async throws(CacheError) -> Outcome {
+    var confirmed = candidates[index]
+    confirmed.metadata = metadata
+    await shelf.update(confirmed)
+    load.observe(.freshened(key: confirmed.key))
+    guard var reply = try await responder.reply(with: confirmed) else {
+      // The body is gone: all there is is the head. What the caller asked is asked anew.
+      return .again(load.head)
+    }
+    reply.metrics = answer.response.metrics
+    var status = forwarded(answer.response.head.status.code)
+    status.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
+    return .answered(responder.finished(reply, status))
+  }
+
+  /// The stored part and the rest that has come are the whole answer.
+  private func complete(
+    _ index: Int, _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ answer: Answer
+  ) async throws(CacheError) -> Outcome {
+    guard let part = try await shelf.content(of: candidates[index], .whole) else {
+      await drain(answer.response)
+      return .again(load.head)
+    }
+    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+    let body = try await storing(
+      Body(length: metadata.bodyLength, source: JoinedBody(part.body, answer.response.body)), metadata, variant,
+      replacing: changes.drops.map { candidates[$0] })
+    let head = load.validator?.reply(to: load.head, from: metadata, now: load.clock.now).head ?? metadata.response
+    let response = CachedResponse(
+      head: head, body: body, status: forwarded(answer.response.head.status.code), source: .network,
+      metrics: answer.response.metrics)
+    var status = response.status
+    status.isStored = true
+    return .answered(responder.finished(response, status))
+  }
+
+  /// The answer as it came.
+  private func passing(_ answer: Answer, _ body: Body, isStored: Bool, facts: CachingFacts?) -> CachedResponse {
+    var status = forwarded(nil)
+    status.isStored = isStored
+    status.lifetimeLeft = facts.map { $0.freshUntil - load.clock.now }
+    let response = CachedResponse(
+      head: answer.response.head, body: body, status: status, source: load.isProvided ? .provider : .network,
+      metrics: answer.response.metrics)
+    return responder.finished(response, status)
+  }
+
+  private func forwarded(_ status: Int?) -> CacheStatus {
+    CacheStatus(responder.name ?? "", forwarded: reason, status: status)
+  }
+
+  // MARK: Storing
+
+  /// A body that is stored as it is read.
+  private func storing(
+    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate]
+  ) async throws(CacheError) -> Body {
+    var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
+    candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+    candidate.metadata.bodyLength = body.length
+    let storing = StoringBody(
+      body, candidate, shelf: shelf, writer: try await shelf.writer(candidate), replacing: outdated, known: candidates)
+    guard body.length == 0 else { return Body(length: body.length, source: storing) }
+    // Nobody need ask for the end of nothing.
+    _ = try await storing.next()
+    return .none
+  }
+
+  private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: load.head) }
+
+  /// An answer that is not handed on has little or no content: read, it leaves its connection in use.
+  private func drain(_ response: DownloadResponse) async {
+    defer { response.body.source.cancel() }
+    guard let length = response.body.length, length <= 16 << 10 else { return }
+    while (try? await response.body.source.next()) != nil {}
+  }
+
+  private static var noDownloader: CacheError {
+    CacheError(.noDownloader, reason: "not in the cache, and there is no downloader to ask")
+  }
+}

@@ -1,0 +1,32 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// One body behind another.
+final class JoinedBody: Body.Source {
+  private let first: Body
+  private let second: Body
+  private let isFirstRead = Lock(false)
+
+  init(_ first: Body, _ second: Body) { (self.first, self.second) = (first, second) }
+
+  func next() async throws(CacheError) -> Data? {
+    if !isFirstRead.withLock({ $0 }) {
+      if let chunk = try await first.source.next() { return chunk }
+      isFirstRead.withLock { $0 = true }
+    }
+    return try await second.source.next()
+  }
+
+  func cancel() {
+    first.source.cancel()
+    second.source.cancel()
+  }
+
+  var trailers: HTTPFields? { second.source.trailers }
+}

@@ -1,0 +1,82 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// One exchange with a caller who speaks HTTP: plan, reply with what is stored, or forward.
+struct Responder: Sendable {
+  let load: ResolvedLoad
+  let core: LoadCore
+  /// What the cache calls itself; nil: it says nothing of itself.
+  let name: String?
+  let shelf: Shelf
+
+  init(load: ResolvedLoad, core: LoadCore, name: String?) {
+    self.load = load
+    self.core = core
+    self.name = name
+    shelf = Shelf(load: load, resource: load.parts.resource)
+  }
+
+  func respond(sending body: Body?) async throws(CacheError) -> CachedResponse {
+    let request = load.head
+    var candidates = try await shelf.candidates(for: request)
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
+      case .use(let index, let revalidation):
+        let chosen = candidates[index]
+        guard let reply = try await reply(with: chosen) else {
+          // Evicted or damaged meanwhile: a miss. Without it there may be another answer, or none.
+          candidates.remove(at: index)
+          continue
+        }
+        if let revalidation { revalidate(chosen, candidates, revalidation) }
+        return finished(reply, status(hitBy: chosen))
+      case .fetch(let sent, let fallback, let reason):
+        let forwarding = Forwarding(responder: self, candidates: candidates, fallback: fallback, reason: reason)
+        return try await forwarding.run(sent, body)
+      case .answer(let head):
+        let status = CacheStatus(name ?? "", madeHere: "not cached, and nobody may be asked")
+        return finished(CachedResponse(head: head, body: Body.none, status: status, source: .memory), status)
+      }
+    }
+  }
+
+  /// What is sent of a stored answer. Nil: its bytes are gone.
+  func reply(with candidate: Candidate) async throws(CacheError) -> CachedResponse? {
+    let reply =
+      load.validator?.reply(to: load.head, from: candidate.metadata, now: load.clock.now)
+      ?? StoredReply(head: candidate.metadata.response, content: load.head.method == .head ? .none : .whole)
+    guard let content = try await shelf.content(of: candidate, reply.content) else { return nil }
+    return CachedResponse(
+      head: reply.head, body: content.body, status: status(hitBy: candidate), source: content.source)
+  }
+
+  func status(hitBy candidate: Candidate) -> CacheStatus {
+    CacheStatus(name ?? "", hitFor: candidate.metadata.facts.freshUntil - load.clock.now)
+  }
+
+  /// The answer with what the cache did.
+  func finished(_ response: CachedResponse, _ status: CacheStatus) -> CachedResponse {
+    var response = response
+    response.status = status
+    if name != nil { status.append(to: &response.head.headerFields) }
+    return response
+  }
+
+  /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for each stored answer.
+  private func revalidate(_ chosen: Candidate, _ candidates: [Candidate], _ sent: HTTPRequest) {
+    let background = Responder(
+      load: load.with { parts in
+        for name in Confidential.conditions + [.range] { parts.head.headerFields[name] = nil }
+      }, core: core, name: nil)
+    core.revalidations.begin(chosen.key) {
+      let forwarding = Forwarding(responder: background, candidates: candidates, fallback: nil, reason: .stale)
+      do throws(CacheError) {
+        let response = try await forwarding.run(sent, nil)
+        while try await response.body.source.next() != nil {}
+      } catch {
+        if !error.isCancellation { background.load.observe(.backgroundFailed(url: background.load.address, error: error)) }
+      }
+    }
+  }
+}

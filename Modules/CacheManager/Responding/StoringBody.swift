@@ -1,0 +1,133 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A body on its way to a caller, which is stored as it is read. What is not read to its end, or breaks, is never committed.
+///
+/// The disk is a guest here: when it fails, the bytes go on without it. Stored is the whole before its last byte is handed over, so that who has it all finds it in the
+/// cache.
+final class StoringBody: Body.Source {
+  private struct State {
+    var writer: (any EntryWriter)?
+    /// What has come, for the memory store; nil: it is too much for that.
+    var kept: Data?
+    var count: Int64 = 0
+    var isEnded = false
+  }
+
+  private let base: Body
+  private let candidate: Candidate
+  private let shelf: Shelf
+  private let outdated: [Candidate]
+  private let known: [Candidate]
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - base: where the bytes come from.
+  ///   - candidate: what they are stored as.
+  ///   - shelf: where.
+  ///   - writer: the durable store's, where it takes part.
+  ///   - outdated: what the answer replaces, beside its own predecessor.
+  ///   - known: what was stored when the request was made.
+  init(
+    _ base: Body, _ candidate: Candidate, shelf: Shelf, writer: (any EntryWriter)?, replacing outdated: [Candidate],
+    known: [Candidate]
+  ) {
+    self.base = base
+    self.candidate = candidate
+    self.shelf = shelf
+    self.outdated = outdated
+    self.known = known
+    let fits = base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
+    state = Lock(State(writer: writer, kept: fits ? Data() : nil))
+  }
+
+  deinit { abandon() }
+
+  var trailers: HTTPFields? { base.source.trailers }
+
+  func cancel() {
+    base.source.cancel()
+    abandon()
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let chunk: Data?
+    do throws(CacheError) {
+      chunk = try await base.source.next()
+    } catch {
+      abandon()
+      throw error
+    }
+    guard let chunk else {
+      let count = state.withLock { $0.count }
+      if let length = base.length, count != length {
+        abandon()
+        throw CacheError(.truncatedBody, reason: "the body ended after \(count) of \(length) bytes")
+      }
+      await commit()
+      return nil
+    }
+    let limit = shelf.load.maximumBodyInMemory
+    let (writer, count) = state.withLock { state in
+      state.count += Int64(chunk.count)
+      if state.count > limit { state.kept = nil } else { state.kept?.append(chunk) }
+      return (state.writer, state.count)
+    }
+    if let writer { await write(chunk, writer) }
+    if count == base.length { await commit() }
+    return chunk
+  }
+
+  private func write(_ chunk: Data, _ writer: any EntryWriter) async {
+    do throws(CacheError) {
+      try await writer.write(chunk)
+    } catch {
+      fail(writer, error)
+    }
+  }
+
+  private func fail(_ writer: any EntryWriter, _ error: CacheError) {
+    writer.abort()
+    state.withLock { $0.writer = nil }
+    shelf.load.observe(.storeFailed(key: candidate.key, error: error))
+  }
+
+  private func abandon() {
+    let writer = state.withLock { state in
+      defer { (state.writer, state.kept, state.isEnded) = (nil, nil, true) }
+      return state.writer
+    }
+    writer?.abort()
+  }
+
+  /// Once; never after it was abandoned.
+  private func commit() async {
+    let taken = state.withLock { state -> State? in
+      guard !state.isEnded else { return nil }
+      defer { (state.writer, state.kept, state.isEnded) = (nil, nil, true) }
+      return state
+    }
+    guard let taken else { return }
+    var stored = candidate
+    stored.metadata.bodyLength = taken.count
+    var isOnDisk = false
+    if let writer = taken.writer {
+      do throws(CacheError) {
+        stored.metadata = try await writer.commit(trailers: base.source.trailers)
+        isOnDisk = true
+        shelf.load.observe(.stored(key: stored.key, layer: .disk, bytes: taken.count))
+      } catch {
+        fail(writer, error)
+      }
+    }
+    // What memory has no room for is not to stand there in an older form.
+    let keeper = taken.kept == nil ? Shelf(load: shelf.load.with { $0.target = .store }, resource: shelf.resource) : shelf
+    await keeper.store(taken.kept ?? Data(), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
+  }
+}

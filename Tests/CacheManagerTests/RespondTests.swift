@@ -1,0 +1,279 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import ETagValidation
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// A head and all bytes of an answer.
+private struct Told {
+  var status: Int
+  var fields: HTTPFields
+  var text: String
+  var cache: String
+  var source: ResourceSource
+}
+
+extension House {
+  fileprivate func ask(
+    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
+    options: RequestOptions = RequestOptions()
+  ) async throws -> Told {
+    let request = HTTPRequest(
+      method: method, scheme: "https", authority: "example.com", path: path, headerFields: fields)
+    let response = try await manager.respond(to: request, body: text.map { Body(Data($0.utf8)) }, options: options)
+    let data = try await response.body.collect()
+    return Told(
+      status: response.head.status.code, fields: response.head.headerFields, text: String(decoding: data, as: UTF8.self),
+      cache: response.status.description, source: response.source)
+  }
+}
+
+private let cacheStatus = HTTPField.Name("Cache-Status")!
+
+@Suite("Answering as an HTTP cache")
+struct RespondTests {
+  @Test("an answer is handed on as it came and stored; the next caller gets it with its age", arguments: [true, false])
+  func storedAndServed(inMemory: Bool) async throws {
+    let house = try House { if !inMemory { $0.memory = nil } }
+    house.network.answer(house.url, .ok("a picture", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
+
+    let first = try await house.ask()
+    #expect(first.status == 200 && first.text == "a picture" && first.fields[.server] == "s")
+    #expect(first.fields[cacheStatus] == "Etagere;fwd=uri-miss;ttl=60;stored")
+    #expect(first.fields[.age] == nil)
+
+    house.clock.advance(by: .seconds(20))
+    let second = try await house.ask()
+    #expect(second.status == 200 && second.text == "a picture" && second.fields[.age] == "20")
+    #expect(second.fields[cacheStatus] == "Etagere;hit;ttl=40")
+    #expect(second.source == (inMemory ? .memory : .disk))
+    try house.network.verify()
+  }
+
+  @Test("a stale answer is asked about, and a 304 is not the caller's")
+  func revalidated() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(5))
+    let asked = try await house.ask()
+    #expect(asked.status == 200 && asked.text == "old")
+    #expect(asked.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60")
+    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+    #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+  }
+
+  @Test("a caller's own condition is answered here with 304, and a range with 206 or 416")
+  func conditionsAndRanges() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await house.ask()
+    let same = try await house.ask([.ifNoneMatch: "\"1\""])
+    #expect(same.status == 304 && same.text.isEmpty && same.fields[.eTag] == "\"1\"")
+    #expect(try await house.ask([.ifNoneMatch: "\"2\""]).text == "0123456789")
+    let part = try await house.ask([.range: "bytes=2-4"])
+    #expect(part.status == 206 && part.text == "234" && part.fields[.contentRange] == "bytes 2-4/10")
+    #expect(try await house.ask([.range: "bytes=20-"]).status == 416)
+    house.restart()
+    #expect(try await house.ask([.range: "bytes=-3"]).text == "789")
+    let head = try await house.ask([:], .head)
+    #expect(head.status == 200 && head.text.isEmpty && head.fields[.eTag] == "\"1\"")
+    try house.network.verify()
+  }
+
+  @Test("every method and status passes, and what changes something makes what is stored outdated")
+  func unsafe() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("old", cacheControl: "max-age=60"), .response(HTTPResponse.Status(code: 599), body: Data("no".utf8)),
+      .response(.noContent), .ok("new", cacheControl: "max-age=60"))
+    _ = try await house.ask()
+    let failed = try await house.ask([:], .init("FROB")!, sending: "x")
+    #expect(failed.status == 599 && failed.text == "no" && failed.cache == "Etagere;fwd=method")
+    #expect(try await house.ask().text == "old")
+    #expect(try await house.ask([:], .put, sending: "y").status == 204)
+    #expect(try await house.ask().text == "new")
+    #expect(house.network.requestBodies(for: house.url).map { String(decoding: $0, as: UTF8.self) } == ["", "x", "y", ""])
+  }
+
+  @Test("a redirect and an error are answers")
+  func redirect() async throws {
+    let house = try House()
+    house.network.answer(house.url, .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
+    let redirect = try await house.ask()
+    #expect(redirect.status == 302 && redirect.fields[.location] == "/elsewhere")
+    #expect(try await house.ask().text == "gone")
+  }
+
+  @Test("what is not read to the end, or breaks, is not in the cache")
+  func incomplete() async throws {
+    let house = try House()
+    let text = String(repeating: "x", count: 1_000)
+    house.network.answer(
+      house.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100), .ok(text, cacheControl: "max-age=60").cut(after: 300),
+      .ok("whole", cacheControl: "max-age=60"))
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    do {
+      let response = try await house.manager.respond(to: request)
+      #expect(try await response.body.source.next()?.count == 100)
+    }
+    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+    await #expect(throws: CacheError.self) { try await house.ask() }
+    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+    #expect(try await house.ask().text == "whole")
+    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+  }
+
+  @Test("a body that is too large for memory streams through the durable store, and leaves no older one in memory")
+  func large() async throws {
+    let disk = try TemporaryDisk()
+    let house = try House {
+      $0.store = disk.cache
+      $0.maximumBodyInMemory = 100
+    }
+    let text = String(repeating: "y", count: 300_000)
+    house.network.answer(house.url, .ok("small", cacheControl: "max-age=1"), .ok(text, cacheControl: "max-age=60"))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(2))
+    #expect(try await house.ask().text == text)
+    let again = try await house.ask()
+    #expect(again.text == text && again.source == .disk)
+    #expect(try await house.ask([.range: "bytes=299998-"]).text == "yy")
+  }
+
+  @Test("a stale answer that may be shown while it is asked about is shown at once, and asked about once")
+  func staleWhileRevalidate() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+      .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(2))
+    for _ in 0..<3 {
+      // The caller's own conditions and fields are its own, but for those that go along.
+      let shown = try await house.ask([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
+      #expect(shown.text == "old" && shown.cache == "Etagere;hit;ttl=-1")
+    }
+    await gate.arrived()
+    gate.open()
+    try await Turns.until { house.disk.keys.count == 1 && house.network.requests.count == 2 && house.isCurrent("\"2\"") }
+    #expect(try await house.ask().text == "new")
+    let asked = try #require(house.network.requests.last)
+    #expect(asked.headerFields[.ifNoneMatch] == "\"1\"" && asked.headerFields[.acceptLanguage] == "nl")
+    try house.network.verify()
+  }
+
+  @Test("closing stops what nobody waits for, and nothing is answered after it")
+  func closing() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+      .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(2))
+    #expect(try await house.ask().text == "old")
+    await gate.arrived()
+    await house.manager.close()
+    await #expect(throws: CacheError.self) { try await house.ask() }
+  }
+
+  @Test("when nobody answers, a stored answer stands in where it may; else the error says why")
+  func offline() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("old", cacheControl: "max-age=1"), .failure(.connectionLost), .failure(.connectionLost))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(10))
+    let shown = try await house.ask()
+    #expect(shown.text == "old" && shown.fields[.age] == "10")
+    #expect(shown.cache == "Etagere;fwd=stale;ttl=-9;detail=connectionLost")
+    let error = await #expect(throws: CacheError.self) { try await house.ask([.cacheControl: "no-cache"]) }
+    #expect(error?.code == .connectionLost && error?.url == house.url.absoluteString)
+  }
+
+  @Test("stale-if-error: the stored answer in place of a 503, which Cache-Status tells")
+  func staleIfError() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
+      .response(HTTPResponse.Status(code: 503), body: Data("down".utf8)))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(10))
+    let shown = try await house.ask()
+    #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
+  }
+
+  @Test("where nobody may be asked and nothing is stored, the answer is 504")
+  func onlyIfCached() async throws {
+    let house = try House()
+    let answer = try await house.ask([.cacheControl: "only-if-cached"])
+    #expect(answer.status == 504)
+    #expect(answer.fields[cacheStatus] == "Etagere;detail=\"not cached, and nobody may be asked\"")
+    #expect(house.network.requests.isEmpty)
+  }
+
+  @Test("a shared cache stores a part, serves from it, and asks for the rest alone")
+  func parts() async throws {
+    let house = try House { $0.validator = ETagValidator(mode: .shared, parts: .completed) }
+    let part: HTTPFields = [.contentRange: "bytes 0-4/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
+    let rest: HTTPFields = [.contentRange: "bytes 5-9/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
+    house.network.answer(
+      house.url, .response(.partialContent, fields: part, body: Data("01234".utf8)),
+      .response(.partialContent, fields: rest, body: Data("56789".utf8)))
+    #expect(try await house.ask([.range: "bytes=0-4"]).text == "01234")
+    let inside = try await house.ask([.range: "bytes=1-2"])
+    #expect(inside.status == 206 && inside.text == "12" && inside.cache.hasPrefix("Etagere;hit"))
+    let whole = try await house.ask()
+    #expect(whole.status == 200 && whole.text == "0123456789")
+    #expect(whole.cache == "Etagere;fwd=partial;fwd-status=206;stored")
+    #expect(house.network.requests.last?.headerFields[.range] == "bytes=5-")
+    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+    try house.network.verify()
+  }
+
+  @Test("partitions are caches of their own")
+  func partitions() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
+    let (a, b) = (RequestOptions { $0.partition = "a" }, RequestOptions { $0.partition = "b" })
+    #expect(try await house.ask(options: a).text == "a")
+    #expect(try await house.ask(options: b).text == "b")
+    #expect(try await house.ask(options: a).text == "a")
+    try house.network.verify()
+  }
+
+  @Test("what is asked has to be a whole target", arguments: ["", "relative"])
+  func target(path: String) async throws {
+    let house = try House()
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.respond(to: HTTPRequest(method: .get, scheme: nil, authority: nil, path: path))
+    }
+    #expect(error?.code == .invalidURL)
+  }
+
+  @Test("a resource load and an exchange use what the other has stored")
+  func sharedWithLoads() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("one", cacheControl: "max-age=60"))
+    #expect(try await house.manager.load(house.url).text == "one")
+    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+    house.restart()
+    #expect(try await house.ask().text == "one")
+    #expect(try await house.manager.load(house.url).source == .memory)
+  }
+}
+
+extension House {
+  /// Whether the cache has the answer with this tag.
+  fileprivate func isCurrent(_ tag: String) -> Bool {
+    let request = ResourceRequest(url, options: RequestOptions { $0.policy = .cacheOnly })
+    return (try? manager.memoryResource(for: request, as: .bytes))?.response.headerFields[.eTag] == tag
+  }
+}
