@@ -76,7 +76,7 @@ public final class AsyncHTTPDownloader: Downloader {
       owning: HTTPClient(eventLoopGroup: group, configuration: client),
       uploading: configuration.version == .http1Only ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
     queue = HostQueue(connectionsPerHost: configuration.connectionsPerHost)
-    nameCheck = configuration.addressPolicy.map(NameCheck.init)
+    nameCheck = configuration.addressPolicy.map { NameCheck($0) }
   }
 
   /// A downloader on a client of the caller's own, who shuts it down, after the downloader.

@@ -14,8 +14,12 @@ internal import Glibc
 /// Looks at what a host's name leads to, before anything is connected.
 struct NameCheck: Sendable {
   private let policy: AddressPolicy
+  private let threads: NIOThreadPool
 
-  init(_ policy: AddressPolicy) { self.policy = policy }
+  /// - Parameters:
+  ///   - policy: which addresses may be loaded from.
+  ///   - threads: where names are looked up.
+  init(_ policy: AddressPolicy, on threads: NIOThreadPool = .singleton) { (self.policy, self.threads) = (policy, threads) }
 
   /// - Parameters:
   ///   - host: name or address.
@@ -50,7 +54,7 @@ struct NameCheck: Sendable {
       promise.succeed(.failure(CacheError(.timedOut, reason: reason)))
     }
     defer { timer.cancel() }
-    NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { Self.addresses(of: host) }.whenComplete { found in
+    threads.runIfActive(eventLoop: eventLoop) { Self.addresses(of: host) }.whenComplete { found in
       promise.succeed(.success((try? found.get()) ?? []))
     }
     let result = try? await withTaskCancellationHandler {
