@@ -18,12 +18,12 @@ extension HTTPFields {
 
   /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values of that name.
   ///
-  /// Kept are the fields that describe the stored bytes, and `ETag`, which labels them. `Date` and `Age` tell how old one message is: those of the
+  /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out (§3.2). `Date` and `Age` tell how old one message is: those of the
   /// earlier message never outlive it.
   func updated(by notModified: HTTPFields) -> HTTPFields {
     var news = notModified.withoutHopByHop()
-    if !news.allSatisfy({ !Self.describesBytes($0.name.canonicalName) }) {
-      news.removeAll { Self.describesBytes($0.name.canonicalName) }
+    if !news.allSatisfy({ !Self.isTiedToBytes($0.name.canonicalName) }) {
+      news.removeAll { Self.isTiedToBytes($0.name.canonicalName) }
     }
     var merged = HTTPFields()
     merged.reserveCapacity(count + news.count)
@@ -62,17 +62,21 @@ extension HTTPFields {
     "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  /// Whether a field describes the stored bytes, or, as `ETag` does, labels them.
-  static func describesBytes(_ name: String) -> Bool {
+  /// Whether a field says which bytes these are, or how they are coded.
+  static func isTiedToBytes(_ name: String) -> Bool {
     switch name.utf8.count {
     case 4: name == "etag"
     case 6: name == "digest"
     case 11: name == "content-md5" || name == "repr-digest"
-    case 12: name == "content-type"
     case 13: name == "content-range"
     case 14: name == "content-length" || name == "content-digest"
-    case 16: name == "content-encoding" || name == "content-language"
+    case 16: name == "content-encoding"
     default: false
     }
+  }
+
+  /// Whether a field describes the representation (RFC 9110 §8), or, as `ETag` does, labels it.
+  static func describesBytes(_ name: String) -> Bool {
+    isTiedToBytes(name) || name == "content-type" || name == "content-language"
   }
 }

@@ -104,6 +104,9 @@ struct SelectingFields {
     if secrets.contains(name.canonicalName) {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
+    if FieldValue.isPreference(name.canonicalName) {
+      return Preference.normalised(FieldValue.members(of: lines), isTyped: name.canonicalName == "accept")
+    }
     return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
   }
 
