@@ -7,9 +7,41 @@ struct HTTPDateReader {
 
   static func read(_ text: String, now: Timestamp) -> CivilTime? {
     let text = text[...].utf8.trimmingBlanks()
+    if let time = text.withContiguousStorageIfAvailable(fixed) ?? nil { return time.exists ? time : nil }
     let reader = HTTPDateReader(rest: text)
     let time = reader.preferred() ?? reader.withTwoDigitYear(now: now) ?? reader.asctime()
     return time.flatMap { $0.exists ? $0 : nil }
+  }
+
+  /// The preferred form where everything is at its place and in its case, as nearly every origin writes it; nil sends a date the long way.
+  private static func fixed(_ bytes: UnsafeBufferPointer<UInt8>) -> CivilTime? {
+    guard bytes.count == 29, bytes[3] == 0x2C, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
+      bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, word(bytes, 26) == word("GMT"),
+      weekdayWords.contains(word(bytes, 0)),
+      let month = monthWords.firstIndex(of: word(bytes, 8)), let day = digits(bytes, 5, 2), let year = digits(bytes, 12, 4),
+      let hour = digits(bytes, 17, 2), let minute = digits(bytes, 20, 2), let second = digits(bytes, 23, 2)
+    else { return nil }
+    return CivilTime(year: year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second)
+  }
+
+  private static let weekdayWords = weekdays.map(word)
+  private static let monthWords = months.map(word)
+
+  /// Three letters as one number.
+  private static func word(_ text: String) -> UInt32 { text.utf8.prefix(3).reduce(0) { $0 << 8 | UInt32($1) } }
+
+  private static func word(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt32 {
+    UInt32(bytes[start]) << 16 | UInt32(bytes[start + 1]) << 8 | UInt32(bytes[start + 2])
+  }
+
+  private static func digits(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Int64? {
+    var value: Int64 = 0
+    for index in start..<(start + count) {
+      let digit = bytes[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      value = value * 10 + Int64(digit)
+    }
+    return value
   }
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`

@@ -27,7 +27,7 @@ extension ETagValidator {
     head.headerFields = metadata.response.headerFields.filter { field in
       // What describes bytes has no place where there are none; the date is for who has no tag (RFC 9110 §15.4.5).
       field.name == .eTag
-        || !HTTPFields.describesBytes.contains(field.name.canonicalName) && !(hasTag && field.name == .lastModified)
+        || !HTTPFields.describesBytes(field.name.canonicalName) && !(hasTag && field.name == .lastModified)
     }
     head.headerFields.setAge(metadata.facts.age(at: now))
     return StoredReply(head: head, content: .none)

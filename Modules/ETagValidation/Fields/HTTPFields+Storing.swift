@@ -6,27 +6,28 @@ extension HTTPFields {
   /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
     var named: [String] = []
-    for line in self[values: .connection] {
-      for name in FieldList(line) {
+    for field in self where field.name == .connection {
+      for name in FieldList(field.value) {
         let name = Substring(name).lowercased()
         if !Self.decisive.contains(name) { named.append(name) }
       }
     }
-    return filter { field in
-      let name = field.name.canonicalName
-      return !Self.hopByHop.contains(name) && !named.contains(name)
-    }
+    let isLeft = { (field: HTTPField) in !Self.isHopByHop(field.name.canonicalName) && !named.contains(field.name.canonicalName) }
+    return allSatisfy(isLeft) ? self : filter(isLeft)
   }
 
   /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values of that name.
   ///
-  /// Kept are the fields that describe the stored bytes, and `ETag`, which labels them. `Date` and `Age` tell how old one message is: those of the
+  /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out (§3.2). `Date` and `Age` tell how old one message is: those of the
   /// earlier message never outlive it.
   func updated(by notModified: HTTPFields) -> HTTPFields {
-    let news = notModified.withoutHopByHop().filter { !Self.describesBytes.contains($0.name.canonicalName) }
-    var replaced: Set<String> = ["date", "age"]
-    for field in news { replaced.insert(field.name.canonicalName) }
-    var merged = filter { !replaced.contains($0.name.canonicalName) }
+    var news = notModified.withoutHopByHop()
+    if !news.allSatisfy({ !Self.isTiedToBytes($0.name.canonicalName) }) {
+      news.removeAll { Self.isTiedToBytes($0.name.canonicalName) }
+    }
+    var merged = HTTPFields()
+    merged.reserveCapacity(count + news.count)
+    for field in self where field.name != .date && field.name != .age && !news.contains(field.name) { merged.append(field) }
     merged.append(contentsOf: news)
     return merged
   }
@@ -41,18 +42,41 @@ extension HTTPFields {
   /// Whether as many more fit in: a collection of 65,535 fields traps.
   func hasRoom(for more: Int) -> Bool { count + more < Int(UInt16.max) }
 
-  private static let hopByHop: Set<String> = [
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "proxy-connection",
-    "te",
-    "trailer", "transfer-encoding", "upgrade",
-  ]
+  /// Told apart by length first: every field of every answer is looked up here.
+  private static func isHopByHop(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 2: name == "te"
+    case 7: name == "trailer" || name == "upgrade"
+    case 10: name == "connection" || name == "keep-alive"
+    case 16: name == "proxy-connection"
+    case 17: name == "transfer-encoding"
+    case 18: name == "proxy-authenticate"
+    case 19: name == "proxy-authorization"
+    case 25: name == "proxy-authentication-info"
+    default: false
+    }
+  }
 
+  /// The fields that caches decide by.
   static let decisive: Set<String> = [
     "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  static let describesBytes: Set<String> = [
-    "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range", "content-type",
-    "digest", "etag", "repr-digest",
-  ]
+  /// Whether a field says which bytes these are, or how they are coded.
+  static func isTiedToBytes(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 4: name == "etag"
+    case 6: name == "digest"
+    case 11: name == "content-md5" || name == "repr-digest"
+    case 13: name == "content-range"
+    case 14: name == "content-length" || name == "content-digest"
+    case 16: name == "content-encoding"
+    default: false
+    }
+  }
+
+  /// Whether a field describes the representation (RFC 9110 §8), or, as `ETag` does, labels it.
+  static func describesBytes(_ name: String) -> Bool {
+    isTiedToBytes(name) || name == "content-type" || name == "content-language"
+  }
 }

@@ -6,6 +6,14 @@ enum FieldValue {
     return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
+  /// Fields whose members are alternatives with weights (RFC 9110 §12.5).
+  static func isPreference(_ name: String) -> Bool {
+    name == "accept" || name == "accept-charset" || name == "accept-encoding" || name == "accept-language"
+  }
+
+  /// The members of all lines.
+  static func members(of lines: [[UInt8]]) -> [ArraySlice<UInt8>] { lines.flatMap(members(of:)) }
+
   private static func members(of line: [UInt8]) -> [ArraySlice<UInt8>] {
     var members: [ArraySlice<UInt8>] = []
     var start = line.startIndex

@@ -52,11 +52,39 @@ struct SelectingFields {
   static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode) -> Bool {
     let fields = metadata.response.headerFields
     guard fields.contains(.vary) else { return haveSameCredentials(metadata, request, secret: secret, mode: mode) }
-    let vary = Vary(fields)
-    let stored = metadata.request.headerFields
-    return !vary.matchesNothing
-      && vary.names.allSatisfy { stored.first($0)?.bytes == storedForm(of: $0, in: request.headerFields, secret: secret) }
-      && (vary.names.contains(.authorization) || haveSameCredentials(metadata, request, secret: secret, mode: mode))
+    var namesCredentials = false
+    var compared = 0
+    for line in fields where line.name == .vary {
+      for member in FieldList(line.value) {
+        // A 304 may have brought more names than are stored with.
+        compared += 1
+        guard compared <= Vary.mostNames, isSame(member, metadata.request.headerFields, request.headerFields, secret) else {
+          return false
+        }
+        if !namesCredentials { namesCredentials = member.isName("authorization") }
+      }
+    }
+    return namesCredentials || haveSameCredentials(metadata, request, secret: secret, mode: mode)
+  }
+
+  /// Whether the field that a member of `Vary` names is the same in what is stored and in a request. One that names none,
+  /// `*` for one, is the same in no request.
+  ///
+  /// A line that is the stored one byte for byte needs no second look: a normalised value's normal form is itself.
+  private static func isSame(
+    _ member: Substring.UTF8View, _ stored: HTTPFields, _ fields: HTTPFields, _ secret: DigestSecret
+  ) -> Bool {
+    guard member.allSatisfy(Directive.isToken), !member.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) else { return false }
+    let known = stored.first { member.isName($0.name.canonicalName) }
+    var line: HTTPField?
+    for field in fields where member.isName(field.name.canonicalName) {
+      // Several lines: the normal form decides.
+      if line != nil { return known?.bytes == storedForm(of: field.name, in: fields, secret: secret) }
+      line = field
+    }
+    guard let line, let known else { return line == nil && known == nil }
+    if known.hasSameValue(as: line), !secrets.contains(line.name.canonicalName) { return true }
+    return known.bytes == storedForm(of: line.name, in: fields, secret: secret)
   }
 
   /// Whether the two bear the same `Authorization`, as far as it selects: a shared cache looks at the stored one alone, so that what a private cache has left in a
@@ -64,7 +92,9 @@ struct SelectingFields {
   static func haveSameCredentials(
     _ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode
   ) -> Bool {
-    let stored = metadata.request.headerFields.first(.authorization)?.bytes
+    let kept = metadata.request.headerFields
+    if kept.isEmpty, mode == .shared || !request.headerFields.contains(.authorization) { return true }
+    let stored = kept.first(.authorization)?.bytes
     return stored == (mode == .shared ? nil : storedForm(of: .authorization, in: request.headerFields, secret: secret))
   }
 
@@ -73,6 +103,9 @@ struct SelectingFields {
     let lines = fields[fields: name].map(\.bytes)
     if secrets.contains(name.canonicalName) {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
+    }
+    if FieldValue.isPreference(name.canonicalName) {
+      return Preference.normalised(FieldValue.members(of: lines), isTyped: name.canonicalName == "accept")
     }
     return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
   }

@@ -90,7 +90,7 @@ struct Settings {
 
 /// The figures that are kept.
 enum Scenario: String, CaseIterable {
-  case small, large, waiters, storm, link
+  case small, large, waiters, storm, link, deciding
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -99,6 +99,7 @@ enum Scenario: String, CaseIterable {
     case .waiters: try await WaitersScenario(bench: bench).run()
     case .storm: try await StormScenario(bench: bench).run()
     case .link: try await LinkScenario(bench: bench).run()
+    case .deciding: try await DecidingScenario(bench: bench).run()
     }
   }
 }

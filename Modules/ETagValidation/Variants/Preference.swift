@@ -1,0 +1,57 @@
+/// One spelling for the lists of what a client prefers (RFC 9110 §12.5): the members in the order of their weights, letters in lower case, no blanks around `;`.
+///
+/// Members of one weight keep their order: by the letter it means nothing, but servers look at it (§12.5.4).
+struct Preference {
+  /// In thousandths; 1,000 where none is stated (§12.4.2).
+  private let weight: Int
+  private let text: [UInt8]
+
+  /// - Parameters:
+  ///   - members: of all lines of the field.
+  ///   - isTyped: the members are media types, of which parameters may count by letter.
+  static func normalised(_ members: [ArraySlice<UInt8>], isTyped: Bool) -> [UInt8] {
+    let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
+      a.element.weight == b.element.weight ? a.offset < b.offset : a.element.weight > b.element.weight
+    }
+    return Array(sorted.map(\.element.text).joined(separator: [UInt8(ascii: ","), 0x20]))
+  }
+
+  private init(_ member: ArraySlice<UInt8>, isTyped: Bool) {
+    // Text in quotes is nobody's to change.
+    guard !member.contains(UInt8(ascii: "\"")) else {
+      (weight, text) = (1_000, Array(member))
+      return
+    }
+    var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array(Self.trimmed($0)) }
+    for index in parts.indices where !isTyped || index == 0 { parts[index] = parts[index].map(Self.lowered) }
+    weight = parts.dropFirst().compactMap(Self.weight).first ?? 1_000
+    text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
+  }
+
+  /// `q=0.5` in thousandths; nil when the parameter is no weight by the grammar.
+  private static func weight(_ parameter: [UInt8]) -> Int? {
+    guard parameter.count >= 3, lowered(parameter[0]) == UInt8(ascii: "q"), parameter[1] == UInt8(ascii: "=") else { return nil }
+    let digits = parameter.dropFirst(2)
+    guard let first = digits.first, first == UInt8(ascii: "0") || first == UInt8(ascii: "1"), digits.count <= 5,
+      digits.count == 1 || digits.dropFirst().first == UInt8(ascii: ".")
+    else { return nil }
+    var value = first == UInt8(ascii: "1") ? 1_000 : 0
+    var unit = 100
+    for digit in digits.dropFirst(2) {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      value += Int(digit - UInt8(ascii: "0")) * unit
+      unit /= 10
+    }
+    return min(value, 1_000)
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var bytes = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+    return bytes
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+  }
+}

@@ -1,0 +1,20 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("A Vary of very many names")
+struct HostileVaryTests {
+  private let line = "Vary: " + (0..<200_000).map { "x\($0)" }.joined(separator: ",")
+
+  @Test("is not stored; brought by a 304, it selects nothing")
+  func notStored() {
+    var shelf = Shelf()
+    _ = shelf.load { _ in .success(.ok(line, "Cache-Control: max-age=60")) }
+    #expect(shelf.entries.isEmpty)
+    _ = shelf.load { _ in .success(.ok("ETag: \"a\"")) }
+    _ = shelf.load { _ in .success(.head(304, line, "ETag: \"a\"", "Cache-Control: max-age=60")) }
+    #expect(shelf.load { _ in .success(.ok("X-New: 1")) }.source == .network)
+    #expect(shelf.entries.count == 1)
+  }
+}

@@ -1,0 +1,103 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+/// What holds for any sequence of requests and answers, in both modes.
+@Suite("Whatever is asked and answered")
+struct SequencePropertyTests {
+  /// An origin with a body for each version and language: what it says can be held against what the cache sends.
+  private struct Origin {
+    var version = 1
+    var language = "de"
+    var lines: [String] = []
+
+    var tag: String { "\"\(language)\(version)\"" }
+
+    func answer(_ head: HTTPRequest) -> HTTPResponse {
+      let asked = head.headerFields[.ifNoneMatch] ?? ""
+      let isKnown = asked.split(separator: ",").contains { $0.trimmed == tag }
+      var fields = HTTPFields(lines: lines)
+      fields[.eTag] = tag
+      fields[.vary] = "Accept-Language"
+      return HTTPResponse(status: isKnown ? .notModified : .ok, headerFields: fields)
+    }
+  }
+
+  private static func directives(_ generator: inout SeededGenerator) -> String {
+    let all = [
+      "max-age=0", "max-age=7", "max-age=30", "s-maxage=12", "no-cache", "must-revalidate", "proxy-revalidate", "private",
+      "no-store",
+      "stale-while-revalidate=9", "stale-if-error=9", "public", "x",
+    ]
+    return (0..<Int.random(in: 0...3, using: &generator)).compactMap { _ in all.randomElement(using: &generator) }
+      .joined(separator: ", ")
+  }
+
+  @Test(
+    "who is answered without a question gets the version that is stored for its language, no older than allowed",
+    arguments: CacheMode.allCases, 0..<20)
+  func sequences(mode: CacheMode, seed: UInt64) {
+    var generator = SeededGenerator(seed)
+    var shelf = Shelf()
+    shelf.validator = ETagValidator(mode: mode, heuristics: nil, variantLimit: 4, digestSecret: DigestSecret(high: 1, low: 2))
+    var origins = ["de", "en", "fr"].map { Origin(language: $0) }
+    var hits = 0
+    for _ in 0..<300 {
+      shelf.length = 10
+      shelf.advance(.random(in: 0...9, using: &generator))
+      let pick = Int.random(in: 0..<3, using: &generator)
+      if Int.random(in: 0...4, using: &generator) == 0 { origins[pick].version += 1 }
+      origins[pick].lines = ["Cache-Control: \(Self.directives(&generator))", "Date: \((shelf.now - Shelf.start).date)"]
+      var request = HTTPRequest.page(.get, "Accept-Language: \(origins[pick].language)")
+      switch Int.random(in: 0...5, using: &generator) {
+      case 0: request.headerFields[.ifNoneMatch] = "\"de1\", \(origins[pick].tag)"
+      case 1: request.headerFields[.range] = "bytes=2-5"
+      case 2: request.method = .head
+      default: break
+      }
+      let before = shelf.entries
+      let origin = origins[pick]
+      let isBroken = Int.random(in: 0...9, using: &generator) == 0
+      let outcome = shelf.load(request) { .success(isBroken ? .head(503) : origin.answer($0)) }
+      #expect(shelf.entries.count <= 4)
+      // A 304 changes no body.
+      for entry in shelf.entries {
+        guard let old = before.first(where: { $0.metadata.revision == entry.metadata.revision }) else { continue }
+        #expect(old.metadata.response.headerFields[.eTag] == entry.metadata.response.headerFields[.eTag])
+      }
+      guard let reply = outcome.reply, let used = outcome.response else { continue }
+      hits += 1
+      #expect(used.headerFields[.eTag]?.hasPrefix("\"\(origin.language)") == true)
+      check(reply, request, used)
+      guard outcome.source == .cache, outcome.background == nil else { continue }
+      let stored = before.first { $0.metadata.revision == outcome.revision }
+      let stated = CacheControl(stored?.metadata.response.headerFields ?? HTTPFields())
+      let lifetime = (mode == .shared ? stated.sharedMaxAge : nil) ?? stated.maxAge ?? .zero
+      #expect(!stated.noCache && !stated.noStore && !(mode == .shared && stated.isPrivate))
+      #expect((stored?.metadata.facts.age(at: shelf.now) ?? .seconds(1_000)) < lifetime)
+    }
+    #expect(hits > 20)
+  }
+
+  /// What is sent fits what was asked.
+  private func check(_ reply: StoredReply, _ request: HTTPRequest, _ used: HTTPResponse) {
+    #expect(reply.head.headerFields[values: .age].count == 1)
+    switch reply.head.status.code {
+    case 200: #expect(reply.content == (request.method == .head ? StoredReply.Content.none : .whole))
+    case 206: #expect(reply.content == .range(2..<6) && request.headerFields[.range] != nil)
+    case 304:
+      #expect(reply.content == StoredReply.Content.none)
+      #expect(request.headerFields[.ifNoneMatch]?.contains(used.headerFields[.eTag] ?? "-") == true)
+    default: Issue.record("\(reply.head.status)")
+    }
+  }
+}
+
+extension Substring {
+  fileprivate var trimmed: String { String(drop { $0 == " " }) }
+}
+
+extension Duration {
+  fileprivate var date: String { ETagValidationTests.date(components.seconds) }
+}
