@@ -51,7 +51,6 @@ struct SelectingFields {
   /// Whether `metadata` were selected by what `request` has.
   static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode) -> Bool {
     let fields = metadata.response.headerFields
-    guard fields.contains(.vary) else { return haveSameCredentials(metadata, request, secret: secret, mode: mode) }
     var namesCredentials = false
     var compared = 0
     for line in fields where line.name == .vary {
