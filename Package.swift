@@ -70,6 +70,9 @@ let package = Package(
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
       enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
+    .trait(
+      name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
+      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -78,6 +81,9 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+    .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
   ],
   targets: [
     module("CacheCore", [httpTypes]),
@@ -126,6 +132,24 @@ let package = Package(
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
 
+    // It sees no more of the package than its users do: what it needs is public, or a user could not write it.
+    .executableTarget(
+      name: "Gateway",
+      dependencies: [
+        "CacheCore", "AsyncHTTPNetworking", httpTypes,
+        product("HummingbirdCore", of: "hummingbird", trait: "Gateway"),
+        product("Logging", of: "swift-log", trait: "Gateway"),
+        product("NIOCore", of: "swift-nio", trait: "Gateway"),
+        product("NIOPosix", of: "swift-nio", trait: "Gateway"),
+        product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Gateway"),
+        product("NIOHTTP1", of: "swift-nio", trait: "Gateway"),
+        product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
+        product("UnixSignals", of: "swift-service-lifecycle", trait: "Gateway"),
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+      ],
+      path: "Examples/Gateway", packageAccess: false, swiftSettings: strict),
+
     // In no declared product: a client never clones for it.
     .executableTarget(
       name: "Benchmarks",
@@ -170,6 +194,15 @@ let package = Package(
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     tests("CoexistenceTests", ["Etagere", "KingfisherNames"]),
     tests("EtagereToolTests", ["Etagere", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
+    tests(
+      "GatewayTests",
+      [
+        "Gateway", "CacheTesting", "LoopbackOrigin", httpTypes, product("NIOCore", of: "swift-nio", trait: "Gateway"),
+        product("NIOPosix", of: "swift-nio", trait: "Gateway"), product("NIOEmbedded", of: "swift-nio", trait: "Gateway"),
+        product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,105 @@
+#if Gateway
+import AsyncHTTPNetworking
+import CacheCore
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+/// The gateway, put together: a port for clients, one for the status page where it is wanted, and the engine behind both.
+///
+/// As a `Service` it ends in good order: no new connection, what runs is answered, then the engine goes.
+struct GatewayService: Service {
+  /// Where its ports are, once they are open.
+  struct Ports: Sendable {
+    var listen: Int
+    var status: Int?
+  }
+
+  let settings: GatewaySettings
+  let group: any EventLoopGroup
+  /// Called when all ports are open.
+  var onRunning: @Sendable (Ports) async -> Void = { _ in }
+  var clock: any CacheClock = SystemClock()
+
+  func run() async throws {
+    let log = try settings.accessLog.map { path throws(CacheError) in try AccessLog(path: path, clock: clock) }
+    defer { log?.drain() }
+    let traffic = Traffic(log: log)
+    let engine = try AsyncHTTPDownloader(configuration: engineConfiguration)
+    let connector = OriginConnector(
+      origin: settings.origin, engine: engine, keepsHost: settings.keepsHost, via: settings.via)
+    let desk = FrontDesk(
+      next: PassThrough(downloader: connector), purging: NothingToPurge(), purgers: settings.purgers,
+      forwards: settings.forwards, clock: clock)
+    let opening = PortsOpening(hasStatus: settings.status != nil, onRunning)
+    var services: [any Service] = [engine]
+    if let status = settings.status {
+      services.append(
+        server(StatusPage(document: document(traffic), clock: clock), Traffic(), at: status) { await opening.opened(status: $0) })
+    }
+    services.append(server(desk, traffic, at: settings.listen) { await opening.opened(listen: $0) })
+    var configuration = ServiceGroupConfiguration(services: services, logger: Self.logger)
+    configuration.maximumGracefulShutdownDuration = .seconds(30)
+    try await ServiceGroup(configuration: configuration).run()
+  }
+
+  private var engineConfiguration: AsyncHTTPDownloader.Configuration {
+    .init {
+      $0.connectionsPerHost = settings.originConnections
+      $0.idleTimeout = settings.originTimeout
+      $0.connectTimeout = settings.connectTimeout
+      $0.eventLoopGroup = group
+      // A reverse proxy speaks HTTP/1.1 to its origin, as others do.
+      $0.version = .http1Only
+    }
+  }
+
+  private func server(
+    _ responder: any Responder, _ traffic: Traffic, at place: HostAndPort, _ onRunning: @escaping @Sendable (Int) async -> Void
+  ) -> any Service {
+    let service = ConnectionService(
+      responder: responder, traffic: traffic, clientTimeout: settings.clientTimeout,
+      halfClosedTime: settings.halfClosedTime, clock: clock)
+    return Server(
+      childChannelSetup: GatewayChannel(service: service),
+      configuration: ServerConfiguration(
+        address: .hostname(place.host, port: place.port),
+        availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections, logger: Self.logger)),
+      onServerRunning: { await onRunning($0.localAddress?.port ?? place.port) }, eventLoopGroup: group, logger: Self.logger
+    ).naming(place)
+  }
+
+  private func document(_ traffic: Traffic) -> @Sendable () async -> StatusDocument {
+    let (settings, clock, begun) = (settings, clock, clock.uptime)
+    return {
+      StatusDocument(
+        origin: settings.origin.description, mode: "off",
+        uptimeSeconds: (clock.uptime - begun).components.seconds, traffic: traffic.total)
+    }
+  }
+
+  /// The servers have nothing to say that the access log and the command don't.
+  private static let logger = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
+}
+
+/// Waits until every port is open.
+private actor PortsOpening {
+  private let hasStatus: Bool
+  private let onRunning: @Sendable (GatewayService.Ports) async -> Void
+  private var listen: Int?
+  private var status: Int?
+
+  init(hasStatus: Bool, _ onRunning: @escaping @Sendable (GatewayService.Ports) async -> Void) {
+    (self.hasStatus, self.onRunning) = (hasStatus, onRunning)
+  }
+
+  func opened(listen: Int? = nil, status: Int? = nil) async {
+    if let listen { self.listen = listen }
+    if let status { self.status = status }
+    guard let listen = self.listen, !hasStatus || self.status != nil else { return }
+    await onRunning(GatewayService.Ports(listen: listen, status: self.status))
+  }
+}
+#endif

@@ -1,0 +1,60 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension CacheError.Code {
+  /// The client's request broke the rules after its head had been taken.
+  static let badRequest = Self(rawValue: "badRequest")
+}
+
+extension CacheError {
+  init(_ refusal: RequestRefusal) {
+    self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
+  }
+
+  /// What a client is told (RFC 9110 §15.5, §15.6).
+  var answerStatus: HTTPResponse.Status {
+    switch code {
+    case .badRequest: HTTPResponse.Status(code: status ?? 400)
+    case .timedOut, .notCached: .gatewayTimeout
+    case .closed: .serviceUnavailable
+    case .refused: .forbidden
+    case .invalidURL: .badRequest
+    case .bodyTooLarge: .contentTooLarge
+    default: .badGateway
+    }
+  }
+}
+
+extension ProxyAnswer {
+  /// A small text of the gateway's own.
+  ///
+  /// - Parameters:
+  ///   - status: with its usual phrase.
+  ///   - text: one line.
+  ///   - fields: further ones.
+  ///   - date: an origin that knows the time tells it (RFC 9110 §6.6.1).
+  init(_ status: HTTPResponse.Status, text: String, fields: HTTPFields = [:], date: Timestamp) {
+    var fields = fields
+    fields[.date] = HTTPDate(date).description
+    fields[.contentType] = "text/plain; charset=utf-8"
+    self.init(
+      head: HTTPResponse(status: status, headerFields: fields), body: Body(Data("\(text)\n".utf8)), outcome: .local)
+  }
+
+  /// Why there is no other answer: a status, one line, and the code in `Cache-Status` (RFC 9211 §2.8).
+  init(_ error: CacheError, at date: Timestamp) {
+    let status = error.answerStatus
+    var fields = HTTPFields()
+    if error.code != .badRequest { fields.append("Cache-Status", "Etagere; detail=\(error.code.rawValue)") }
+    self.init(status, text: "\(status.code) \(status.phrase): \(error.reason)", fields: fields, date: date)
+    closes = error.code == .badRequest
+  }
+}
+#endif

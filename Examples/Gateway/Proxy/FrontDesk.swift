@@ -1,0 +1,51 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+import NIOCore
+
+/// Answers what is for the gateway itself, and passes everything else on.
+struct FrontDesk: Responder {
+  let next: any Responder
+  var purging: any Purging
+  var purgers = PurgePermission.loopback
+  /// Whether `X-Forwarded-For`, `-Host` and `-Proto` tell the origin about the client.
+  var forwards = false
+  var clock: any CacheClock = SystemClock()
+
+  func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+    let method = request.head.method
+    // It asks about the server, which the gateway is (RFC 9110 §9.3.7).
+    if request.head.path == "*" { return own(.ok, "this is a gateway") }
+    if method.rawValue == "PURGE", purgers != .origin { return try await purge(request) }
+    if method == .trace, request.body != nil { return own(.badRequest, "TRACE has no body") }  // RFC 9110 §9.3.8
+    var request = request
+    if method == .trace || method == .options, let hops = request.head.headerFields[.maxForwards] {
+      guard let hops = Int(hops), hops >= 0 else { return own(.badRequest, "Max-Forwards is no number") }
+      // The last recipient answers; what it would show of a TRACE is nobody's business (RFC 9110 §7.6.2).
+      guard hops > 0 else { return own(method == .trace ? .methodNotAllowed : .ok, "Max-Forwards is 0") }
+      request.head.headerFields[.maxForwards] = String(hops - 1)
+    }
+    if forwards { tellClient(in: &request) }
+    return try await next.respond(to: request)
+  }
+
+  private func purge(_ request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+    guard purgers.allow(request.peer) else { return own(.forbidden, "PURGE is for others") }
+    request.body?.source.cancel()
+    let count = try await purging.purge(request.head)
+    return own(count > 0 ? .ok : .notFound, count > 0 ? "purged" : "nothing was stored")
+  }
+
+  private func tellClient(in request: inout ProxyRequest) {
+    var fields = request.head.headerFields
+    if let address = request.peer?.ipAddress { fields.append("X-Forwarded-For", address) }
+    if let host = request.head.authority { fields.append("X-Forwarded-Host", host) }
+    fields.append("X-Forwarded-Proto", "http")
+    request.head.headerFields = fields
+  }
+
+  private func own(_ status: HTTPResponse.Status, _ text: String) -> ProxyAnswer {
+    ProxyAnswer(status, text: text, date: clock.now)
+  }
+}
+#endif

@@ -1,0 +1,20 @@
+#if Gateway
+/// Where the origin is: scheme and authority of `--origin`.
+struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
+  var scheme: String
+  var authority: String
+
+  /// nil when `text` is no http or https URL with a host and, but for a slash, nothing behind it: a path would have to be taken off every reference in
+  /// what the origin answers.
+  init?(_ text: String) {
+    guard let separator = text.firstRange(of: "://") else { return nil }
+    scheme = text[..<separator.lowerBound].lowercased()
+    var rest = text[separator.upperBound...]
+    if rest.last == "/" { rest.removeLast() }
+    guard scheme == "http" || scheme == "https", RequestTarget.isAuthority(String(rest)) else { return nil }
+    authority = String(rest)
+  }
+
+  var description: String { "\(scheme)://\(authority)" }
+}
+#endif

@@ -1,0 +1,44 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+
+/// Stands between the cache and the engine: what the cache knows by the client's host is asked of the origin, and what comes back is looked at before it may be
+/// stored.
+struct OriginConnector: Downloader {
+  let id = ComponentID.unique(OriginConnector.self)
+
+  let origin: OriginAddress
+  let engine: any Downloader
+  /// Whether the origin sees the host that the client named; else its own.
+  var keepsHost = true
+  /// The name in `Via` (RFC 9110 §7.6.3); nil: the gateway does not show itself.
+  var via: String?
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    var request = request
+    let asked = request.head
+    request.head = outgoing(asked)
+    var response = try await engine.download(request)
+    do {
+      try AnswerCheck(request: asked).check(response.head)
+    } catch {
+      response.body.source.cancel()
+      throw error
+    }
+    response.head.headerFields = response.head.headerFields.endToEnd()
+    if let via { response.head.headerFields.append("Via", "1.1 \(via)") }
+    return response
+  }
+
+  private func outgoing(_ head: HTTPRequest) -> HTTPRequest {
+    var fields = HTTPFields()
+    fields.reserveCapacity(head.headerFields.count + 2)
+    // First, as RFC 9110 §7.2 wants it.
+    fields.append("Host", keepsHost ? head.authority ?? origin.authority : origin.authority)
+    for field in head.headerFields { fields.append(field) }
+    if let via { fields.append("Via", "1.1 \(via)") }
+    return HTTPRequest(
+      method: head.method, scheme: origin.scheme, authority: origin.authority, path: head.path, headerFields: fields)
+  }
+}
+#endif

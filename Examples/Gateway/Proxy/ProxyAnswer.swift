@@ -1,0 +1,31 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+
+/// An answer on its way to the client.
+struct ProxyAnswer: Sendable {
+  /// Status, reason phrase and fields; those about one connection are dropped when it is written.
+  var head: HTTPResponse
+  var body: Body
+  /// What the cache had to do with it.
+  var outcome: CacheOutcome
+  /// Whether the connection ends with it.
+  var closes = false
+}
+
+/// What the cache had to do with an answer, as the log and the status page tell it.
+enum CacheOutcome: String, Sendable, CaseIterable {
+  /// A stored answer, and nobody was asked.
+  case hit
+  /// A stored answer that the origin has confirmed.
+  case revalidated
+  /// A stored answer, shown although it is stale.
+  case stale
+  /// The origin's answer.
+  case miss
+  /// No cache was asked.
+  case bypass
+  /// The gateway's own word: a refusal, an error, a page.
+  case local
+}
+#endif

@@ -1,0 +1,44 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+import NIOCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One line of the access log: who, when, what, status, body bytes, what the cache did, and how long it took.
+///
+/// ```text
+/// 127.0.0.1 2026-11-19T23:05:41.120Z "GET /a.png HTTP/1.1" 200 20480 hit 0.000112 ok
+/// ```
+enum AccessLine {
+  static func text(_ record: TrafficRecord, at now: Timestamp) -> String {
+    let peer = record.peer?.ipAddress ?? "-"
+    let request = record.request.map {
+      "\"\($0.method.rawValue) \(escaped($0.rawTarget)) HTTP/1.\($0.isHTTP10 ? 0 : 1)\""
+    }
+    return "\(peer) \(time(now)) \(request ?? "-") \(record.status) \(record.bodyBytes) \(record.outcome.rawValue) "
+      + "\(seconds(record.duration)) \(record.isComplete ? "ok" : "aborted")\n"
+  }
+
+  /// A target is visible ASCII; what could end the quotation is escaped.
+  private static func escaped(_ target: String) -> String {
+    guard target.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else { return target }
+    return target.map { $0 == "\"" ? "\\x22" : $0 == "\\" ? "\\x5C" : String($0) }.joined()
+  }
+
+  private static func seconds(_ duration: TimeAmount) -> String {
+    let micros = max(0, duration.nanoseconds / 1000)
+    return "\(micros / 1_000_000).\(String(1_000_000 + micros % 1_000_000).dropFirst())"
+  }
+
+  /// ISO 8601, UTC, to the millisecond.
+  private static func time(_ now: Timestamp) -> String {
+    Date(timeIntervalSince1970: Double(now.nanoseconds / 1_000_000) / 1000)
+      .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+  }
+}
+#endif

@@ -1,0 +1,35 @@
+#if Gateway
+/// Classes of bytes as RFC 9110 §5.6 names them.
+extension UInt8 {
+  /// `ALPHA` or `DIGIT`.
+  var isLetterOrDigit: Bool { (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self) }
+
+  /// `HEXDIG`.
+  var isHexDigit: Bool { hexValue != nil }
+
+  /// What a hexadecimal digit stands for.
+  var hexValue: UInt8? {
+    switch self {
+    case 48...57: self - 48
+    case 65...70: self - 55
+    case 97...102: self - 87
+    default: nil
+    }
+  }
+
+  /// `tchar`: what methods and field names are made of.
+  var isTokenByte: Bool {
+    switch self {
+    case 48...57, 65...90, 97...122: true
+    case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+    default: false
+    }
+  }
+
+  /// What a field's value is made of (RFC 9110 §5.5): visible, blank, or beyond ASCII. CR, LF and NUL are dangerous, other controls are invalid.
+  var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == 9 }
+
+  /// Visible ASCII: what a target is made of.
+  var isVisible: Bool { (0x21...0x7E).contains(self) }
+}
+#endif

@@ -1,0 +1,78 @@
+#if Gateway
+import HTTPTypes
+
+/// Reads a head that is there as a whole, line by line, strictly (RFC 9112 §2.2, §3, §5).
+struct HeadReader {
+  let limits: RequestLimits
+
+  /// - Parameter bytes: from the request line up to the empty line, which belongs to it; every LF has its CR.
+  func head(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> RequestHead {
+    guard let end = bytes.firstIndex(of: 10) else { throw .malformed("no request line") }
+    let (method, target, isHTTP10) = try requestLine(UnsafeRawBufferPointer(rebasing: bytes[..<(end - 1)]))
+    let fields = try fields(UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...]))
+    return RequestHead(
+      method: method, rawTarget: target,
+      target: try RequestTarget(target, method: method, fields: fields, isHTTP10: isHTTP10), isHTTP10: isHTTP10,
+      fields: fields, framing: try RequestFraming(fields, isHTTP10: isHTTP10))
+  }
+
+  /// - Parameter bytes: field lines up to the empty line, which belongs to it.
+  func fields(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> HTTPFields {
+    var fields = HTTPFields()
+    var start = 0
+    while let end = bytes[start...].firstIndex(of: 10), end - 1 > start {
+      guard fields.count < limits.fieldCount else {
+        throw .fieldsTooLarge("more than \(limits.fieldCount) fields")
+      }
+      fields.append(try field(bytes[start..<(end - 1)]))
+      start = end + 1
+    }
+    return fields
+  }
+
+  private func requestLine(
+    _ line: UnsafeRawBufferPointer
+  ) throws(RequestRefusal) -> (HTTPRequest.Method, String, isHTTP10: Bool) {
+    guard let first = line.firstIndex(of: 32), let last = line.lastIndex(of: 32), first < last else {
+      throw .malformed("the request line is none")
+    }
+    let (name, target, version) = (line[..<first], line[(first + 1)..<last], line[(last + 1)...])
+    guard name.allSatisfy(\.isTokenByte), let method = HTTPRequest.Method(String(decoding: name, as: UTF8.self)) else {
+      throw .malformed("the method is no token")
+    }
+    guard target.count <= limits.targetBytes else {
+      throw RequestRefusal(status: .uriTooLong, reason: "a target of more than \(limits.targetBytes) bytes")
+    }
+    guard !target.isEmpty, target.allSatisfy(\.isVisible) else {
+      throw .malformed("the target has bytes that no URL has")
+    }
+    return (method, String(decoding: target, as: UTF8.self), try isHTTP10(version))
+  }
+
+  private func isHTTP10(_ version: Slice<UnsafeRawBufferPointer>) throws(RequestRefusal) -> Bool {
+    let digits = Array(version.dropFirst(5))
+    guard version.count == 8, version.starts(with: "HTTP/".utf8), digits[1] == UInt8(ascii: "."),
+      (48...57).contains(digits[0]), (48...57).contains(digits[2])
+    else { throw .malformed("the version is none of HTTP's") }
+    guard digits[0] == UInt8(ascii: "1") else {
+      throw RequestRefusal(status: .httpVersionNotSupported, reason: "only HTTP/1.1 is spoken here")
+    }
+    return digits[2] == UInt8(ascii: "0")
+  }
+
+  private func field(_ line: Slice<UnsafeRawBufferPointer>) throws(RequestRefusal) -> HTTPField {
+    // Folding is long out of use, and a way to hide a field (RFC 9112 §5.2).
+    guard let first = line.first, first != 32, first != 9 else { throw .malformed("a folded field") }
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .malformed("a field line without a colon") }
+    let name = line[..<colon]
+    guard !name.isEmpty, name.allSatisfy(\.isTokenByte),
+      let fieldName = HTTPField.Name(String(decoding: name, as: UTF8.self))
+    else { throw .malformed("a field name that is no token") }
+    var value = line[(colon + 1)...]
+    guard value.allSatisfy(\.isFieldByte) else { throw .malformed("a field value with control characters") }
+    while let first = value.first, first == 32 || first == 9 { value.removeFirst() }
+    while let last = value.last, last == 32 || last == 9 { value.removeLast() }
+    return HTTPField(name: fieldName, value: value)
+  }
+}
+#endif

@@ -1,0 +1,101 @@
+#if Gateway
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("Connections of clients")
+struct ConnectionTests {
+  @Test("pipelined requests are answered in their order, also when the client has closed its side")
+  func pipelining() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setFallback { OriginAnswer(text: $0.path) }
+      let client = try await gateway.client()
+      try await client.send((0..<20).map { "GET /\($0) HTTP/1.1\r\nHost: h\r\n\r\n" }.joined())
+      try await client.closeOutput()
+      for number in 0..<20 { #expect(try await client.answer().body == "/\(number)") }
+      #expect(await client.untilClosed().isEmpty)
+    }
+  }
+
+  @Test("a client that wants no more is told that the connection ends, and it does")
+  func close() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      let client = try await gateway.client()
+      try await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+      #expect(await client.untilClosed().contains("\r\nConnection: close\r\n\r\na"))
+    }
+  }
+
+  @Test("the rest of a body that nobody wants is read away, and the next request served")
+  func unwantedBody() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      let client = try await gateway.client()
+      try await client.send("TRACE /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+      #expect(try await client.answer().status == 400)
+      var rest = ByteBuffer(repeating: UInt8(ascii: "x"), count: 100_000)
+      rest.writeString("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      try await client.send(rest)
+      #expect(try await client.answer().body == "a")
+    }
+  }
+
+  @Test("a body that is too long to be read away ends the connection, behind the answer")
+  func unwantedLongBody() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      let client = try await gateway.client()
+      try await client.send("TRACE /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\n")
+      client.sendWithoutWaiting(ByteBuffer(repeating: UInt8(ascii: "x"), count: 10_000_000))
+      #expect(try await client.answer().status == 400)
+      #expect(await client.untilClosed().isEmpty)
+      client.close()
+      #expect(try await gateway.isAlive(origin))
+    }
+  }
+
+  @Test("a graceful shutdown answers what runs, says that the connection ends, and takes no new one")
+  func shutdown() async throws {
+    let gate = Gate()
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
+      let (idle, busy) = (try await gateway.client(), try await gateway.client())
+      #expect(try await gateway.isAlive(origin))
+      try await busy.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
+      await gate.arrived()
+      await gateway.shutDown()
+      #expect(await idle.untilClosed().isEmpty)
+      gate.open()
+      let answer = try await busy.answer()
+      #expect(answer.body == "slow")
+      #expect(answer["connection"] == "close")
+      #expect(await busy.untilClosed().isEmpty)
+      await #expect(throws: (any Error).self) { try await gateway.client() }
+    }
+  }
+
+  @Test("more connections than allowed wait until one is closed")
+  func limit() async throws {
+    try await GatewayFixture.run {
+      $0.maximumConnections = 1
+    } _: { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      let first = try await gateway.client()
+      try await first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await first.answer().body == "a")
+      let second = try await gateway.client()
+      try await second.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      try await first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await first.answer().body == "a")
+      #expect(origin.requests.count == 2)
+      first.close()
+      #expect(try await second.answer().body == "a")
+    }
+  }
+}
+#endif

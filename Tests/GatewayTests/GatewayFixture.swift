@@ -1,0 +1,91 @@
+#if Gateway
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Logging
+import LoopbackOrigin
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Testing
+
+@testable import Gateway
+
+/// A gateway of the test's own on free ports, ended in good order whatever the test does.
+struct GatewayFixture: Sendable {
+  let port: Int
+  let statusPort: Int?
+  private let group: ServiceGroup
+
+  /// In front of `LoopbackOrigin`.
+  static func run(
+    _ change: (inout GatewaySettings) -> Void = { _ in },
+    _ body: (GatewayFixture, OriginServer) async throws -> Void
+  ) async throws {
+    let origin = try await OriginServer.start()
+    do {
+      try await run(inFrontOf: origin.port, change) { try await body($0, origin) }
+    } catch {
+      await origin.stop()
+      throw error
+    }
+    await origin.stop()
+  }
+
+  /// In front of a port.
+  static func run(
+    inFrontOf port: Int, clock: any CacheClock = SystemClock(), _ change: (inout GatewaySettings) -> Void = { _ in },
+    _ body: (GatewayFixture) async throws -> Void
+  ) async throws {
+    var settings = GatewaySettings(
+      origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
+    change(&settings)
+    let ports = WatchedState<GatewayService.Ports?>(nil)
+    var service = GatewayService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)
+    service.clock = clock
+    service.onRunning = { opened in ports.update { $0 = opened } }
+    let group = ServiceGroup(services: [service], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let running = Task { try await group.run() }
+    await ports.wait { $0 != nil }
+    do {
+      let opened = try #require(ports.read { $0 })
+      try await body(GatewayFixture(port: opened.listen, statusPort: opened.status, group: group))
+    } catch {
+      await group.triggerGracefulShutdown()
+      _ = await running.result
+      throw error
+    }
+    await group.triggerGracefulShutdown()
+    try await running.value
+  }
+
+  func shutDown() async { await group.triggerGracefulShutdown() }
+
+  func client(reads: Bool = true) async throws -> RawClient { try await RawClient.connect(port, reads: reads) }
+
+  /// One request over a connection of its own.
+  ///
+  /// - Parameters:
+  ///   - method: of the request.
+  ///   - target: as it stands.
+  ///   - fields: lines, besides `Host`.
+  ///   - body: with its length, where there is one.
+  func ask(_ method: String, _ target: String, _ fields: [String] = [], body: String? = nil) async throws -> RawAnswer {
+    let client = try await client()
+    defer { client.close() }
+    var lines = ["\(method) \(target) HTTP/1.1", "Host: shop.example"] + fields
+    if let body { lines.append("Content-Length: \(body.utf8.count)") }
+    try await client.send(lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
+    return try await client.answer(to: method)
+  }
+
+  func get(_ target: String, _ fields: String...) async throws -> RawAnswer { try await ask("GET", target, fields) }
+
+  /// Whether it still serves.
+  func isAlive(_ origin: OriginServer) async throws -> Bool {
+    origin.setRoute("/alive", Route(OriginAnswer(text: "alive")))
+    return try await get("/alive").body == "alive"
+  }
+}
+#endif

@@ -1,0 +1,168 @@
+#if Gateway
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("Origins that fail")
+struct OriginFaultTests {
+  @Test("nobody listens: 502 with the reason, and the code in Cache-Status")
+  func refused() async throws {
+    let gone = try await OriginServer.start()
+    await gone.stop()
+    try await GatewayFixture.run(inFrontOf: gone.port) { gateway in
+      let answer = try await gateway.get("/a")
+      #expect(answer.statusLine == "HTTP/1.1 502 Bad Gateway")
+      #expect(answer.body == "502 Bad Gateway: connection refused\n")
+      #expect(answer["cache-status"] == "Etagere; detail=connectionRefused")
+      #expect(answer["date"] != nil)
+    }
+  }
+
+  @Test(
+    "an origin that closes, resets or talks nonsense before its answer's head: 502",
+    arguments: [OriginFault.closeBeforeHead, .closeMidHead, .resetBeforeHead, .garbage])
+  func beforeHead(fault: OriginFault) async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", .fault(fault))
+      let answer = try await gateway.get("/a")
+      #expect(answer.status == 502)
+      #expect(answer["cache-status"]?.hasPrefix("Etagere; detail=") == true)
+      #expect(try await gateway.isAlive(origin))
+    }
+  }
+
+  @Test("a silent origin: 504 when its time is over")
+  func silent() async throws {
+    try await GatewayFixture.run {
+      $0.originTimeout = .milliseconds(50)
+    } _: { gateway, origin in
+      origin.setRoute("/a", .fault(.stallBeforeHead))
+      let answer = try await gateway.get("/a")
+      #expect(answer.statusLine == "HTTP/1.1 504 Gateway Timeout")
+      #expect(answer["cache-status"] == "Etagere; detail=timedOut")
+    }
+  }
+
+  @Test(
+    "answers that make no sense: 502 that says why",
+    arguments: [
+      ("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n", "304 to a request without a condition"),
+      (
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/9\r\nContent-Length: 1\r\n\r\na",
+        "206 to a request without a range"
+      ),
+      ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "interim"),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "not HTTP"),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "not HTTP"),
+      ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "not HTTP"),
+      ("HTTP/1.1 200 OK\r\nBad Name: x\r\nContent-Length: 0\r\n\r\n", "not HTTP"),
+      ("HTTP/1.1 200 OK\r\nA: b\rc\r\nContent-Length: 0\r\n\r\n", "not HTTP"),
+      ("HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 2000) + "\r\n", "too large"),
+      ("HTTP/1.1 200 OK\r\nA: " + String(repeating: "a", count: 10 << 20) + "\r\n\r\n", "too large"),
+    ])
+  func nonsense(bytes: String, reason: String) async throws {
+    let origin = try await RawOrigin.start(answer: bytes, closes: true)
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      for _ in 0..<2 {
+        let answer = try await gateway.get("/a")
+        #expect(answer.status == 502)
+        #expect(answer.body.contains(reason))
+      }
+    }
+    await origin.stop()
+  }
+
+  @Test("304 to a condition and 206 to a range are the client's own affair")
+  func asked() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(Data("0123".utf8), etag: "v", acceptsRanges: true)))
+      #expect(try await gateway.get("/a", "If-None-Match: \"v\"").status == 304)
+      let part = try await gateway.get("/a", "Range: bytes=1-2")
+      #expect(part.status == 206)
+      #expect(part.body == "12")
+    }
+  }
+
+  @Test("a body that follows 204 is thrown away with its connection")
+  func bodyAfter204() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute(
+        "/a",
+        Route(answering: { _ in
+          OriginAnswer(
+            delivery: .fault(.raw(Data("HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody".utf8), thenCloses: false)))
+        }))
+      for _ in 0..<3 {
+        let answer = try await gateway.get("/a")
+        #expect(answer.status == 204)
+        #expect(answer["content-length"] == nil)
+        #expect(try await gateway.isAlive(origin))
+      }
+    }
+  }
+
+  @Test("bytes that follow an answer reach nobody")
+  func surplus() async throws {
+    let surplus = Data("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison".utf8)
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", .fault(.surplus(surplus)))
+      for _ in 0..<3 {
+        let answer = try await gateway.get("/a")
+        #expect(answer.status == 200)
+        #expect(try await gateway.isAlive(origin))
+      }
+    }
+  }
+
+  @Test(
+    "a body that breaks off breaks off for the client too: no end is made up",
+    arguments: [true, false], [OriginFault.cut(afterBodyBytes: 5), .reset(afterBodyBytes: 5)])
+  func brokenBody(isChunked: Bool, fault: OriginFault) async throws {
+    try await GatewayFixture.run { gateway, origin in
+      let delivery = OriginDelivery(framing: isChunked ? .chunked(of: 5) : .contentLength, fault: fault)
+      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      let client = try await gateway.client()
+      try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      let text = await client.untilClosed()
+      #expect(!text.contains("56789"))
+      #expect(!text.hasSuffix("0\r\n\r\n"))
+      #expect(try await gateway.isAlive(origin))
+    }
+  }
+
+  @Test("a client of HTTP/1.0 sees a broken body as a reset: the end of the connection would be the body's end")
+  func brokenBody10() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      let delivery = OriginDelivery(framing: .chunked(of: 5), fault: .cut(afterBodyBytes: 5))
+      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      let client = try await gateway.client()
+      try await client.send("GET /a HTTP/1.0\r\n\r\n")
+      _ = await client.untilClosed()
+      #expect(client.wasReset)
+    }
+  }
+
+  @Test("an answer without end reaches the client as it comes, and the origin is let go of with the client")
+  func endless() async throws {
+    try await GatewayFixture.run {
+      $0.halfClosedTime = .milliseconds(20)
+    } _: { gateway, origin in
+      origin.setRoute(
+        "/a",
+        Route(
+          OriginAnswer(
+            Data("0123456789".utf8), delivery: OriginDelivery(framing: .chunked(of: 5), fault: .stall(afterBodyBytes: 5)))))
+      let client = try await gateway.client()
+      try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(await client.until("01234").contains("01234"))
+      client.close()
+      await origin.waitForOpenConnections()
+      #expect(try await gateway.isAlive(origin))
+    }
+  }
+}
+#endif

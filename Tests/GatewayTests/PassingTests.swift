@@ -1,0 +1,198 @@
+#if Gateway
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import Testing
+
+@testable import Gateway
+
+@Suite("What is passed on")
+struct PassingTests {
+  @Test(
+    "every method, known or not",
+    arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "M-SEARCH", "FROBNICATE", "get"])
+  func methods(method: String) async throws {
+    let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      let answer = try await gateway.ask(method, "/a")
+      #expect(answer.status == 200)
+      #expect(answer.body == "ok")
+    }
+    #expect(origin.heads.map { $0.prefix { $0 != " " } } == [method[...]])
+    await origin.stop()
+  }
+
+  @Test("a request's target and fields arrive as they were sent, and nothing is added but what frames the message")
+  func request() async throws {
+    let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      _ = try await gateway.get(
+        "/b/../a%2fb//c.png?q=1&q=%20&&x", "X-B: 2", "x-a: 1", "X-B: 3, 4", "Cookie: a=b", "Cookie: c=d",
+        "Accept-Language: d\u{E4}", "Connection: keep-alive, X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5", "TE: trailers",
+        "Trailer: T", "Upgrade: websocket", "Proxy-Authorization: Basic x", "Proxy-Connection: keep-alive")
+    }
+    let lines = origin.heads.first?.components(separatedBy: "\r\n")
+    #expect(
+      lines == [
+        "GET /b/../a%2fb//c.png?q=1&q=%20&&x HTTP/1.1", "Host: shop.example", "X-B: 2", "x-a: 1", "X-B: 3, 4", "Cookie: a=b",
+        "Cookie: c=d", "Accept-Language: d\u{E4}",
+      ])
+    await origin.stop()
+  }
+
+  @Test("an answer's fields arrive in their order, repeated, spelled as they were; those about the connection don't")
+  func answerFields() async throws {
+    let origin = try await RawOrigin.start(
+      answer: "HTTP/1.1 200 OK\r\nX-b: 1\r\nset-cookie: a=1\r\nETag: \"x\"\r\nSet-Cookie: b=2\r\nContent-Length: 2\r\n"
+        + "Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\nUpgrade: h2c\r\nTrailer: T\r\nX-B: \u{FC}\r\n\r\nok"
+    )
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      let answer = try await gateway.get("/")
+      #expect(answer.statusLine == "HTTP/1.1 200 OK")
+      #expect(
+        answer.fields.map { "\($0.name): \($0.value)" } == [
+          "X-b: 1", "set-cookie: a=1", "ETag: \"x\"", "Set-Cookie: b=2", "Content-Length: 2", "X-B: \u{FC}",
+        ])
+      #expect(answer.body == "ok")
+    }
+    await origin.stop()
+  }
+
+  @Test(
+    "any final status passes",
+    arguments: [
+      200, 201, 203, 226, 299, 300, 301, 302, 307, 308, 400, 401, 402, 404, 410, 418, 429, 451, 499, 500, 503, 511, 599, 600, 999,
+    ])
+  func statuses(status: Int) async throws {
+    try await GatewayFixture.run { gateway, origin in
+      let location: HTTPFields = [.location: "/elsewhere"]
+      origin.setRoute("/a", Route(OriginAnswer(Data("body".utf8), fields: location, status: .init(code: status))))
+      let answer = try await gateway.get("/a")
+      #expect(answer.status == status)
+      #expect(answer["location"] == "/elsewhere")
+      #expect(answer.body == "body")
+      #expect(origin.requests.count == 1)
+    }
+  }
+
+  @Test("answers without a body: HEAD with its length, 204, 304")
+  func bodiless() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/plain", etag: "v1"))
+      origin.setRoute("/none", Route(OriginAnswer(status: .noContent)))
+      let client = try await gateway.client()
+      try await client.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      let head = try await client.answer(to: "HEAD")
+      #expect(head["content-length"] == "4")
+      try await client.send("GET /none HTTP/1.1\r\nHost: h\r\n\r\n")
+      let none = try await client.answer()
+      #expect(none.status == 204)
+      #expect(none["content-length"] == nil)
+      #expect(none["transfer-encoding"] == nil)
+      try await client.send("GET /a HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"v1\"\r\n\r\n")
+      #expect(try await client.answer().status == 304)
+      try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await client.answer().body == "body")
+    }
+  }
+
+  @Test("a body without a length goes on in chunks; to a client of HTTP/1.0 it ends with the connection")
+  func chunked() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      let delivery = OriginDelivery.chunked(of: 3)
+      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      let answer = try await gateway.get("/a")
+      #expect(answer["transfer-encoding"] == "chunked")
+      #expect(answer["content-length"] == nil)
+      #expect(answer.body == "0123456789")
+      let client = try await gateway.client()
+      try await client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+      let text = await client.untilClosed()
+      #expect(text.hasSuffix("Connection: close\r\n\r\n0123456789"))
+      #expect(!text.lowercased().contains("transfer-encoding"))
+    }
+  }
+
+  @Test("a client of HTTP/1.0 keeps its connection where it asks for that and the length is known")
+  func keepAlive10() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      let client = try await gateway.client()
+      for _ in 0..<2 {
+        try await client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        let answer = try await client.answer()
+        #expect(answer["connection"] == "keep-alive")
+        #expect(answer.body == "a")
+      }
+      // Without Host the origin is told its own.
+      #expect(origin.requests.last?.head.authority == "127.0.0.1:\(origin.port)")
+    }
+  }
+
+  @Test("nothing is decoded: coded bytes and their fields arrive as they are")
+  func contentCoding() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(Data("not really gzip".utf8), fields: [.contentEncoding: "gzip"])))
+      let answer = try await gateway.get("/a", "Accept-Encoding: gzip")
+      #expect(answer["content-encoding"] == "gzip")
+      #expect(answer.body == "not really gzip")
+      #expect(origin.requests.first?.fields[.acceptEncoding] == "gzip")
+    }
+  }
+
+  @Test("the origin sees the client's Host, or its own where that is wanted")
+  func host() async throws {
+    for keeps in [true, false] {
+      try await GatewayFixture.run {
+        $0.keepsHost = keeps
+      } _: { gateway, origin in
+        _ = try await gateway.get("/a")
+        _ = try await gateway.get("http://other.example:81/a")
+        let own = "127.0.0.1:\(origin.port)"
+        #expect(origin.requests.map(\.head.authority) == (keeps ? ["shop.example", "other.example:81"] : [own, own]))
+      }
+    }
+  }
+
+  @Test("Via and X-Forwarded fields are added where they are asked for, behind what is there")
+  func added() async throws {
+    try await GatewayFixture.run {
+      ($0.via, $0.forwards) = ("shelf", true)
+    } _: { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a", fields: [.via: "1.0 before"])))
+      let answer = try await gateway.get("/a", "Via: 1.1 first", "X-Forwarded-For: 192.0.2.1")
+      #expect(answer[all: "via"] == ["1.0 before", "1.1 shelf"])
+      let fields = try #require(origin.requests.first?.fields)
+      #expect(fields[values: .via] == ["1.1 first", "1.1 shelf"])
+      #expect(fields.filter { $0.name.canonicalName == "x-forwarded-for" }.map(\.value) == ["192.0.2.1", "127.0.0.1"])
+      #expect(fields.first { $0.name.canonicalName == "x-forwarded-host" }?.value == "shop.example")
+      #expect(fields.first { $0.name.canonicalName == "x-forwarded-proto" }?.value == "http")
+    }
+  }
+
+  @Test("interim answers are passed over")
+  func interim() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(text: "a", delivery: OriginDelivery(interim: [.init()]))))
+      let answer = try await gateway.get("/a")
+      #expect(answer.status == 200)
+      #expect(answer.body == "a")
+    }
+  }
+
+  @Test("OPTIONS * is about the gateway, and Max-Forwards ends where it is 0 (RFC 9110 §7.6.2, §9.3.7)")
+  func aboutTheGateway() async throws {
+    try await GatewayFixture.run { gateway, origin in
+      #expect(try await gateway.ask("OPTIONS", "*").status == 200)
+      #expect(try await gateway.ask("OPTIONS", "/a", ["Max-Forwards: 0"]).status == 200)
+      #expect(try await gateway.ask("TRACE", "/a", ["Max-Forwards: 0"]).status == 405)
+      #expect(try await gateway.ask("TRACE", "/a", ["Max-Forwards: x"]).status == 400)
+      #expect(try await gateway.ask("TRACE", "/a", body: "b").status == 400)
+      #expect(origin.requests.isEmpty)
+      _ = try await gateway.ask("OPTIONS", "/a", ["Max-Forwards: 2"])
+      _ = try await gateway.get("/b", "Max-Forwards: 0")
+      #expect(origin.requests.map { $0.fields[.maxForwards] } == ["1", "0"])
+    }
+  }
+}
+#endif

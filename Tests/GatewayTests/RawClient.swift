@@ -1,0 +1,106 @@
+#if Gateway
+import CacheTesting
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// A client of bare bytes: what it sends and what it gets is what stands on the wire.
+final class RawClient: Sendable {
+  struct State: Sendable {
+    var bytes = ByteBuffer()
+    var isClosed = false
+    var wasReset = false
+  }
+
+  private let channel: any Channel
+  private let state: WatchedState<State>
+
+  private init(_ channel: any Channel, _ state: WatchedState<State>) { (self.channel, self.state) = (channel, state) }
+
+  /// - Parameters:
+  ///   - port: on 127.0.0.1.
+  ///   - reads: false: what comes is left in the kernel until ``startReading()``.
+  static func connect(_ port: Int, reads: Bool = true) async throws -> RawClient {
+    let state = WatchedState(State())
+    let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelOption(.autoRead, value: reads)
+      .channelOption(.allowRemoteHalfClosure, value: true)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Collector(state)) }
+      }
+      .connect(host: "127.0.0.1", port: port).get()
+    return RawClient(channel, state)
+  }
+
+  func send(_ text: String) async throws { try await send(ByteBuffer(string: text)) }
+
+  func send(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes).get() }
+
+  /// What goes out later is of no interest, whatever becomes of it.
+  func sendWithoutWaiting(_ bytes: ByteBuffer) { channel.writeAndFlush(bytes, promise: nil) }
+
+  func startReading() async throws { try await channel.setOption(.autoRead, value: true).get() }
+
+  func closeOutput() async throws { try await channel.close(mode: .output).get() }
+
+  func close() { channel.close(promise: nil) }
+
+  var wasReset: Bool { state.read { $0.wasReset } }
+
+  /// Returns when the other side has closed.
+  func untilClosed() async -> String {
+    await state.wait { $0.isClosed }
+    return state.read { String(buffer: $0.bytes) }
+  }
+
+  /// Returns when this has come.
+  func until(_ text: String) async -> String {
+    await state.wait { $0.isClosed || String(buffer: $0.bytes).contains(text) }
+    return state.read { String(buffer: $0.bytes) }
+  }
+
+  /// Returns how many bytes have come, when they are so many.
+  func until(bytes: Int) async -> Int {
+    await state.wait { $0.isClosed || $0.bytes.readableBytes >= bytes }
+    return state.read { $0.bytes.readableBytes }
+  }
+
+  /// The next answer, whole; what follows it stays for the next call.
+  func answer(to method: String = "GET") async throws -> RawAnswer {
+    await state.wait { $0.isClosed || RawAnswer($0.bytes, to: method, atEnd: false) != nil }
+    return try state.update { state in
+      guard let answer = RawAnswer(state.bytes, to: method, atEnd: state.isClosed) else {
+        return Result<RawAnswer, NoAnswer>.failure(NoAnswer(got: String(buffer: state.bytes)))
+      }
+      state.bytes.moveReaderIndex(forwardBy: answer.length)
+      return .success(answer)
+    }.get()
+  }
+
+  struct NoAnswer: Error { var got: String }
+
+  private final class Collector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let state: WatchedState<State>
+
+    init(_ state: WatchedState<State>) { self.state = state }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let bytes = unwrapInboundIn(data)
+      state.update { _ = $0.bytes.writeImmutableBuffer(bytes) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      if case .some(.inputClosed) = event as? ChannelEvent { state.update { $0.isClosed = true } }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { state.update { $0.isClosed = true } }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      state.update { ($0.isClosed, $0.wasReset) = (true, true) }
+      context.close(promise: nil)
+    }
+  }
+}
+#endif

@@ -1,0 +1,69 @@
+#if Gateway
+import CacheTesting
+import NIOCore
+import NIOPosix
+import Testing
+
+/// An origin of bare bytes: it keeps what came, and answers each head with bytes of the test's own.
+final class RawOrigin: Sendable {
+  struct State: Sendable {
+    var received = ""
+    var heads: [String] = []
+  }
+
+  let port: Int
+  private let channel: any Channel
+  private let state: WatchedState<State>
+
+  private init(_ channel: any Channel, port: Int, _ state: WatchedState<State>) {
+    (self.channel, self.port, self.state) = (channel, port, state)
+  }
+
+  /// - Parameters:
+  ///   - answer: sent when a request's head has come.
+  ///   - closes: whether the connection ends with it.
+  static func start(answer: String, closes: Bool = false) async throws -> RawOrigin {
+    let state = WatchedState(State())
+    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.backlog, value: 64)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(Answering(state, ByteBuffer(string: answer), closes: closes))
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    return RawOrigin(channel, port: try #require(channel.localAddress?.port), state)
+  }
+
+  /// The heads that came, each without the empty line at its end.
+  var heads: [String] { state.read { $0.heads } }
+
+  func stop() async { try? await channel.close() }
+
+  private final class Answering: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let state: WatchedState<State>
+    private let answer: ByteBuffer
+    private let closes: Bool
+    private var unread = ""
+
+    init(_ state: WatchedState<State>, _ answer: ByteBuffer, closes: Bool) {
+      (self.state, self.answer, self.closes) = (state, answer, closes)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      unread += String(buffer: unwrapInboundIn(data))
+      while let end = unread.firstRange(of: "\r\n\r\n") {
+        let head = String(unread[..<end.lowerBound])
+        unread = String(unread[end.upperBound...])
+        state.update { $0.heads.append(head) }
+        context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
+        if closes { context.close(promise: nil) }
+      }
+    }
+  }
+}
+#endif

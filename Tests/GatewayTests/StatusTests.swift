@@ -1,0 +1,118 @@
+#if Gateway
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("Status page, access log, PURGE")
+struct StatusTests {
+  @Test("the status page stands on a port of its own, as JSON and as HTML")
+  func page() async throws {
+    try await GatewayFixture.run {
+      $0.status = HostAndPort(host: "127.0.0.1", port: 0)
+    } _: { gateway, origin in
+      origin.setRoute("/status.json", Route(OriginAnswer(text: "the origin's own")))
+      #expect(try await gateway.get("/status.json").body == "the origin's own")
+      let status = try await RawClient.connect(try #require(gateway.statusPort))
+      try await status.send("GET /status.json?x HTTP/1.1\r\nHost: h\r\n\r\n")
+      let answer = try await status.answer()
+      #expect(answer["content-type"] == "application/json")
+      let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
+      #expect(document.origin == "http://127.0.0.1:\(origin.port)")
+      #expect(document.mode == "off")
+      #expect(document.traffic.requests == 1)
+      #expect(document.traffic.bypasses == 1)
+      #expect(document.traffic.bytesSent == 16)
+      try await status.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await status.answer().body.contains("<tr><th>Requests</th><td>1</td></tr>"))
+      try await status.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await status.answer().status == 404)
+      try await status.send("DELETE / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await status.answer()["allow"] == "GET, HEAD")
+      try await status.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await status.answer(to: "HEAD").status == 200)
+    }
+  }
+
+  @Test("counts know hits, revalidations, errors and what broke off")
+  func counts() {
+    var counts = TrafficCounts()
+    func add(_ status: Int, _ outcome: CacheOutcome, _ bytes: Int64, isComplete: Bool = true) {
+      counts.add(
+        TrafficRecord(
+          peer: nil, request: nil, status: status, outcome: outcome, bodyBytes: bytes, isComplete: isComplete,
+          duration: .zero))
+    }
+    add(200, .hit, 10)
+    add(200, .revalidated, 20)
+    add(200, .stale, 40)
+    add(200, .miss, 80, isComplete: false)
+    add(502, .local, 160)
+    add(599, .bypass, 320)
+    var expected = TrafficCounts()
+    (expected.requests, expected.hits, expected.revalidations, expected.stale) = (6, 1, 1, 1)
+    (expected.misses, expected.local, expected.bypasses, expected.errors, expected.aborted) = (1, 1, 1, 2, 1)
+    (expected.bytesSent, expected.bytesSaved) = (630, 70)
+    #expect(counts == expected)
+  }
+
+  @Test("the access log has a line for each answer")
+  func log() async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let origin = try await OriginServer.start()
+    origin.setRoute("/a", Route(OriginAnswer(text: "body")))
+    let clock = ManualClock(now: Timestamp(nanoseconds: 784_111_777_120_000_000))
+    try await GatewayFixture.run(inFrontOf: origin.port, clock: clock) {
+      $0.accessLog = path
+    } _: { gateway in
+      _ = try await gateway.get("/a?\"b\\")
+      _ = try await gateway.ask("BAD TARGET", "/")
+    }
+    await origin.stop()
+    let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+    let first = try #require(lines.first)
+    #expect(
+      first.hasPrefix("127.0.0.1 1994-11-06T08:49:37.120Z \"GET /a?\\x22b\\x5C HTTP/1.1\" 200 4 bypass 0."), "\(first)")
+    #expect(first.hasSuffix(" ok"))
+    #expect(lines.last?.hasPrefix("127.0.0.1 1994-11-06T08:49:37.120Z - 400 ") == true)
+    #expect(lines.count == 2)
+  }
+
+  @Test("an access log that can't be opened is said before anything is served")
+  func unopenableLog() {
+    let error = #expect(throws: CacheError.self) { try AccessLog(path: "/nowhere/access.log") }
+    #expect(error?.description == "/nowhere/access.log: the access log can't be opened: No such file or directory")
+  }
+
+  @Test("PURGE is for clients on the same machine, or for whom the option says, and reaches the origin only where it says so")
+  func purge() async throws {
+    for (permission, status, requests) in [
+      (PurgePermission.loopback, 404, 0), (.anyone, 404, 0), (.nobody, 403, 0), (.origin, 200, 1),
+    ] {
+      try await GatewayFixture.run {
+        $0.purgers = permission
+      } _: { gateway, origin in
+        origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+        let answer = try await gateway.ask("PURGE", "/a")
+        #expect(answer.status == status)
+        #expect(origin.requests.count == requests)
+      }
+    }
+  }
+
+  @Test(
+    "what is loopback",
+    arguments: [
+      ("127.0.0.1", true), ("127.9.9.9", true), ("::1", true), ("::ffff:127.0.0.1", true), ("10.0.0.1", false), ("::2", false),
+    ])
+  func loopback(address: String, isLoopback: Bool) throws {
+    #expect(try SocketAddress(ipAddress: address, port: 1).isLoopback == isLoopback)
+  }
+}
+#endif

@@ -1,0 +1,61 @@
+#if Gateway
+import CacheCore
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOExtras
+import Testing
+
+@testable import Gateway
+
+@Suite("Clients that take their time")
+struct TimeoutTests {
+  /// A connection whose time is the test's.
+  private static func connection() async throws -> NIOAsyncTestingChannel {
+    let service = ConnectionService(
+      responder: Unavailable(), traffic: Traffic(), clientTimeout: .seconds(60), lingerTime: .seconds(2))
+    let channel = NIOAsyncTestingChannel()
+    try await channel.eventLoop.submit {
+      try channel.pipeline.syncOperations.addHandler(ConnectionHandler(service, channel: channel))
+    }.get()
+    try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
+    return channel
+  }
+
+  private struct Unavailable: Responder {
+    func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer { throw .cancelled }
+  }
+
+  @Test("a connection without a request is closed without a word")
+  func idle() async throws {
+    let channel = try await Self.connection()
+    await channel.testingEventLoop.advanceTime(by: .seconds(59))
+    #expect(channel.isActive)
+    await channel.testingEventLoop.advanceTime(by: .seconds(2))
+    #expect(!channel.isActive)
+    #expect(try await channel.readOutbound(as: ByteBuffer.self) == nil)
+  }
+
+  @Test("a head that trickles has its time as a whole: 408")
+  func trickle() async throws {
+    let channel = try await Self.connection()
+    for _ in 0..<6 {
+      try await channel.writeInbound(ByteBuffer(string: "G"))
+      await channel.testingEventLoop.advanceTime(by: .seconds(11))
+    }
+    let answer = try #require(try await channel.readOutbound(as: ByteBuffer.self))
+    #expect(String(buffer: answer).hasPrefix("HTTP/1.1 408 Request Timeout\r\n"))
+  }
+
+  @Test("an idle connection is closed when the server is to end, one in mid-head is not")
+  func quiesce() async throws {
+    let (idle, busy) = (try await Self.connection(), try await Self.connection())
+    try await busy.writeInbound(ByteBuffer(string: "GET / HT"))
+    for channel in [idle, busy] {
+      try await channel.eventLoop.submit { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }.get()
+    }
+    #expect(!idle.isActive)
+    #expect(busy.isActive)
+  }
+}
+#endif
