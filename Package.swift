@@ -136,7 +136,7 @@ let package = Package(
     .executableTarget(
       name: "Gateway",
       dependencies: [
-        "CacheCore", "AsyncHTTPNetworking", httpTypes,
+        "CacheCore", "CacheManager", "MemoryStore", "DiskStore", "ETagValidation", "AsyncHTTPNetworking", httpTypes,
         product("HummingbirdCore", of: "hummingbird", trait: "Gateway"),
         product("Logging", of: "swift-log", trait: "Gateway"),
         product("NIOCore", of: "swift-nio", trait: "Gateway"),

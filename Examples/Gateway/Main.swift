@@ -12,10 +12,11 @@ import Logging
 @main
 struct GatewayCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "gateway", abstract: "A reverse proxy in front of one origin.",
+    commandName: "gateway", abstract: "A caching reverse proxy in front of one origin.",
     discussion: "It ends in good order on SIGTERM or SIGINT: what runs is answered first, for 30 seconds at most.")
 
   @OptionGroup(title: "The two sides") var places: PlaceOptions
+  @OptionGroup(title: "The cache") var cache: CacheOptions
   @OptionGroup(title: "What goes along") var fields: FieldOptions
   @OptionGroup(title: "Operation") var operation: OperationOptions
 
@@ -43,6 +44,7 @@ struct GatewayCommand: AsyncParsableCommand {
   func settings() throws -> GatewaySettings {
     var settings = GatewaySettings(origin: places.origin, listen: places.listen)
     settings.status = operation.status
+    settings.cache = cache.settings
     settings.keepsHost = fields.host == .client
     settings.via = fields.via
     settings.forwards = fields.forwarded

@@ -1,6 +1,8 @@
 #if Gateway
 import AsyncHTTPNetworking
 import CacheCore
+import CacheManager
+import ETagValidation
 import HTTPTypes
 import HummingbirdCore
 import Logging
@@ -30,19 +32,32 @@ struct GatewayService: Service {
     let engine = try AsyncHTTPDownloader(configuration: engineConfiguration)
     let connector = OriginConnector(
       origin: settings.origin, engine: engine, keepsHost: settings.keepsHost, via: settings.via)
-    let desk = FrontDesk(
-      next: PassThrough(downloader: connector), purging: NothingToPurge(), purgers: settings.purgers,
-      forwards: settings.forwards, clock: clock)
+    let cache = try settings.cache?.open(connector, clock: clock)
+    let desk = desk(connector, cache)
     let opening = PortsOpening(hasStatus: settings.status != nil, onRunning)
     var services: [any Service] = [engine]
     if let status = settings.status {
       services.append(
-        server(StatusPage(document: document(traffic), clock: clock), Traffic(), at: status) { await opening.opened(status: $0) })
+        server(StatusPage(document: document(traffic, cache), clock: clock), Traffic(), at: status) {
+          await opening.opened(status: $0)
+        })
     }
     services.append(server(desk, traffic, at: settings.listen) { await opening.opened(listen: $0) })
     var configuration = ServiceGroupConfiguration(services: services, logger: Self.logger)
     configuration.maximumGracefulShutdownDuration = .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
+    await cache?.manager.close()
+  }
+
+  private func desk(_ connector: OriginConnector, _ cache: OpenCache?) -> FrontDesk {
+    guard let cache else {
+      return FrontDesk(
+        next: PassThrough(downloader: connector), purging: NothingToPurge(), purgers: settings.purgers,
+        forwards: settings.forwards, clock: clock)
+    }
+    let caching = CachingResponder(manager: cache.manager)
+    return FrontDesk(
+      next: caching, purging: caching, purgers: settings.purgers, forwards: settings.forwards, clock: clock)
   }
 
   private var engineConfiguration: AsyncHTTPDownloader.Configuration {
@@ -71,12 +86,12 @@ struct GatewayService: Service {
     ).naming(place)
   }
 
-  private func document(_ traffic: Traffic) -> @Sendable () async -> StatusDocument {
+  private func document(_ traffic: Traffic, _ cache: OpenCache?) -> @Sendable () async -> StatusDocument {
     let (settings, clock, begun) = (settings, clock, clock.uptime)
     return {
       StatusDocument(
-        origin: settings.origin.description, mode: "off",
-        uptimeSeconds: (clock.uptime - begun).components.seconds, traffic: traffic.total)
+        origin: settings.origin.description, mode: settings.cache?.mode.rawValue ?? "off",
+        uptimeSeconds: (clock.uptime - begun).components.seconds, traffic: traffic.total, store: await cache?.contents)
     }
   }
 

@@ -10,6 +10,8 @@ struct GatewaySettings: Sendable {
   var keepsHost = true
   var via: String?
   var forwards = false
+  /// nil: everything is passed through.
+  var cache: CacheSettings?
   var purgers = PurgePermission.loopback
   /// Where the access log goes; `-`: standard output, nil: nowhere.
   var accessLog: String?

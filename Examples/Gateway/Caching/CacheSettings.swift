@@ -1,0 +1,61 @@
+#if Gateway
+import CacheCore
+import CacheManager
+import DiskStore
+import ETagValidation
+import Foundation
+import MemoryStore
+
+/// What is stored, where, and by whose rules.
+struct CacheSettings: Sendable {
+  /// Whose cache it is (RFC 9111 §1).
+  var mode = CacheMode.shared
+  /// Whether lifetimes are guessed for answers that state none (RFC 9111 §4.2.2); nil: as the mode has it, on where many share the cache.
+  var guesses: Bool?
+  /// Bytes in memory; 0: nothing.
+  var memory = 256 << 20
+  /// Where files are kept; nil: nowhere.
+  var folder: String?
+  /// Bytes on disk.
+  var disk: Int64 = 1 << 30
+
+  /// The stores and the rules, ready to be used.
+  ///
+  /// - Throws: with path and reason, when the folder can't be used.
+  func open(_ downloader: any Downloader, clock: any CacheClock) throws(CacheError) -> OpenCache {
+    var configuration = ResourceManager.Configuration()
+    configuration.downloader = downloader
+    configuration.clock = clock
+    configuration.maximumBodyInMemory = Int64(memory / 16)
+    let memory = memory > 0 ? MemoryCache(limits: .init(cost: memory), clock: clock) : nil
+    configuration.memory = memory
+    var disk: DiskCache?
+    if let folder { disk = try DiskCache(path: folder, configuration: .init(sizeLimit: self.disk, clock: clock)) }
+    configuration.store = disk
+    let secret = disk.flatMap { DigestSecret(bytes: $0.digestSecret) } ?? .random()
+    switch guesses {
+    case nil: configuration.validator = ETagValidator(mode: mode, parts: .completed, digestSecret: secret)
+    case let guesses?:
+      configuration.validator = ETagValidator(
+        mode: mode, heuristics: guesses ? Heuristics() : nil, parts: .completed, digestSecret: secret)
+    }
+    return OpenCache(manager: ResourceManager(configuration), memory: memory, disk: disk)
+  }
+}
+
+/// A cache at work.
+struct OpenCache: Sendable {
+  let manager: ResourceManager
+  let memory: MemoryCache?
+  let disk: DiskCache?
+
+  /// What is stored, for the status page.
+  var contents: StatusDocument.Store {
+    get async {
+      var store = StatusDocument.Store()
+      if let memory { (store.memoryEntries, store.memoryBytes) = (memory.count, Int64(memory.totalCost)) }
+      return store
+    }
+  }
+}
+#endif
