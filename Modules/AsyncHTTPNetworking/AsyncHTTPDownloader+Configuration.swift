@@ -23,6 +23,9 @@ extension AsyncHTTPDownloader {
 
     /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one connection.
     public var connectionsPerHost = 8
+    /// Whether an idempotent request that met a kept connection which the server gave up at that moment is sent again over another one. A proxy leaves that to its
+    /// clients: the server may have given it up because of the request. One that was not sent yet goes over another connection in any case.
+    public var resendsLostRequests = true
     /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own.
     ///
     /// Time in which the reader does not ask for bytes, or in which a request's own body is not there yet, does not count.

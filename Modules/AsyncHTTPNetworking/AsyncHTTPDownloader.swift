@@ -148,7 +148,7 @@ public final class AsyncHTTPDownloader: Downloader {
       on: owner.client.eventLoopGroup.any())
     let limits = TransferLimits(
       idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
-      attempts: min(max(configuration.connectionsPerHost, 1), 100) + 1)
+      attempts: configuration.resendsLostRequests ? min(max(configuration.connectionsPerHost, 1), 100) + 1 : 1)
     let body = try enter(outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
     let head = try await body.head()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }

@@ -178,7 +178,7 @@ struct TransferState {
   /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
   /// be known before it is used. One that failed before it was sent has met such a connection while that was closing.
   mutating func sendAgain(after error: any Error) -> Bool {
-    let attempts = isSent ? limits.attempts : min(limits.attempts, 3)
+    let attempts = isSent ? limits.attempts : 3
     guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || metrics.isReusedConnection == true,
       CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
     else { return false }

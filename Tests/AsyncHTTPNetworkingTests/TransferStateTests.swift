@@ -208,9 +208,15 @@ struct TransferStateTests {
     _ = fresh.sent(overKeptConnection: false, at: Self.at(0))
     #expect(fresh.sendAgain(after: ChannelError.eof) == false)
 
-    var unsent = TransferState(limits: limits, calledAt: Self.at(0))
+    var unsent = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = unsent.start(at: Self.at(0))
-    #expect(unsent.sendAgain(after: ChannelError.eof) == true)
+    for _ in 0..<2 { #expect(unsent.sendAgain(after: ChannelError.eof) == true) }
+    #expect(unsent.sendAgain(after: ChannelError.eof) == false)
+
+    var once = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
+    _ = once.start(at: Self.at(0))
+    _ = once.sent(overKeptConnection: true, at: Self.at(0))
+    #expect(once.sendAgain(after: ChannelError.eof) == false)
 
     var answered = TransferState(limits: limits, calledAt: Self.at(0))
     _ = answered.start(at: Self.at(0))

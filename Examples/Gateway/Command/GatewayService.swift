@@ -66,6 +66,8 @@ struct GatewayService: Service {
       $0.idleTimeout = settings.originTimeout
       $0.connectTimeout = settings.connectTimeout
       $0.eventLoopGroup = group
+      // Whether to ask again is for the client to say.
+      $0.resendsLostRequests = false
       // A reverse proxy speaks HTTP/1.1 to its origin, as others do.
       $0.version = .http1Only
     }

@@ -72,8 +72,8 @@ extension Shelf {
       }
     }
     keepInMemory(data, candidate) { known in
-      guard !hasBeenRemoved() else { return false }
-      return known.map { $0.revision == revision } ?? (isCurrent == true)
+      // What still stands there has not been removed, whatever else has been.
+      known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
     }
     load.observe(.freshened(key: candidate.key))
   }
@@ -104,7 +104,8 @@ extension Shelf {
     }
     guard let memory else { return }
     _ = memory.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
-      $0?.revision == revision && !hasBeenRemoved()
+      // What still stands there has not been removed.
+      $0?.revision == revision
     }
   }
 

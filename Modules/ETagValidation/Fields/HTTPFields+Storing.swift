@@ -62,12 +62,11 @@ extension HTTPFields {
     "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  /// Whether a field says which bytes these are, or how they are coded.
+  /// Whether a field belongs to the stored bytes, however the origin describes them later: how they are coded, which part they are, how many, and their label
+  /// (RFC 9111 §3.2). `Content-Digest` of an answer without content is that of nothing (RFC 9530 §2).
   static func isTiedToBytes(_ name: String) -> Bool {
     switch name.utf8.count {
     case 4: name == "etag"
-    case 6: name == "digest"
-    case 11: name == "content-md5" || name == "repr-digest"
     case 13: name == "content-range"
     case 14: name == "content-length" || name == "content-digest"
     case 16: name == "content-encoding"
@@ -77,6 +76,7 @@ extension HTTPFields {
 
   /// Whether a field describes the representation (RFC 9110 §8), or, as `ETag` does, labels it.
   static func describesBytes(_ name: String) -> Bool {
-    isTiedToBytes(name) || name == "content-type" || name == "content-language"
+    isTiedToBytes(name)
+      || ["content-type", "content-language", "content-md5", "digest", "repr-digest"].contains(name)
   }
 }
