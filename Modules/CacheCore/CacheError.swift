@@ -140,6 +140,8 @@ extension CacheError.Code {
   public static let entryTooLarge = Self(rawValue: "entryTooLarge")
   /// The store takes no entries.
   public static let readOnly = Self(rawValue: "readOnly")
+  /// The component has no way to do what was asked of it.
+  public static let unsupported = Self(rawValue: "unsupported")
   /// A setting makes no sense.
   public static let invalidConfiguration = Self(rawValue: "invalidConfiguration")
   /// The component has been closed.

@@ -39,6 +39,13 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
   }
 
+  /// Reads a part of every file, a page or two: seconds for 50,000 entries that are not in the system's memory.
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try await upkeep { engine throws(CacheError) in try engine.entries(where: isWanted) }
+  }
+
   private func inLane<Value: Sendable>(
     _ key: CacheKey, _ work: @escaping @Sendable (DiskEngine, EntryName) throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {

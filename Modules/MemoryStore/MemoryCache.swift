@@ -92,6 +92,9 @@ public final class MemoryCache: MemoryStoring {
 
   public func removeAll() { shard.removeAll() }
 
+  /// Neither hits nor misses, and no order changes by it. O(n), in one critical section.
+  public func keys() -> [CacheKey] { shard.keys(at: clock.now) }
+
   /// Evicts, in the policy's order, until the entries weigh `cost` bytes or less.
   public func trim(to cost: Int) { shard.trim(to: cost) }
 
@@ -120,6 +123,7 @@ protocol Shard: AnyObject, Sendable {
   func removeAll()
   func trim(to cost: Int)
   func removeExpired(at now: Timestamp)
+  func keys(at now: Timestamp) -> [CacheKey]
   func status() -> (cost: Int, count: Int, counters: MemoryCacheCounters)
 }
 
@@ -186,6 +190,8 @@ private final class LockedShard<Policy: EvictionPolicy>: Shard {
     var left: [MemoryEntry] = []
     storage.withLock { $0.removeExpired(at: now, left: &left) }
   }
+
+  func keys(at now: Timestamp) -> [CacheKey] { storage.withLock { $0.keys(at: now) } }
 
   func status() -> (cost: Int, count: Int, counters: MemoryCacheCounters) {
     storage.withLock { ($0.totalCost, $0.count, $0.counters) }

@@ -52,6 +52,11 @@ struct MemoryStorage<Policy: EvictionPolicy> {
     return resident.deadline == .distantFuture || now() < resident.deadline ? resident.entry : nil
   }
 
+  /// The keys of what is not expired.
+  func keys(at now: Timestamp) -> [CacheKey] {
+    slots.compactMap { resident in resident.flatMap { now < $0.deadline ? $0.key : nil } }
+  }
+
   mutating func insert(
     _ entry: MemoryEntry, for key: CacheKey, deadline: Timestamp, limits: MemoryCache.Limits, left: inout [MemoryEntry]
   ) -> Bool {

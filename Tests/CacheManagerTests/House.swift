@@ -54,6 +54,11 @@ extension Resource where Value == Data {
   var text: String { String(decoding: data, as: UTF8.self) }
 }
 
+extension HTTPFields {
+  /// One field, by its name as text; none where that is no name.
+  static func field(_ name: String, _ value: String) -> HTTPFields { HTTPField.Name(name).map { [$0: value] } ?? [:] }
+}
+
 extension RequestOptions {
   static func policy(_ policy: LoadPolicy) -> RequestOptions { RequestOptions { $0.policy = policy } }
 }

@@ -9,6 +9,26 @@ struct ContractTests {
     try await statement.run(on: VolatileStore())
   }
 
+  @Test("of memory stores is kept by a dictionary", arguments: MemoryContract.cases)
+  func dictionary(_ statement: MemoryContract.Case) throws { try statement.run(on: FlawedMemory(nil)) }
+
+  @Test(
+    "of memory stores finds a store's mistake, and names it",
+    arguments: [
+      (FlawedMemory.Flaw.keepsTheOlder, "an entry replaces the one before it"),
+      (.ignoresRevisions, "an entry is removed by its revision, and to remove what is not there does nothing"),
+      (.changesAnyway, "what a change keeps, removes or replaces is kept, removed or replaced, and said so"),
+      (.keepsEverything, "a store that was emptied holds nothing, and keeps what comes after"),
+      (.listsRemoved, "the list of keys has what is there, and nothing else"),
+    ])
+  func flawedMemories(_ flaw: FlawedMemory.Flaw, _ broken: String) {
+    let violated = MemoryContract.cases.filter { statement in
+      (try? statement.run(on: FlawedMemory(flaw))) == nil
+    }
+    #expect(violated.map(\.name).contains(broken))
+    #expect(violated.count < MemoryContract.cases.count)
+  }
+
   @Test("of downloaders is kept by the scripted downloader, as far as that needs no wire", arguments: DownloaderContract.cases)
   func scriptedDownloader(_ statement: DownloaderContract.Case) async throws {
     let network = ScriptedDownloader()
@@ -32,7 +52,7 @@ struct ContractTests {
 
   @Test("have statements that can be told apart")
   func names() {
-    let names = StoreContract.cases.map(\.name) + DownloaderContract.cases.map(\.name)
+    let names = StoreContract.cases.map(\.name) + MemoryContract.cases.map(\.name) + DownloaderContract.cases.map(\.name)
     #expect(Set(names).count == names.count)
     #expect(names.count > 20)
     #expect(StoreContract.cases.map(\.description) == StoreContract.cases.map(\.name))
@@ -49,6 +69,7 @@ struct ContractTests {
       (.keepsWhatIsRemoved, "removal goes by revision, and what is not there is no error"),
       (.listsOtherResources, "the variants of a resource are listed, and those of another are not"),
       (.losesLength, "bodies of any size come back byte for byte, with their metadata"),
+      (.listsUnasked, "the list of what is stored has the entries that are asked for, in every form, and no others"),
       (.endsShort, "who follows a writer that is aborted gets an error, not a short body"),
     ])
   func flawedStores(_ flaw: FlawedStore.Flaw, _ broken: String) async {

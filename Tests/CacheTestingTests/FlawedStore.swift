@@ -6,7 +6,8 @@ import HTTPTypes
 /// A store with one mistake, to see whether the contract finds it.
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
-    case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort
+    case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
+      listsUnasked
   }
 
   let id = ComponentID.unique(FlawedStore.self)
@@ -30,7 +31,7 @@ final class FlawedStore: CacheStore {
       if !bytes.isEmpty { bytes[bytes.startIndex] ^= 1 }
       entry.body = Body(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
-    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort: break
+    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked: break
     }
     return entry
   }
@@ -40,7 +41,7 @@ final class FlawedStore: CacheStore {
     switch flaw {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
-    case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength: return writer
+    case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked: return writer
     }
   }
 
@@ -57,6 +58,13 @@ final class FlawedStore: CacheStore {
   }
 
   func removeAll() async throws(CacheError) { try await sound.removeAll() }
+
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    guard flaw != .listsUnasked else { return try await sound.entries { _, _ in true } }
+    return try await sound.entries(where: isWanted)
+  }
 }
 
 /// Makes every chunk visible at once.

@@ -15,20 +15,38 @@ public enum ResourceID {
     return "\(mark)p\(partition.utf8.count):\(partition)\(name)"
   }
 
-  /// The resource as a person would write it: `partition / …` in front where there is one, no control characters.
-  public static func readable(_ resource: String) -> String {
+  /// What the text of a resource was made of.
+  package struct Parts: Hashable, Sendable {
+    /// The partition; nil: none.
+    package var partition: String?
+    /// The URI, or the caller's own key.
+    package var name: String
+    /// Whether the name is a key of the caller's.
+    package var isKey: Bool
+  }
+
+  /// The parts that ``make(uri:key:partition:)`` made a resource of.
+  package static func parts(of resource: String) -> Parts {
     // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of it.
     var rest = resource.utf8[...]
-    var text = ""
+    var partition: String?
     if rest.starts(with: "\(mark)p".utf8), let colon = rest.firstIndex(of: UInt8(ascii: ":")),
       let count = Int(Substring(rest[..<colon].dropFirst(2))), count > 0, count < rest[colon...].count
     {
       rest = rest[colon...].dropFirst()
-      text = "\(Substring(rest.prefix(count))) / "
+      partition = String(Substring(rest.prefix(count)))
       rest = rest.dropFirst(count)
     }
-    if rest.starts(with: "\(mark)k".utf8) { rest = rest.dropFirst(2) }
-    text += Substring(rest)
+    let isKey = rest.starts(with: "\(mark)k".utf8)
+    if isKey { rest = rest.dropFirst(2) }
+    return Parts(partition: partition, name: String(Substring(rest)), isKey: isKey)
+  }
+
+  /// The resource as a person would write it: `partition / …` in front where there is one, no control characters.
+  public static func readable(_ resource: String) -> String {
+    let parts = parts(of: resource)
+    var text = parts.partition.map { "\($0) / " } ?? ""
+    text += parts.name
     text.unicodeScalars.removeAll { $0.properties.generalCategory == .control }
     return text
   }

@@ -23,6 +23,20 @@ public struct StoredEntry: Sendable {
   }
 }
 
+/// What a store tells of an entry when it lists what it holds: everything but the body.
+public struct ListedEntry: Sendable {
+  /// What it is filed under.
+  public var key: CacheKey
+  /// Everything but the bytes.
+  public var metadata: StoredMetadata
+
+  /// A listed entry of its parts.
+  public init(key: CacheKey, metadata: StoredMetadata) {
+    self.key = key
+    self.metadata = metadata
+  }
+}
+
 /// Writes one entry. Nothing of it is visible before ``commit(trailers:)``; dropping a writer aborts it.
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
@@ -60,9 +74,27 @@ public protocol CacheStore: Component {
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
   /// Removes everything that was committed before the call.
   func removeAll() async throws(CacheError)
+  /// The entries, in any order and in every form, that `isWanted` picks of those that are whole, as far as that is known without their bodies, and alive. To be
+  /// listed is no use.
+  ///
+  /// What is stored, removed or freshened meanwhile may be listed or not. Only what is wanted is held in memory.
+  ///
+  /// A store that can't list what it holds leaves this to the default, which throws ``CacheError/Code/unsupported``.
+  ///
+  /// - Parameter isWanted: called once for each entry, in any thread: it must be quick and must not call the store.
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry]
 }
 
 extension CacheStore {
+  /// Throws ``CacheError/Code/unsupported``: a store that does not say otherwise can't list what it holds.
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    throw CacheError(.unsupported, reason: "\(Self.self) can't list what it holds")
+  }
+
   /// Opens the whole body.
   public func open(_ key: CacheKey) async throws(CacheError) -> StoredEntry? { try await open(key, range: nil) }
 

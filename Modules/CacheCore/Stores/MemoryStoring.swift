@@ -51,4 +51,15 @@ public protocol MemoryStoring: Component {
   func remove(_ key: CacheKey, ifRevision: Revision?)
   /// Removes everything.
   func removeAll()
+  /// The key of every entry that is neither absent nor expired, in any order. To be listed is no use.
+  ///
+  /// A store that can't list what it holds leaves this to the default, which throws ``CacheError/Code/unsupported``.
+  func keys() throws(CacheError) -> [CacheKey]
+}
+
+extension MemoryStoring {
+  /// Throws ``CacheError/Code/unsupported``: a store that does not say otherwise can't list what it holds.
+  public func keys() throws(CacheError) -> [CacheKey] {
+    throw CacheError(.unsupported, reason: "\(Self.self) can't list what it holds")
+  }
 }

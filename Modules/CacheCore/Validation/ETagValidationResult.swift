@@ -6,6 +6,6 @@ public enum ETagValidationResult: String, Hashable, Sendable, CaseIterable {
   case reused
   /// The origin sent a new answer in place of the stored one.
   case fresh
-  /// Nobody answered; the stored answer is shown though it may be outdated.
+  /// Nobody answered, or the origin failed; the stored answer is shown though it may be outdated.
   case failed
 }

@@ -65,7 +65,7 @@ extension Exchange {
     candidate.metadata.bodyLength = answer.response.body.length
     let receiver = Receiver(
       load: load, body: answer.response.body, writer: try await shelf.writer(candidate), key: candidate.key,
-      report: hop.fetch.report)
+      isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
     let received = try await receiver.receive()
     candidate.metadata.bodyLength = received.count
     if let committed = received.committed { candidate.metadata = committed }

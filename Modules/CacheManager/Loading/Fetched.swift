@@ -36,7 +36,7 @@ struct Fetched: Shareable {
     let now = clock.now
     return Resource(
       value: value, url: url, redirects: redirects, response: metadata.response, source: source, validation: validation,
-      age: metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
+      age: metadata.facts.age(at: now), isStale: isPastFreshness(at: now), standsInFor: standsInFor?.about(url.address),
       timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), metrics: metrics, key: key,
       revision: metadata.revision)
   }

@@ -109,6 +109,14 @@ final class FlightTable: Sendable {
     }
   }
 
+  /// Lets nobody join what is under way any more: it was asked for before now. Who waits already goes on waiting.
+  func closeToOthers() {
+    state.withLock { state in
+      state.open = [:]
+      state.storing = 0
+    }
+  }
+
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for
   /// themselves meanwhile.
   func close() async {

@@ -64,7 +64,10 @@ struct MemoryFacets: Sendable {
     }
   }
 
-  private func change(_ resource: String, _ change: (inout MemoryIndex) -> Bool) -> Bool {
+  /// Changes what memory says of a resource, in one step.
+  ///
+  /// - Returns: whether it says now what `change` made of it.
+  func change(_ resource: String, _ change: (inout MemoryIndex) -> Bool) -> Bool {
     store.update(Self.key(of: resource)) { entry in
       var index = entry?.value(as: MemoryIndex.self) ?? MemoryIndex()
       guard change(&index) else { return .keep }
@@ -95,8 +98,13 @@ struct MemoryFacets: Sendable {
     store.remove(Self.key(of: resource), ifRevision: nil)
   }
 
+  /// Whether a key is that of a resource's index.
+  static func isIndex(_ key: CacheKey) -> Bool { key.form == indexForm }
+
+  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, form: indexForm) }
+
   /// Not a form that a decoder can have: forms are printable.
-  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, form: "\u{1F}index") }
+  private static let indexForm = "\u{1F}index"
 }
 
 extension StoredMetadata {

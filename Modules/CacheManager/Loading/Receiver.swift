@@ -25,6 +25,8 @@ struct Receiver: Sendable {
   let body: Body
   let writer: (any EntryWriter)?
   let key: CacheKey
+  /// Asked once the body is whole: whether it is still to be stored.
+  var isWanted: @Sendable () -> Bool = { true }
   let report: @Sendable (FlightEvent<Fetched>) -> Void
 
   func receive() async throws(CacheError) -> Received {
@@ -53,6 +55,11 @@ struct Receiver: Sendable {
   }
 
   private func commit(_ writing: inout (any EntryWriter)?, count: Int64) async throws(CacheError) -> StoredMetadata? {
+    guard isWanted() else {
+      writing?.abort()
+      writing = nil
+      return nil
+    }
     let trailers = body.source.trailers
     var committed: StoredMetadata?
     try await attempt(&writing) { writer throws(CacheError) in committed = try await writer.commit(trailers: trailers) }

@@ -63,16 +63,13 @@ final class ResolvedLoad: Sendable {
 
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
 
-  /// Tells of a revalidation that may have nobody left to tell: it failed, or nobody answered.
+  /// Tells of a revalidation that may have nobody left to tell: it failed, or the stored answer stood in.
   func observeBackground(_ result: Result<Fetched, CacheError>) {
     switch result {
     case .failure(let error):
       if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
     case .success(let fetched):
-      guard fetched.validation == .failed else { return }
-      observe(
-        .backgroundFailed(
-          url: address, error: CacheError(.offline, reason: "nobody answered; the stored answer stays", url: address)))
+      if let error = fetched.standsInFor { observe(.backgroundFailed(url: address, error: error.about(address))) }
     }
   }
 

@@ -46,8 +46,9 @@ extension Shelf {
   ///   - isOnDisk: whether the disk has committed it.
   ///   - outdated: what else it replaces.
   func store(_ data: Data, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
-    keepInMemory(data, candidate) { _ in true }
-    if memory == nil, let other = load.memory {
+    let survivor = surviving(candidate)
+    if let survivor { keepInMemory(data, survivor) { _ in true } }
+    if memory == nil || survivor == nil, let other = load.memory {
       MemoryFacets(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
     }
     let gone = outdated.filter { $0.key != candidate.key }
@@ -56,12 +57,14 @@ extension Shelf {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(gone)
+    await settle(candidate)
   }
 
   /// Replaces the metadata after a 304. The body stays as it is.
   ///
   /// The disk has the first word: when its entry has moved on meanwhile, so has the resource, and memory is left alone.
   func freshen(_ candidate: Candidate, data: Data) async {
+    guard let candidate = surviving(candidate) else { return }
     let revision = candidate.metadata.revision
     var isCurrent: Bool?
     if let disk {
@@ -76,6 +79,7 @@ extension Shelf {
       known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
     }
     load.observe(.freshened(key: candidate.key))
+    await settle(candidate)
   }
 
   /// Starts an entry on disk, when that is to be written and can be.
@@ -94,6 +98,7 @@ extension Shelf {
 
   /// Replaces the metadata of a stored answer in every layer that holds it; its body is not looked at.
   func update(_ candidate: Candidate) async {
+    guard let candidate = surviving(candidate) else { return }
     let revision = candidate.metadata.revision
     if let disk {
       do throws(CacheError) {
@@ -102,22 +107,26 @@ extension Shelf {
         load.observe(.storeFailed(key: candidate.key, error: error))
       }
     }
-    guard let memory else { return }
-    _ = memory.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
+    _ = memory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       // What still stands there has not been removed.
       $0?.revision == revision
     }
+    await settle(candidate)
   }
 
   /// Removes answers that another one has replaced, from every layer.
   func drop(_ outdated: [Candidate]) async {
+    forgetInMemory(outdated)
+    guard let store = load.store else { return }
+    for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
+  }
+
+  func forgetInMemory(_ outdated: [Candidate]) {
+    guard let memory = load.memory else { return }
     for candidate in outdated {
       let revision = candidate.metadata.revision
-      if let memory = load.memory {
-        MemoryFacets(store: memory).forget(candidate.key.variant, of: resource) { $0 == revision }
-        memory.remove(candidate.key, ifRevision: revision)
-      }
-      if let store = load.store { await remove(candidate.key, ifRevision: revision, from: store) }
+      MemoryFacets(store: memory).forget(candidate.key.variant, of: resource) { $0 == revision }
+      memory.remove(candidate.key, ifRevision: revision)
     }
   }
 

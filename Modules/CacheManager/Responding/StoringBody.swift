@@ -117,7 +117,10 @@ final class StoringBody: Body.Source {
     var stored = candidate
     stored.metadata.bodyLength = taken.count
     var isOnDisk = false
-    if let writer = taken.writer {
+    if let writer = taken.writer, shelf.surviving(stored) == nil {
+      // Purged while it came: it has reached its caller, and that is all.
+      writer.abort()
+    } else if let writer = taken.writer {
       do throws(CacheError) {
         stored.metadata = try await writer.commit(trailers: base.source.trailers)
         isOnDisk = true

@@ -25,6 +25,9 @@ public struct Resource<Value: Sendable>: Sendable {
   public var age: Duration
   /// Whether it was past its freshness when it was handed over, without the origin's word that it is still current.
   public var isStale: Bool
+  /// Why the answer that should have come did not, where a stored one stands in for it (``validation`` is `.failed`): nobody could be reached, or the origin
+  /// failed and the stored answer says that it may be shown then (`stale-if-error`, RFC 5861 §4). Show it as a warning. Nil: this is what was asked for.
+  public var standsInFor: CacheError?
   /// How long it took.
   public var timing: LoadTiming
   /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to the head, the protocol and the
@@ -38,8 +41,9 @@ public struct Resource<Value: Sendable>: Sendable {
   /// A result of its parts: for fakes in tests.
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
-    validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false, timing: LoadTiming = LoadTiming(),
-    metrics: TransferMetrics = TransferMetrics(attempts: 0), key: CacheKey? = nil, revision: Revision = .mint()
+    validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false,
+    standsInFor: CacheError? = nil, timing: LoadTiming = LoadTiming(), metrics: TransferMetrics = TransferMetrics(attempts: 0),
+    key: CacheKey? = nil, revision: Revision = .mint()
   ) {
     self.value = value
     self.url = url
@@ -49,6 +53,7 @@ public struct Resource<Value: Sendable>: Sendable {
     self.validation = validation
     self.age = age
     self.isStale = isStale
+    self.standsInFor = standsInFor
     self.timing = timing
     self.metrics = metrics
     self.key = key ?? CacheKey(resource: url.absoluteString)
@@ -62,7 +67,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, timing: timing, metrics: metrics, key: key, revision: revision)
+      isStale: isStale, standsInFor: standsInFor, timing: timing, metrics: metrics, key: key, revision: revision)
   }
 }
 
@@ -111,6 +116,7 @@ public enum ResourceEvent<Value: Sendable>: Sendable {
   case progress(LoadProgress)
   /// A stored value that may be outdated; the final one follows, or the stream throws.
   case stale(Resource<Value>)
-  /// The result. Nothing follows.
+  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.reused` says that it is still current, `.failed`
+  /// that nobody could be asked, and another revision that it is outdated.
   case final(Resource<Value>)
 }

@@ -115,6 +115,15 @@ public final class VolatileStore: CacheStore {
 
   public func removeAll() async throws(CacheError) { try checked { $0.entries = [:] } }
 
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try checked { state in
+      state.entries.filter { isAlive($0.value) && isWanted($0.key, $0.value.metadata) }
+        .map { ListedEntry(key: $0, metadata: $1.metadata) }
+    }
+  }
+
   func checked<Result>(_ work: (inout State) -> Result) throws(CacheError) -> Result {
     try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }

@@ -81,6 +81,24 @@ extension DiskEngine {
     return removed
   }
 
+  /// The entries that are wanted. Which of them one is that can't be read, nobody can say: then there is no list.
+  func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
+    try list()
+    var wanted: [ListedEntry] = []
+    for (name, _) in accounting.byLastUse() {
+      switch EntryFile.find(folder.path(name), expecting: nil) {
+      case .entry(let file):
+        if !isExpired(file.metadata), isWanted(file.key, file.metadata) {
+          wanted.append(ListedEntry(key: file.key, metadata: file.metadata))
+        }
+      case .failed(let error): throw error.error("open an entry", folder.path(name))
+      // None of them is ever served.
+      case .nothing, .otherKey, .newer, .damaged: break
+      }
+    }
+    return wanted
+  }
+
   func summaries() throws(CacheError) -> [EntrySummary] {
     try list()
     return accounting.byLastUse().compactMap { name, use in

@@ -1,0 +1,64 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// A purge in the terms of what is stored: a pure question to keys and metadata.
+struct Purge: Sendable {
+  private enum Subject: Sendable {
+    case uri(String)
+    case key(String)
+    case prefix(String)
+    case tag(String)
+    case everything
+  }
+
+  let mode: PurgeMode
+  private let subject: Subject
+  private let scope: PurgeScope
+
+  /// - Parameter uri: the URI that loads of a URL file their answers under.
+  init(
+    _ selection: PurgeSelection, _ mode: PurgeMode, in scope: PurgeScope,
+    uri: (PurgeSelection.Kind) throws(CacheError) -> String
+  ) throws(CacheError) {
+    self.mode = mode
+    self.scope = scope
+    switch selection.kind {
+    case .url: subject = .uri(try uri(selection.kind))
+    case .prefix: subject = .prefix(try uri(selection.kind))
+    case .key(let key): subject = .key(key)
+    case .tag(let name): subject = .tag(name)
+    case .everything: subject = .everything
+    }
+  }
+
+  /// The one resource that it is about, where that can be told without a list of what is stored.
+  var resource: String? {
+    guard case .partition(let partition) = scope else { return nil }
+    return switch subject {
+    case .uri(let uri): ResourceID.make(uri: uri, partition: partition)
+    case .key(let key): ResourceID.make(uri: "", key: key, partition: partition)
+    case .prefix, .tag, .everything: nil
+    }
+  }
+
+  /// Whether something that is stored of a resource may be meant, as far as its name tells.
+  func mayMeet(_ resource: String) -> Bool { meets(resource, nil) }
+
+  /// Whether a stored answer is meant.
+  func meets(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { meets(key.resource, metadata) }
+
+  private func meets(_ resource: String, _ metadata: StoredMetadata?) -> Bool {
+    let parts = ResourceID.parts(of: resource)
+    if case .partition(let partition) = scope, partition ?? "" != parts.partition ?? "" { return false }
+    switch subject {
+    case .everything: return true
+    case .uri(let uri): return !parts.isKey && parts.name == uri
+    case .key(let key): return parts.isKey && parts.name == key
+    case .prefix(let prefix):
+      guard parts.isKey else { return parts.name.utf8.starts(with: prefix.utf8) }
+      guard let metadata else { return true }
+      return ResourceID.uri(of: metadata.request)?.utf8.starts(with: prefix.utf8) ?? false
+    case .tag(let name): return metadata.map { CacheTags($0.response.headerFields).contains(name) } ?? true
+    }
+  }
+}

@@ -1,0 +1,69 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A store may leave listing to the seam's default; one that lists has to be right.
+extension StoreContract {
+  static let listing: [Case] = [
+    Case(name: "the list of what is stored has the entries that are asked for, in every form, and no others") { store in
+      let resources = (0..<20).map { "https://example.com/listed/\($0)" }
+      for resource in resources { try await store.store(bytes(100), for: CacheKey(resource: resource), metadata(resource)) }
+      let variant = CacheKey(resource: resources[0], variant: "accept=png")
+      let form = CacheKey(resource: resources[0], form: "thumbnail")
+      for key in [variant, form] { try await store.store(bytes(100), for: key, metadata(key.resource)) }
+      guard let all = try await list(store, { _, _ in true }) else { return }
+      try ContractViolation.expectEqual(
+        Set(all.map(\.key)), Set(resources.map { CacheKey(resource: $0) } + [variant, form]), "the listed keys")
+      try ContractViolation.expectEqual(all.count, 22, "the number of listed entries")
+      let some = try await list(store) { key, _ in key.resource == resources[0] }
+      try ContractViolation.expectEqual(
+        Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, form], "the keys that were asked for")
+    },
+    Case(name: "the list of what is stored tells the metadata as they are, freshened ones too, and goes by them") { store in
+      let (key, other) = (CacheKey(resource: "https://example.com/told"), CacheKey(resource: "https://example.com/else"))
+      var told = metadata(key.resource)
+      try await store.store(bytes(100), for: key, told)
+      try await store.store(bytes(100), for: other, metadata(other.resource))
+      told.bodyLength = 100
+      told.response.headerFields[.server] = "freshened"
+      _ = try await store.refresh(key, told, ifRevision: told.revision)
+      guard let listed = try await list(store, { $1.response.headerFields[.server] == "freshened" }) else { return }
+      try ContractViolation.expectEqual(listed.map(\.key), [key], "the listed keys")
+      try ContractViolation.expectEqual(listed.first?.metadata.response, told.response, "the listed head")
+      try ContractViolation.expectEqual(listed.first?.metadata.revision, told.revision, "the listed revision")
+    },
+    Case(name: "what is not committed, removed, replaced or expired is in no list") { store in
+      let keys = (0..<4).map { CacheKey(resource: "https://example.com/gone/\($0)") }
+      let pending = try await store.begin(keys[0], metadata(keys[0].resource))
+      try await store.store(bytes(100), for: keys[1], metadata(keys[1].resource))
+      try await store.remove(keys[1], ifRevision: nil)
+      var ended = metadata(keys[2].resource)
+      ended.expiration = .at(.distantPast)
+      try await store.store(bytes(100), for: keys[2], ended)
+      let kept = metadata(keys[3].resource)
+      for metadata in [metadata(keys[3].resource), kept] { try await store.store(bytes(100), for: keys[3], metadata) }
+      let listed = try await list(store) { _, _ in true }
+      pending.abort()
+      guard let listed else { return }
+      try ContractViolation.expectEqual(listed.map(\.key), [keys[3]], "the listed keys")
+      try ContractViolation.expectEqual(listed.first?.metadata.revision, kept.revision, "the listed revision")
+    },
+  ]
+
+  /// Nil: the store says that it can't.
+  private static func list(
+    _ store: any CacheStore, _ isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws -> [ListedEntry]? {
+    do throws(CacheError) {
+      return try await store.entries(where: isWanted)
+    } catch {
+      guard error.code == .unsupported else { throw error }
+      return nil
+    }
+  }
+}

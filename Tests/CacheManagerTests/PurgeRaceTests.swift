@@ -1,0 +1,240 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+private let tagged = HTTPFields.field("Cache-Tag", "t")
+
+/// How an answer is asked for.
+enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
+
+extension House {
+  fileprivate func ask(_ form: Asking) async throws -> String {
+    switch form {
+    case .load: return try await manager.load(url).text
+    case .exchange:
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+      return String(decoding: try await manager.respond(to: request).body.collect(), as: UTF8.self)
+    case .prefetch: return await manager.prefetch([url]).failed.isEmpty ? "old" : "failed"
+    }
+  }
+}
+
+@Suite("Purging what is under way")
+struct PurgeRaceTests {
+  @Test(
+    "an answer that was asked for before a purge reaches its caller, and is not stored",
+    arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
+  func hard(_ form: Asking, _ selection: PurgeSelection) async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+      .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
+    let late = Task { try await house.ask(form) }
+    await gate.arrived()
+
+    try await house.manager.purge(selection)
+    gate.open()
+
+    #expect(try await late.value == "old")
+    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
+    #expect(try await house.manager.load(house.url).text == "new")
+  }
+
+  @Test("or is stored as a stale one", arguments: Asking.allCases)
+  func soft(_ form: Asking) async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+      .notModified(cacheControl: "max-age=600"))
+    let late = Task { try await house.ask(form) }
+    await gate.arrived()
+
+    try await house.manager.purge(.tag("t"), .soft)
+    gate.open()
+
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.lookup(house.url, options: RequestOptions { $0.reads = .disk }) == .disk(isFresh: false))
+    #expect(try await house.manager.load(house.url).source == .revalidated)
+  }
+
+  @Test("an answer that a purge does not meet is stored as ever")
+  func unmet() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
+    let late = Task { try await house.ask(.load) }
+    await gate.arrived()
+
+    try await house.manager.purge(.tag("other"))
+    try await house.manager.purge(.everything, in: .partition("tenant"))
+    gate.open()
+
+    _ = try await late.value
+    #expect(try await house.manager.lookup(house.url) == .memory(isFresh: true))
+    #expect(house.disk.keys.count == 1)
+  }
+
+  @Test("what it replaces does not stay either, though the purge meets the new answer alone")
+  func replaced() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("older", etag: "\"0\"", cacheControl: "max-age=600"),
+      .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
+    _ = try await house.manager.load(house.url)
+    let late = Task { try await house.manager.load(house.url, options: .policy(.revalidate())).text }
+    await gate.arrived()
+
+    try await house.manager.purge(.tag("t"))
+    gate.open()
+
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(house.disk.keys.isEmpty)
+  }
+
+  @Test("a 304 that was asked for before a soft purge makes nothing fresh", arguments: [Asking.load, .exchange])
+  func lateConfirmation(_ form: Asking) async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+      .notModified(cacheControl: "max-age=600").held(by: gate), .notModified(cacheControl: "max-age=600"))
+    _ = try await house.ask(form)
+    house.clock.advance(by: .seconds(5))
+    let late = Task { try await house.ask(form) }
+    await gate.arrived()
+
+    try await house.manager.purge(.url(house.url), .soft)
+    gate.open()
+
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.lookup(house.url) != .memory(isFresh: true))
+    #expect(try await house.manager.load(house.url).source == .revalidated)
+    try house.network.verify()
+  }
+
+  @Test("who comes after a purge does not join those who asked before it")
+  func joining() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
+    let late = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+
+    try await house.manager.purge(.url(house.url))
+
+    let next = Task { try await house.manager.load(house.url).text }
+    // Who had joined would wait behind the gate, and send nothing.
+    try await Turns.until { house.network.requests.count == 2 }
+    #expect(try await next.value == "new")
+    gate.open()
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.load(house.url).text == "new")
+    house.restart()
+    #expect(try await house.manager.load(house.url).text == "new")
+  }
+
+  @Test("after more purges than a manager remembers, an answer from before them is not stored")
+  func many() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
+    let late = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+
+    try await house.manager.purge(.url(house.url))
+    for index in 0..<2_000 { try await house.manager.purge(.key("\(index)")) }
+    gate.open()
+
+    #expect(try await late.value == "old")
+    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
+  }
+}
+
+@Suite("Purging stores that fail")
+struct PurgeFailureTests {
+  @Test("a store that can't list what it holds says so; a URL needs no list, and the other layer is purged all the same")
+  func unlistable() async throws {
+    let store = UnlistedStore()
+    let house = try House { $0.store = store }
+    house.network.serve(house.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
+    _ = try await house.manager.load(house.url)
+
+    for selection in [PurgeSelection.tag("t"), .prefix(house.url), .everything] {
+      let error = await #expect(throws: CacheError.self) { try await house.manager.purge(selection) }
+      #expect(error?.code == .unsupported && error?.reason.contains("UnlistedStore") == true)
+    }
+    #expect(house.memory.count == 0)
+    #expect(try await house.manager.purge(.url(house.url)) == 1)
+    #expect(try await house.manager.lookup(house.url) == .none)
+  }
+
+  @Test("a memory store that can't list what it holds says so too, and the disk is purged")
+  func unlistableMemory() async throws {
+    let house = try House { $0.memory = UnlistedMemory() }
+    house.network.serve(house.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
+    _ = try await house.manager.load(house.url)
+
+    let error = await #expect(throws: CacheError.self) { try await house.manager.purge(.tag("t")) }
+
+    #expect(error?.code == .unsupported && error?.reason.contains("UnlistedMemory") == true)
+    #expect(house.disk.keys.isEmpty)
+    #expect(try await house.manager.purge(.url(house.url)) == 1)
+    #expect(try await house.manager.lookup(house.url) == .none)
+  }
+
+  @Test("a disk that fails is the error, and memory is purged all the same", arguments: PurgeMode.allCases)
+  func failing(_ mode: PurgeMode) async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
+    _ = try await house.manager.load(house.url)
+    house.disk.failure = CacheError(.fileSystem, reason: "Input/output error", path: "/disk", errno: 5)
+
+    for selection in [PurgeSelection.url(house.url), .tag("t")] {
+      let error = await #expect(throws: CacheError.self) { try await house.manager.purge(selection, mode) }
+      #expect(error?.code == .fileSystem && error?.path == "/disk")
+    }
+    #expect(try await house.manager.lookup(house.url, options: RequestOptions { $0.reads = .memory }) != .memory(isFresh: true))
+  }
+}
+
+/// A store that leaves listing to the seam's default.
+private final class UnlistedStore: CacheStore {
+  let id = ComponentID.unique(UnlistedStore.self)
+  private let base = VolatileStore()
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await base.variants(of: resource) }
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await base.open(key, range: range)
+  }
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await base.begin(key, metadata)
+  }
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await base.refresh(key, metadata, ifRevision: ifRevision)
+  }
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await base.remove(key, ifRevision: ifRevision)
+  }
+  func removeAll() async throws(CacheError) { try await base.removeAll() }
+}
+
+private final class UnlistedMemory: MemoryStoring {
+  let id = ComponentID.unique(UnlistedMemory.self)
+  private let base = MemoryCache(limits: .init(cost: 1 << 20))
+
+  func entry(for key: CacheKey) -> MemoryEntry? { base.entry(for: key) }
+  func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool { base.insert(entry, for: key) }
+  func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool { base.update(key, change) }
+  func remove(_ key: CacheKey, ifRevision: Revision?) { base.remove(key, ifRevision: ifRevision) }
+  func removeAll() { base.removeAll() }
+}

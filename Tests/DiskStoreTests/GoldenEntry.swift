@@ -1,0 +1,127 @@
+import CacheCore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An entry of a golden folder, written out: what any version must read from the file.
+struct GoldenEntry: Sendable, CustomStringConvertible {
+  let description: String
+  let key: CacheKey
+  let body: Data
+  /// As it was stored.
+  let stored: StoredMetadata
+  /// As a 304 left it.
+  var freshened: StoredMetadata?
+
+  /// What a reader finds.
+  var metadata: StoredMetadata {
+    var metadata = freshened ?? stored
+    metadata.bodyLength = Int64(body.count)
+    return metadata
+  }
+
+  /// When everything was stored: 2026-01-01 00:00:00 UTC. The requests went out a second before.
+  static let start = Timestamp(seconds: 1_767_225_600)
+
+  /// What version 1 wrote. The digest is that of `Bearer token` under `DigestSecret(high: 1, low: 2)`. Never changed: a later version adds a list of its own.
+  static let version1: [GoldenEntry] = [plain, empty, variant, weak, confirmed, part, failure]
+
+  private static let plain = GoldenEntry(
+    description: "a plain 200", key: CacheKey(resource: "https://example.com/plain"), body: Data("plain text\n".utf8),
+    stored: answer(
+      "/plain",
+      HTTPResponse(
+        status: .ok,
+        headerFields: [
+          .date: "Thu, 01 Jan 2026 00:00:00 GMT", .contentType: "text/plain", .eTag: "\"1\"",
+          .lastModified: "Wed, 31 Dec 2025 00:00:00 GMT", .cacheControl: "max-age=60",
+        ]),
+      revision: 1,
+      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+
+  private static let empty = GoldenEntry(
+    description: "an empty body, in a partition, under a key of the caller's, with trailers",
+    key: CacheKey(resource: ResourceID.make(uri: "", key: "report", partition: "tenant-7")), body: Data(),
+    stored: {
+      var metadata = answer(
+        "/report?signature=x", HTTPResponse(status: .noContent), revision: 2,
+        CachingFacts(bornAt: start, freshUntil: start, servesOfflineUntil: .distantFuture))
+      metadata.trailers = [.eTag: "\"late\""]
+      return metadata
+    }())
+
+  private static let digest = "siphash128:2c7a14915e37ab4a61351b6581172515"
+
+  private static let variant = GoldenEntry(
+    description: "a variant, with a digest where Vary names a credential",
+    key: CacheKey(
+      resource: "https://example.com/varying", variant: "accept-language=de\nauthorization=\(digest)"),
+    body: Data("Guten Tag\n".utf8),
+    stored: answer(
+      "/varying",
+      HTTPResponse(
+        status: .ok,
+        headerFields: [.vary: "Authorization, Accept-Language", .eTag: "\"de\"", .cacheControl: "max-age=60"]),
+      fields: [.acceptLanguage: "de", .authorization: digest], revision: 3,
+      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+
+  private static let weak = GoldenEntry(
+    description: "a weak tag, which is to be asked about before each use", key: CacheKey(resource: "https://example.com/weak"),
+    body: Data("weak\n".utf8),
+    stored: answer(
+      "/weak", HTTPResponse(status: .ok, headerFields: [.eTag: "W/\"7\"", .cacheControl: "no-cache"]), revision: 4,
+      CachingFacts(bornAt: start - .seconds(1), freshUntil: start - .seconds(1), alwaysAsk: true, servesOfflineUntil: nil)))
+
+  private static let confirmed = GoldenEntry(
+    description: "a 200 that a 304 has confirmed an hour later", key: CacheKey(resource: "https://example.com/confirmed"),
+    body: Data("confirmed\n".utf8),
+    stored: answer(
+      "/confirmed",
+      HTTPResponse(status: .ok, headerFields: [.eTag: "\"5\"", .cacheControl: "max-age=60, stale-while-revalidate=30"]),
+      revision: 5,
+      CachingFacts(
+        bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesStaleUntil: start + .seconds(89),
+        servesOfflineUntil: .distantFuture)),
+    freshened: answer(
+      "/confirmed",
+      HTTPResponse(
+        status: .ok,
+        headerFields: [.eTag: "\"5\"", .cacheControl: "max-age=120, stale-while-revalidate=30", .server: "another"]),
+      at: start + .seconds(3_600), revision: 5,
+      CachingFacts(
+        bornAt: start + .seconds(3_599), freshUntil: start + .seconds(3_719), servesStaleUntil: start + .seconds(3_749),
+        servesOfflineUntil: .distantFuture)))
+
+  private static let part = GoldenEntry(
+    description: "a part (206)", key: CacheKey(resource: "https://example.com/part", variant: "range=bytes=0-4"),
+    body: Data("01234".utf8),
+    stored: answer(
+      "/part",
+      HTTPResponse(
+        status: .partialContent,
+        headerFields: [.contentRange: "bytes 0-4/10", .eTag: "\"6\"", .cacheControl: "max-age=60"]),
+      fields: [.range: "bytes=0-4"], revision: 6,
+      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+
+  private static let failure = GoldenEntry(
+    description: "an error, kept for as long as it is fresh", key: CacheKey(resource: "https://example.com/gone"),
+    body: Data("no such page\n".utf8),
+    stored: answer(
+      "/gone", HTTPResponse(status: .notFound, headerFields: [.cacheControl: "max-age=7200"]), revision: 7,
+      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(7_199), servesOfflineUntil: .distantFuture),
+      expiration: .at(start + .seconds(7_199))))
+
+  private static func answer(
+    _ path: String, _ response: HTTPResponse, fields: HTTPFields = [:], at time: Timestamp = start, revision: UInt64,
+    _ facts: CachingFacts, expiration: Expiration? = nil
+  ) -> StoredMetadata {
+    StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: path, headerFields: fields),
+      response: response, requestTime: time - .seconds(1), responseTime: time,
+      revision: Revision(high: 0x0102_0304_0506_0708, low: revision), facts: facts, expiration: expiration)
+  }
+}

@@ -1,0 +1,23 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("The contract of memory stores")
+struct MemoryContractTests {
+  @Test("holds", arguments: MemoryContract.cases)
+  func contract(_ statement: MemoryContract.Case) throws { try statement.run(on: MemoryCache()) }
+
+  @Test("a list of keys is no use: neither a hit nor a miss, and the order of leaving stays")
+  func listing() {
+    let cache = MemoryCache(limits: .init(cost: 200, count: 2))
+    let (a, b, c) = (CacheKey(resource: "a"), CacheKey(resource: "b"), CacheKey(resource: "c"))
+    for key in [a, b] { cache.insert(MemoryEntry("x", cost: 10, revision: .mint()), for: key) }
+
+    #expect(Set(cache.keys()) == [a, b])
+    #expect(cache.counters.hits == 0 && cache.counters.misses == 0)
+    cache.insert(MemoryEntry("x", cost: 10, revision: .mint()), for: c)
+
+    #expect(Set(cache.keys()) == [b, c])
+  }
+}
