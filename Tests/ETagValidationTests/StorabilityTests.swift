@@ -111,7 +111,7 @@ struct StorabilityTests {
     #expect(kept.authority == "example.com:8443")
     #expect(kept.path == "/a?b")
     #expect(kept.scheme == "https")
-    #expect(kept.headerFields[.accept] == "text/html, image/png")
+    #expect(kept.headerFields[.accept] == "image/png, text/html")
     #expect(kept.headerFields[.acceptLanguage] == "de, en")
     #expect(kept.headerFields.count == 4)
     let bytes = String(decoding: metadata.encoded(), as: UTF8.self)

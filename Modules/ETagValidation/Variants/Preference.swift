@@ -1,6 +1,7 @@
 /// One spelling for the lists of what a client prefers (RFC 9110 §12.5): the members in the order of their weights, letters in lower case, no blanks around `;`.
 ///
-/// Members of one weight keep their order: by the letter it means nothing, but servers look at it (§12.5.4).
+/// Members of one weight keep their order in `Accept-Language` alone: by the letter it means nothing there either, but servers look at it (§12.5.4). The other fields
+/// give no order a meaning.
 struct Preference {
   /// In thousandths; 1,000 where none is stated (§12.4.2).
   private let weight: Int
@@ -9,9 +10,12 @@ struct Preference {
   /// - Parameters:
   ///   - members: of all lines of the field.
   ///   - isTyped: the members are media types, of which parameters may count by letter.
-  static func normalised(_ members: [ArraySlice<UInt8>], isTyped: Bool) -> [UInt8] {
+  ///   - isOrdered: members of one weight may not change places.
+  static func normalised(_ members: [ArraySlice<UInt8>], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
     let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
-      a.element.weight == b.element.weight ? a.offset < b.offset : a.element.weight > b.element.weight
+      guard a.element.weight == b.element.weight else { return a.element.weight > b.element.weight }
+      guard !isOrdered, a.element.text != b.element.text else { return a.offset < b.offset }
+      return a.element.text.lexicographicallyPrecedes(b.element.text)
     }
     return Array(sorted.map(\.element.text).joined(separator: [UInt8(ascii: ","), 0x20]))
   }

@@ -104,7 +104,9 @@ struct SelectingFields {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
     if FieldValue.isPreference(name.canonicalName) {
-      return Preference.normalised(FieldValue.members(of: lines), isTyped: name.canonicalName == "accept")
+      return Preference.normalised(
+        FieldValue.members(of: lines), isTyped: name.canonicalName == "accept",
+        isOrdered: name.canonicalName == "accept-language")
     }
     return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
   }
