@@ -14,9 +14,7 @@ struct CachingResponder: Responder, Purging {
 
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int {
     guard let url = request.absoluteURL else { throw CacheError(.invalidURL, reason: "the target is no URL") }
-    guard try await manager.contains(url) else { return 0 }
-    try await manager.remove(url)
-    return 1
+    return try await manager.purge(.url(url))
   }
 }
 
