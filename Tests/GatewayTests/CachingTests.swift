@@ -1,0 +1,205 @@
+#if Gateway
+import CacheCore
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import LoopbackOrigin
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("The gateway's cache")
+struct CachingTests {
+  private static let minute: HTTPFields = [.cacheControl: "max-age=60"]
+
+  /// With a cache in memory; `folder` on disk too.
+  private static func run(
+    mode: CacheMode = .shared, folder: String? = nil, _ body: (GatewayFixture, OriginServer) async throws -> Void
+  ) async throws {
+    try await GatewayFixture.run({ $0.cache = CacheSettings(mode: mode, folder: folder) }, body)
+  }
+
+  @Test("a fresh answer is given again without asking, with its age and the cache's word, on any connection")
+  func hit() async throws {
+    for framing in [OriginFraming.contentLength, .chunked(of: 3)] {
+      try await Self.run { gateway, origin in
+        let delivery = OriginDelivery(framing: framing)
+        origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/x", fields: Self.minute, delivery: delivery))
+        let first = try await gateway.get("/a")
+        #expect(first["cache-status"]?.contains("fwd=uri-miss") == true)
+        for _ in 0..<3 {
+          let again = try await gateway.get("/a")
+          #expect(again.body == "body")
+          #expect(again["age"] != nil)
+          #expect(again["content-type"] == "text/x")
+          #expect(again["cache-status"]?.contains("hit") == true)
+          #expect(again["date"] == first["date"])
+        }
+        let head = try await gateway.ask("HEAD", "/a")
+        #expect(head.status == 200)
+        #expect(origin.requests.count == 1)
+      }
+    }
+  }
+
+  @Test("a large answer is stored by the time its reader has it whole")
+  func large() async throws {
+    let body = Data(repeating: UInt8(ascii: "x"), count: 3 << 20)
+    try await Self.run { gateway, origin in
+      origin.setRoute("/a", Route(body, fields: Self.minute))
+      for _ in 0..<3 {
+        let answer = try await gateway.get("/a")
+        #expect(answer.body.utf8.count == body.count)
+      }
+      #expect(origin.requests.count == 1)
+    }
+  }
+
+  @Test("a stale answer is asked about with the client's own fields, and given when the origin confirms it")
+  func revalidated() async throws {
+    try await Self.run { gateway, origin in
+      origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", fields: [.cacheControl: "no-cache"]))
+      _ = try await gateway.get("/a", "X-Mine: 1")
+      let again = try await gateway.get("/a", "X-Mine: 2")
+      #expect(again.status == 200)
+      #expect(again.body == "body")
+      #expect(origin.requests.last?.fields[.ifNoneMatch] == "\"v1\"")
+      #expect(origin.requests.last?.fields.first { $0.name.rawName == "X-Mine" }?.value == "2")
+      #expect(origin.counters.notModified == 1)
+    }
+  }
+
+  @Test("an answer without a body is stored too")
+  func bodiless() async throws {
+    try await Self.run { gateway, origin in
+      origin.setRoute("/a", Route(OriginAnswer(fields: Self.minute, status: .noContent)))
+      for _ in 0..<2 {
+        let answer = try await gateway.get("/a")
+        #expect(answer.status == 204)
+      }
+      #expect(origin.requests.count == 1)
+    }
+  }
+
+  @Test("hosts don't share answers")
+  func hosts() async throws {
+    try await Self.run { gateway, origin in
+      origin.setFallback { OriginAnswer(text: $0.head.authority ?? "", fields: Self.minute) }
+      for host in ["a", "b", "a"] {
+        let answer = try await gateway.get("http://\(host)/")
+        #expect(answer.body == host)
+      }
+      #expect(origin.requests.count == 2)
+    }
+  }
+
+  @Test("a shared cache leaves private answers alone, a private one keeps them")
+  func modes() async throws {
+    for (mode, requests) in [(CacheMode.shared, 2), (.private, 1)] {
+      try await Self.run(mode: mode) { gateway, origin in
+        origin.setRoute("/a", Route(Data("a".utf8), fields: [.cacheControl: "private, max-age=60"]))
+        for _ in 0..<2 { _ = try await gateway.get("/a") }
+        #expect(origin.requests.count == requests)
+      }
+    }
+  }
+
+  @Test("PURGE forgets what is stored")
+  func purge() async throws {
+    try await Self.run { gateway, origin in
+      origin.setRoute("/a", Route(Data("a".utf8), fields: Self.minute))
+      _ = try await gateway.get("/a")
+      #expect(try await gateway.ask("PURGE", "/a").status == 200)
+      #expect(try await gateway.ask("PURGE", "/a").status == 404)
+      _ = try await gateway.get("/a")
+      #expect(origin.requests.count == 2)
+    }
+  }
+
+  @Test("what breaks off, makes no sense or does not come is not stored")
+  func failures() async throws {
+    try await Self.run { gateway, origin in
+      let broken: [OriginDelivery] = [
+        OriginDelivery(fault: .cut(afterBodyBytes: 2)), OriginDelivery(framing: .chunked(of: 2), fault: .cut(afterBodyBytes: 2)),
+        .fault(.closeBeforeHead), .fault(.garbage),
+        .fault(
+          .raw(
+            Data(
+              "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nContent-Range: bytes 0-0/4\r\nContent-Length: 1\r\n\r\nb"
+                .utf8))),
+        .fault(.raw(Data("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\n\r\n".utf8))),
+      ]
+      for delivery in broken {
+        origin.setRoute("/a", Route(Data("body".utf8), fields: Self.minute, delivery: delivery))
+        let client = try await gateway.client()
+        try await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        _ = await client.untilClosed()
+      }
+      let before = origin.requests.count
+      origin.setRoute("/a", Route(Data("good".utf8), fields: Self.minute))
+      let answer = try await gateway.get("http://h/a")
+      #expect(answer.body == "good")
+      #expect(origin.requests.count == before + 1)
+    }
+  }
+
+  @Test("an origin that is gone: the stored answer where that is allowed, else 502 or 504")
+  func gone() async throws {
+    try await Self.run { gateway, origin in
+      origin.setRoute("/may", Route(Data("kept".utf8), fields: [.cacheControl: "max-age=0, stale-if-error=60"]))
+      origin.setRoute("/must", Route(Data("kept".utf8), fields: [.cacheControl: "max-age=0, must-revalidate"]))
+      for path in ["/may", "/must"] { _ = try await gateway.get(path) }
+      await origin.stop()
+      let may = try await gateway.get("/may")
+      #expect(may.status == 200)
+      #expect(may.body == "kept")
+      let must = try await gateway.get("/must")
+      #expect([502, 504].contains(must.status))
+      let never = try await gateway.get("/never")
+      #expect(never.status == 502)
+    }
+  }
+
+  @Test("what is in the folder outlives the gateway")
+  func restart() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID())").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let origin = try await OriginServer.start()
+    origin.setRoute("/a", Route(Data("a".utf8), fields: Self.minute))
+    for _ in 0..<2 {
+      try await GatewayFixture.run(inFrontOf: origin.port) {
+        $0.cache = CacheSettings(folder: folder)
+      } _: { gateway in
+        let answer = try await gateway.get("http://h/a")
+        #expect(answer.body == "a")
+      }
+    }
+    #expect(origin.requests.count == 1)
+    await origin.stop()
+  }
+
+  @Test("the status page knows hits, revalidations, bytes saved and entries")
+  func status() async throws {
+    try await GatewayFixture.run {
+      ($0.cache, $0.status) = (CacheSettings(), HostAndPort(host: "127.0.0.1", port: 0))
+    } _: { gateway, origin in
+      origin.setRoute("/a", Route(Data("12345".utf8), fields: Self.minute))
+      origin.setRoute("/b", Route(Data("123".utf8), etag: "v", fields: [.cacheControl: "no-cache"]))
+      for path in ["/a", "/a", "/b", "/b"] { _ = try await gateway.get(path) }
+      let status = try await RawClient.connect(try #require(gateway.statusPort))
+      try await status.send("GET /status.json HTTP/1.1\r\nHost: h\r\n\r\n")
+      let answer = try await status.answer()
+      let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
+      #expect(document.mode == "shared")
+      #expect(document.traffic.hits == 1)
+      #expect(document.traffic.revalidations == 1)
+      #expect(document.traffic.misses == 2)
+      #expect(document.traffic.bytesSaved == 8)
+      #expect(document.traffic.bytesSent == 16)
+      #expect((document.store?.memoryEntries ?? 0) >= 2)
+    }
+  }
+}
+#endif
