@@ -197,7 +197,8 @@ let package = Package(
     tests(
       "GatewayTests",
       [
-        "Gateway", "CacheTesting", "LoopbackOrigin", httpTypes, product("NIOCore", of: "swift-nio", trait: "Gateway"),
+        "Gateway", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
+        product("NIOCore", of: "swift-nio", trait: "Gateway"),
         product("NIOPosix", of: "swift-nio", trait: "Gateway"), product("NIOEmbedded", of: "swift-nio", trait: "Gateway"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),

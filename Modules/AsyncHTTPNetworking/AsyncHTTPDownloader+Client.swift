@@ -26,7 +26,14 @@ extension AsyncHTTPDownloader.Configuration {
       connections.note()
       return check?.check(channel) ?? channel.eventLoop.makeSucceededVoidFuture()
     }
-    client.http1_1ConnectionDebugInitializer = initializer
+    client.http1_1ConnectionDebugInitializer = { channel in
+      do {
+        try ExactTarget.install(in: channel)
+        return initializer(channel)
+      } catch {
+        return channel.eventLoop.makeFailedFuture(error)
+      }
+    }
     client.http2ConnectionDebugInitializer = initializer
     return client
   }

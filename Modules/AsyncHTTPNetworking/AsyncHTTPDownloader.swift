@@ -141,7 +141,9 @@ public final class AsyncHTTPDownloader: Downloader {
 
   private func start(_ request: DownloadRequest, calledAt: NIODeadline) async throws(CacheError) -> DownloadResponse {
     guard !Task.isCancelled else { throw .cancelled }
-    let outgoing = try OutgoingRequest(request.head, userAgent: configuration.userAgent)
+    let isHTTP1 = configuration.version == .http1Only || request.head.scheme?.lowercased() == "http"
+    let outgoing = try OutgoingRequest(
+      request.head, userAgent: configuration.userAgent, sendsExactTarget: connections != nil && isHTTP1)
     let connectTimeout = configuration.connectTimeout
     let nameLookup = try await nameCheck?.check(
       outgoing.host, within: TimeAmount(min(connectTimeout, request.timeout ?? connectTimeout)),

@@ -21,8 +21,11 @@ extension HTTPHeaders {
   /// Fields that are about one connection, not about the message (RFC 9110 §7.6.1), or that frame the body: both are the client's own affair, and HTTP/2
   /// forbids most of them (RFC 9113 §8.2.2).
   private static let ownAffairs: Set<HTTPField.Name> = Set(
-    ["Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer"]
-      .compactMap { HTTPField.Name($0) })
+    [
+      "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer",
+      ExactTarget.fieldName,
+    ]
+    .compactMap { HTTPField.Name($0) })
 
   /// Everything that is about the message, as it stands.
   init(sending fields: HTTPFields) {

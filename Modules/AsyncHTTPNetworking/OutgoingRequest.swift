@@ -21,8 +21,12 @@ struct OutgoingRequest: Sendable {
   let method: HTTPRequest.Method
   let headers: HTTPHeaders
 
+  /// - Parameters:
+  ///   - head: as it was asked for.
+  ///   - userAgent: for requests that name none.
+  ///   - sendsExactTarget: whether ``ExactTarget`` is at the connection's end of the client.
   /// - Throws: `CacheError.Code.invalidURL` or `.unsupportedScheme`.
-  init(_ head: HTTPRequest, userAgent: String?) throws(CacheError) {
+  init(_ head: HTTPRequest, userAgent: String?, sendsExactTarget: Bool) throws(CacheError) {
     guard let scheme = head.scheme?.lowercased(), let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
       throw CacheError(.invalidURL, reason: "the request names no URL")
     }
@@ -38,6 +42,7 @@ struct OutgoingRequest: Sendable {
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
+    if sendsExactTarget, ExactTarget.isNeeded(for: path) { headers.add(name: ExactTarget.fieldName, value: path) }
     self.headers = headers
   }
 

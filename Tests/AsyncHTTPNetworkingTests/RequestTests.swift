@@ -31,6 +31,23 @@ struct RequestTests {
     }
   }
 
+  @Test(
+    "a target goes out as it was asked for, also where a URL would be written otherwise",
+    arguments: ["/a?filter[x]=1|2", "/{a}", "/100%", "/%zz", "/a%2fb", "/a?"])
+  func exactTarget(target: String) async throws {
+    try await Fixture.run { fixture in
+      var fields = HTTPFields()
+      // What carries it to the connection is not for callers.
+      fields[try #require(HTTPField.Name("Etagere-Exact-Target"))] = "/elsewhere"
+      let head = HTTPRequest(
+        method: .get, scheme: "http", authority: "127.0.0.1:\(fixture.origin.port)", path: target, headerFields: fields)
+      _ = try await fixture.downloader.download(DownloadRequest(head: head)).body.collect()
+      _ = try await fixture.downloader.download(DownloadRequest(head: head, body: Body(Data("x".utf8)))).body.collect()
+      #expect(fixture.origin.requests.map(\.target) == [target, target])
+      #expect(fixture.origin.requests.allSatisfy { !$0.fields.contains { $0.name.rawName.hasPrefix("Etagere") } })
+    }
+  }
+
   @Test("a body goes out with its length where that is known, and in chunks where it is not", arguments: [true, false])
   func framing(isKnown: Bool) async throws {
     try await Fixture.run { fixture in

@@ -40,6 +40,24 @@ struct PassingTests {
     await origin.stop()
   }
 
+  @Test(
+    "a target arrives as it was sent, also where no URL has such characters",
+    arguments: [
+      "/a|b", "/{x}", "/a^b", "/[x]", "/a\"b", "/<a>", "/a\\b", "/`", "/a?filter[x]=1|2", "/a?", "/?", "//h/x", "/a;b=c", "/%",
+      "/%zz", "/a?%",
+      "/:80", "/..", "/./a", "/a?b?c", "/@x:y@z/", "/%7c%7C", "/~",
+    ])
+  func targets(target: String) async throws {
+    let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      _ = try await gateway.get(target)
+      _ = try await gateway.ask("PUT", target, body: "x")
+    }
+    #expect(origin.heads.map { $0.split(separator: " ")[1] } == [target[...], target[...]])
+    #expect(!origin.heads.joined().lowercased().contains("etagere"))
+    await origin.stop()
+  }
+
   @Test("an answer's fields arrive in their order, repeated, spelled as they were; those about the connection don't")
   func answerFields() async throws {
     let origin = try await RawOrigin.start(

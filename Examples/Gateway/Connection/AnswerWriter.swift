@@ -45,7 +45,8 @@ struct AnswerWriter: Sendable {
     var buffer = channel.allocator.buffer(capacity: 1024 + min(data?.count ?? 0, Self.pieceBytes))
     headWriter.write(answer.head, to: &buffer)
     guard framing.hasBody else {
-      answer.body.source.cancel()
+      // To its end, where it has none: an answer is stored as it is read.
+      if try await answer.body.source.next() != nil { answer.body.source.cancel() }
       return try await flush(buffer)
     }
     if let data, data.count <= Self.pieceBytes, case .length = framing {
@@ -56,7 +57,14 @@ struct AnswerWriter: Sendable {
     channel.write(buffer, promise: nil)
     // When the first piece is there already, both go out at once; when it is not, the head does not wait for it.
     channel.eventLoop.execute { [channel] in channel.flush() }
-    while let piece = try await answer.body.source.next() { try await write(piece, &sent) }
+    var next = try await answer.body.source.next()
+    while let piece = next {
+      let read = sent.bodyBytes + Int64(piece.count)
+      // The end is read before the last byte leaves: whoever has seen the whole answer finds it stored.
+      if framing == .length(read) { next = try await answer.body.source.next() }
+      try await write(piece, &sent)
+      if framing != .length(read) { next = try await answer.body.source.next() }
+    }
     if case .length(let length) = framing, sent.bodyBytes != length {
       throw CacheError(.truncatedBody, reason: "the body ended after \(sent.bodyBytes) of \(length) bytes")
     }
