@@ -54,6 +54,8 @@ struct OpenCache: Sendable {
     get async {
       var store = StatusDocument.Store()
       if let memory { (store.memoryEntries, store.memoryBytes) = (memory.count, Int64(memory.totalCost)) }
+      // A folder that can't be looked into tells nothing; it says so where it is written.
+      if let disk { (store.diskEntries, store.diskBytes) = (try? await disk.entryCount, try? await disk.totalSize) }
       return store
     }
   }
