@@ -93,7 +93,7 @@ struct RevalidationTests {
     #expect(sent?.withUnsafeBytesOfValue { Array($0) } == [0x22, 0xFF, 0xE9, 0x22])
   }
 
-  @Test("a 304 replaces the fields it states, all values of each, and keeps the others and those that describe the bytes")
+  @Test("a 304 replaces the fields it states, all values of each, and keeps the others and those that belong to the bytes")
   func merging() throws {
     var shelf = shelf(
       .ok(
@@ -116,7 +116,7 @@ struct RevalidationTests {
     let fields = after.response.headerFields
     let expected: [(String, String?)] = [
       ("ETag", "\"a\""), ("Last-Modified", date(-50)), ("Content-Type", "text/plain"), ("Content-Length", "5"),
-      ("Content-Encoding", "gzip"), ("Content-Language", "en"), ("Content-Range", nil), ("Content-MD5", nil), ("X-Old", "1"),
+      ("Content-Encoding", "gzip"), ("Content-Language", "en"), ("Content-Range", nil), ("Content-MD5", "x"), ("X-Old", "1"),
       ("X-Two", "3"), ("X-New", "1"), ("X-Hop", nil), ("Connection", nil), ("Transfer-Encoding", nil),
       ("Cache-Control", "max-age=60"),
       ("Set-Cookie", "b=2"), ("Content-Security-Policy", "new"), ("Date", nil), ("Age", nil),
