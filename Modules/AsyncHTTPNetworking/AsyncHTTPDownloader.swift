@@ -155,7 +155,7 @@ public final class AsyncHTTPDownloader: Downloader {
     let head = try await body.head()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }
     return DownloadResponse(
-      head: head.response, body: Body(length: head.bodyLength, source: body), metrics: { body.metrics })
+      head: head.response, body: Body(length: head.bodyLength, source: body), metrics: body.meter)
   }
 
   private func enter(

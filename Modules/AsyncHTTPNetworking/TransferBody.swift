@@ -22,7 +22,8 @@ final class TransferBody: Body.Source {
 
   func cancel() { transfer.cancel() }
 
-  var metrics: TransferMetrics { transfer.metrics }
+  /// Tells what was measured, without keeping the body: who only wants to log keeps no connection.
+  var meter: @Sendable () -> TransferMetrics { { [transfer] in transfer.metrics } }
 
   /// async-http-client keeps trailers to itself.
   var trailers: HTTPFields? { nil }

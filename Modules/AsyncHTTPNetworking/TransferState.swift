@@ -191,6 +191,8 @@ struct TransferState {
 
   mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {
     self.isProducing = isProducing
+    // The client asks for the body once its connection is there.
+    isSent = true
     lastActivity = now
     return Consequences(due: dueTime)
   }
@@ -281,7 +283,8 @@ struct TransferState {
   private var waitsForPeer: Bool {
     switch stage {
     case .queued: progressOfQueue != nil
-    case .awaitingHead: !isProducing
+    // Before it is sent, the client's own limit for connections holds.
+    case .awaitingHead: isSent && !isProducing
     case .receiving: waiter != nil
     case .complete, .failed: false
     }

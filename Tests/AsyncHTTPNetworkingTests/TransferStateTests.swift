@@ -60,6 +60,15 @@ struct TransferStateTests {
     #expect(error(of: &state)?.reason == "nothing came for 10 s")
   }
 
+  @Test("before the request is out, silence is the client's own affair, whoever looks")
+  func connecting() {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
+    _ = state.start(at: Self.at(0))
+    #expect(state.look(at: Self.at(50)).end == nil)
+    _ = state.sent(overKeptConnection: false, at: Self.at(55))
+    #expect(state.look(at: Self.at(65)).end != nil)
+  }
+
   @Test("every byte gives the server the whole time-out again")
   func activity() async throws {
     var state = Self.sent()

@@ -220,6 +220,50 @@ struct RespondTests {
     #expect(house.network.requests.isEmpty)
   }
 
+  @Test("a soft purge meets an answer that is still on its way, also one that is too large for memory")
+  func purgedOnTheWay() async throws {
+    let disk = try TemporaryDisk()
+    let house = try House {
+      $0.store = disk.cache
+      $0.maximumBodyInMemory = 100
+    }
+    let text = String(repeating: "y", count: 300_000)
+    house.network.answer(house.url, .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    let response = try await house.manager.respond(to: request)
+    _ = try await response.body.source.next()
+    try await house.manager.purge(.url(house.url), .soft)
+    while try await response.body.source.next() != nil {}
+    #expect(try await house.ask().cache.contains("fwd=") == true)
+    #expect(house.network.requests.count == 2)
+  }
+
+  @Test("a slow reader's older answer does not take a later one's place")
+  func slowReader() async throws {
+    let house = try House()
+    let text = String(repeating: "1", count: 200)
+    house.network.answer(
+      house.url, .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    let slow = try await house.manager.respond(to: request)
+    _ = try await slow.body.source.next()
+    house.clock.advance(by: .seconds(5))
+    #expect(try await house.ask([.cacheControl: "no-cache"]).text == "later")
+    while try await slow.body.source.next() != nil {}
+    #expect(try await house.ask().text == "later")
+    house.restart()
+    #expect(try await house.ask().text == "later")
+  }
+
+  @Test("a cache alone asks nobody, without a validator too")
+  func cacheOnly() async throws {
+    let house = try House { $0.validator = nil }
+    let only = RequestOptions.policy(.cacheOnly)
+    #expect(try await house.ask(options: only).status == 504)
+    #expect(try await house.ask([:], .post, sending: "x", options: only).status == 504)
+    #expect(house.network.requests.isEmpty)
+  }
+
   @Test("a shared cache stores a part, serves from it, and asks for the rest alone")
   func parts() async throws {
     let house = try House { $0.validator = ETagValidator(mode: .shared, parts: .completed) }

@@ -195,6 +195,8 @@ public final class ResourceManager: Sendable {
 
   /// Takes no more loads, stops revalidations that nobody waits for, and returns when every load under way has ended.
   ///
+  /// Bodies of ``respond(to:body:options:)`` that are still being read are their readers': they go on, and what is whole is stored.
+  ///
   /// The stores and the downloader stay open: they belong to who made them.
   public func close() async { await core.close() }
 }

@@ -36,6 +36,15 @@ struct Shelf: Sendable {
     epoch = load.removals.current
   }
 
+  private init(load: ResolvedLoad, resource: String, epoch: Int) {
+    self.load = load
+    self.resource = resource
+    self.epoch = epoch
+  }
+
+  /// The same resource for another load, which has begun to look when this one did: what was removed since then has been removed for it too.
+  func seen(by load: ResolvedLoad) -> Shelf { Shelf(load: load, resource: resource, epoch: epoch) }
+
   private var memory: MemoryFacets? { load.reads.contains(.memory) ? load.memory.map(MemoryFacets.init) : nil }
   private var disk: (any CacheStore)? { load.reads.contains(.disk) ? load.store : nil }
 

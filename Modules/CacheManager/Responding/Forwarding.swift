@@ -172,11 +172,12 @@ struct Forwarding: Sendable {
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: load.head) }
 
-  /// An answer that is not handed on has little or no content: read, it leaves its connection in use.
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again. Anything else may come as slowly as its sender likes, and the
+  /// caller waits.
   private func drain(_ response: DownloadResponse) async {
     defer { response.body.source.cancel() }
-    guard let length = response.body.length, length <= 16 << 10 else { return }
-    while (try? await response.body.source.next()) != nil {}
+    guard response.head.status == .notModified else { return }
+    _ = try? await response.body.source.next()
   }
 
   private static var noDownloader: CacheError {

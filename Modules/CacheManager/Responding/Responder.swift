@@ -16,6 +16,14 @@ struct Responder: Sendable {
     shelf = Shelf(load: load, resource: load.parts.resource)
   }
 
+  /// What goes on behind another's back, with what that has found: a purge since then counts.
+  private init(behind other: Responder, load: ResolvedLoad) {
+    self.load = load
+    core = other.core
+    name = nil
+    shelf = other.shelf.seen(by: load)
+  }
+
   func respond(sending body: Body?) async throws(CacheError) -> CachedResponse {
     let request = load.head
     var candidates = try await shelf.candidates(for: request)
@@ -32,13 +40,23 @@ struct Responder: Sendable {
         if let revalidation { revalidate(chosen, candidates, revalidation) }
         return finished(reply, status(hitBy: chosen))
       case .fetch(let sent, let fallback, let reason):
+        // Without a validator nobody has looked at that yet.
+        guard load.policy != .cacheOnly else {
+          body?.source.cancel()
+          return unanswered(HTTPResponse(status: .gatewayTimeout))
+        }
         let forwarding = Forwarding(responder: self, candidates: candidates, fallback: fallback, reason: reason)
         return try await forwarding.run(sent, body)
       case .answer(let head):
-        let status = CacheStatus(name ?? "", madeHere: "not cached, and nobody may be asked")
-        return finished(CachedResponse(head: head, body: Body.none, status: status, source: .memory), status)
+        body?.source.cancel()
+        return unanswered(head)
       }
     }
+  }
+
+  private func unanswered(_ head: HTTPResponse) -> CachedResponse {
+    let status = CacheStatus(name ?? "", madeHere: "not cached, and nobody may be asked")
+    return finished(CachedResponse(head: head, body: Body.none, status: status, source: .memory), status)
   }
 
   /// What is sent of a stored answer. Nil: its bytes are gone.
@@ -66,13 +84,16 @@ struct Responder: Sendable {
   /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for each stored answer.
   private func revalidate(_ chosen: Candidate, _ candidates: [Candidate], _ sent: HTTPRequest) {
     let background = Responder(
+      behind: self,
       load: load.with { parts in
         for name in Confidential.conditions + [.range] { parts.head.headerFields[name] = nil }
-      }, core: core, name: nil)
+      })
     core.revalidations.begin(chosen.key) {
       let forwarding = Forwarding(responder: background, candidates: candidates, fallback: nil, reason: .stale)
       do throws(CacheError) {
         let response = try await forwarding.run(sent, nil)
+        // A stored body that was confirmed, or an answer that is not kept: nobody wants the bytes.
+        guard response.status.isStored else { return response.body.source.cancel() }
         while try await response.body.source.next() != nil {}
       } catch {
         if !error.isCancellation { background.load.observe(.backgroundFailed(url: background.load.address, error: error)) }

@@ -79,6 +79,10 @@ final class StoringBody: Body.Source {
       if state.count > limit { state.kept = nil } else { state.kept?.append(chunk) }
       return (state.writer, state.count)
     }
+    if let length = base.length, count > length {
+      cancel()
+      throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
+    }
     if let writer { await write(chunk, writer) }
     if count == base.length { await commit() }
     return chunk
@@ -106,6 +110,20 @@ final class StoringBody: Body.Source {
     writer?.abort()
   }
 
+  /// Whether a later answer was stored while this one was read, as slowly as its reader likes: an older word does not take its place.
+  private func isSuperseded() async -> Bool {
+    let (load, key, responseTime) = (shelf.load, candidate.key, candidate.metadata.responseTime)
+    if let known = load.memory.map(MemoryFacets.init)?.index(of: key.resource)?.element(of: key.variant),
+      known.responseTime > responseTime
+    {
+      return true
+    }
+    // Most are read at once; for their sake the disk is not asked.
+    guard load.writes.contains(.disk), let store = load.store, load.clock.now - responseTime >= .seconds(1) else { return false }
+    let stored = (try? await store.variants(of: key.resource)) ?? []
+    return stored.contains { $0.key == key && $0.metadata.responseTime > responseTime }
+  }
+
   /// Once; never after it was abandoned.
   private func commit() async {
     let taken = state.withLock { state -> State? in
@@ -114,6 +132,10 @@ final class StoringBody: Body.Source {
       return state
     }
     guard let taken else { return }
+    guard await !isSuperseded() else {
+      taken.writer?.abort()
+      return
+    }
     var stored = candidate
     stored.metadata.bodyLength = taken.count
     var isOnDisk = false
@@ -130,7 +152,7 @@ final class StoringBody: Body.Source {
       }
     }
     // What memory has no room for is not to stand there in an older form.
-    let keeper = taken.kept == nil ? Shelf(load: shelf.load.with { $0.target = .store }, resource: shelf.resource) : shelf
+    let keeper = taken.kept == nil ? shelf.seen(by: shelf.load.with { $0.target = .store }) : shelf
     await keeper.store(taken.kept ?? Data(), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
   }
 }
