@@ -8,33 +8,6 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// A head and all bytes of an answer.
-private struct Told {
-  var status: Int
-  var fields: HTTPFields
-  var text: String
-  var cache: String
-  var source: ResourceSource
-
-  /// The field `Cache-Status`.
-  var cacheField: String? { HTTPField.Name("Cache-Status").flatMap { fields[$0] } }
-}
-
-extension House {
-  fileprivate func ask(
-    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
-    options: RequestOptions = RequestOptions()
-  ) async throws -> Told {
-    let request = HTTPRequest(
-      method: method, scheme: "https", authority: "example.com", path: path, headerFields: fields)
-    let response = try await manager.respond(to: request, body: text.map { Body(Data($0.utf8)) }, options: options)
-    let data = try await response.body.collect()
-    return Told(
-      status: response.head.status.code, fields: response.head.headerFields, text: String(decoding: data, as: UTF8.self),
-      cache: response.status.description, source: response.source)
-  }
-}
-
 @Suite("Answering as an HTTP cache")
 struct RespondTests {
   @Test("an answer is handed on as it came and stored; the next caller gets it with its age", arguments: [true, false])

@@ -31,14 +31,25 @@ final class RemovalEpoch: Sendable {
     }
   }
 
+  /// The purges since `epoch`; nil: not all of them are remembered.
+  private func purges(since epoch: Int) -> [Purge]? {
+    state.withLock { state in
+      guard let last = state.purges.last, last.count > epoch else { return [] }
+      guard state.forgotten <= epoch else { return nil }
+      let first = state.purges.lastIndex { $0.count <= epoch }.map { $0 + 1 } ?? 0
+      return state.purges[first...].map(\.purge)
+    }
+  }
+
+  /// Whether a purge since `epoch` may have met an answer of a resource.
+  func mayHaveMet(_ resource: String, since epoch: Int) -> Bool {
+    guard let purges = purges(since: epoch) else { return true }
+    return purges.contains { $0.mayMeet(resource) }
+  }
+
   /// What the purges since `epoch` do to an answer that was on its way then; nil: none of them meets it.
   func outcome(for key: CacheKey, _ metadata: StoredMetadata, since epoch: Int) -> PurgeMode? {
-    let (purges, isForgotten) = state.withLock { state -> ([Purge], Bool) in
-      guard let last = state.purges.last, last.count > epoch else { return ([], false) }
-      let first = state.purges.lastIndex { $0.count <= epoch }.map { $0 + 1 } ?? 0
-      return (state.purges[first...].map(\.purge), state.forgotten > epoch)
-    }
-    if isForgotten { return .hard }
+    guard let purges = purges(since: epoch) else { return .hard }
     var outcome: PurgeMode?
     for purge in purges where purge.meets(key, metadata) {
       if purge.mode == .hard { return .hard }
