@@ -172,6 +172,27 @@ struct RespondTests {
     #expect(error?.code == .connectionLost && error?.url == house.url.absoluteString)
   }
 
+  @Test(
+    "when nobody answers and what is stored must not be used stale, the error says that, and why",
+    arguments: [
+      ("max-age=1, must-revalidate", CacheMode.private, true), ("no-cache", .private, true), ("s-maxage=1", .shared, true),
+      ("max-age=1, proxy-revalidate", .shared, true), ("max-age=1, proxy-revalidate", .private, false),
+    ])
+  func mustRevalidate(_ rule: String, mode: CacheMode, isForbidden: Bool) async throws {
+    let house = try House { $0.validator = ETagValidator(mode: mode) }
+    house.network.answer(
+      house.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "nobody there"),
+      .failure(.malformedResponse))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(10))
+    guard isForbidden else { return #expect(try await house.ask().text == "old") }
+    let error = await #expect(throws: CacheError.self) { try await house.ask() }
+    #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("nobody there") == true)
+    #expect((error?.underlying as? CacheError)?.code == .connectionRefused)
+    let nonsense = await #expect(throws: CacheError.self) { try await house.ask() }
+    #expect(nonsense?.code == .malformedResponse)
+  }
+
   @Test("stale-if-error: the stored answer in place of a 503, which Cache-Status tells")
   func staleIfError() async throws {
     let house = try House()

@@ -22,7 +22,8 @@ extension ResourceManager {
   ///   - request: an absolute one: scheme, authority and path. It goes out as it stands, with the cache's own conditions added.
   ///   - body: what is sent with it; read once.
   ///   - options: components, policy, partition and layers for this exchange.
-  /// - Throws: why there is no answer: nobody answered, and nothing that is stored may stand in.
+  /// - Throws: why there is no answer: nobody answered, and nothing is stored that may stand in; `CacheError.Code.revalidationFailed`, where what is stored forbids it
+  ///   (`must-revalidate`, `no-cache`; RFC 9111 §5.2.2.2), which an HTTP server answers with 504.
   public func respond(
     to request: HTTPRequest, body: Body? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {

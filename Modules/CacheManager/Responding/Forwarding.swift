@@ -61,8 +61,19 @@ struct Forwarding: Sendable {
   ) async throws(CacheError) -> CachedResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
     leadership?.unshared(.failure(error), isUsual: false)
-    guard let reply = try await stale(for: .failure(error), sent, requestTime) else { throw error }
+    guard let reply = try await stale(for: .failure(error), sent, requestTime) else { throw forbidden(error) }
     return reply
+  }
+
+  /// Why there is no answer: nobody answered; or that, and what is stored may not be used for it, which is an error of its own (RFC 9111 §5.2.2.2).
+  private func forbidden(_ error: CacheError) -> CacheError {
+    // Who answers nonsense has been reached.
+    guard error.isUnreachable, error.code != .malformedResponse,
+      let index = Planner(load).selection(by: load.head, from: stored), stored[index].facts.servesOfflineUntil == nil
+    else { return error }
+    return CacheError(
+      .revalidationFailed, reason: "what is stored must be confirmed before it is used, and that failed: \(error.reason)",
+      underlying: error)
   }
 
   /// A stored answer in place of one that did not come, or failed, to an equal request. Nil: this one has to ask for itself.
