@@ -205,6 +205,30 @@ struct RespondTests {
     #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
   }
 
+  @Test("stored is told where something has begun to store it, and not where nothing does", arguments: [true, false])
+  func storedTold(isAccepted: Bool) async throws {
+    let house = try House {
+      $0.memory = nil
+      $0.maximumBodyInMemory = 10
+    }
+    house.disk.refusesWrites = !isAccepted
+    house.network.answer(
+      house.url, .ok("", cacheControl: "max-age=60"), .ok("a picture of some size", cacheControl: "max-age=60"))
+    for path in [[:], [.cacheControl: "no-cache"]] as [HTTPFields] {
+      let answer = try await house.ask(path)
+      #expect(answer.cache.hasSuffix(";stored") == isAccepted)
+    }
+    let memory = try House {
+      $0.store = nil
+      $0.maximumBodyInMemory = 10
+    }
+    memory.network.answer(
+      memory.url, .ok("a picture of some size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
+    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60")
+    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
+    try memory.network.verify()
+  }
+
   @Test("where nobody may be asked and nothing is stored, the answer is 504")
   func onlyIfCached() async throws {
     let house = try House()

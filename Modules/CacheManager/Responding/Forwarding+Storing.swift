@@ -3,10 +3,10 @@ internal import HTTPTypes
 
 /// What becomes of an answer that may be stored.
 extension Forwarding {
-  /// A body that is stored as it is read.
+  /// A body that is stored as it is read, and whether it is stored anywhere, as far as can be told before it has come.
   func storing(
     _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate]
-  ) async throws(CacheError) -> Body {
+  ) async throws(CacheError) -> (body: Body, isStored: Bool) {
     var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     candidate.metadata.bodyLength = body.length
@@ -16,9 +16,9 @@ extension Forwarding {
     guard body.length != 0 else {
       // Nobody need ask for the end of nothing.
       _ = try await storing.next()
-      return .none
+      return (.none, writer != nil || storing.mayFitInMemory)
     }
-    return share(storing, candidate, writer)
+    return (share(storing, candidate, writer), writer != nil || storing.mayFitInMemory)
   }
 
   /// The body for its caller, and for those who wait.

@@ -116,9 +116,9 @@ struct Forwarding: Sendable {
       return try await freshen(index, metadata, answer)
     case .store(let variant, let metadata, let changes):
       await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
-      let body = try await storing(
+      let (body, isStored) = try await storing(
         answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] })
-      return .answered(passing(answer, body, isStored: true, facts: metadata.facts))
+      return .answered(passing(answer, body, isStored: isStored, facts: metadata.facts))
     case .complete(let index, let variant, let metadata, let changes):
       return try await complete(index, variant, metadata, changes, answer)
     case .pass(let changes, _):
@@ -170,7 +170,7 @@ struct Forwarding: Sendable {
       return .again(load.head)
     }
     await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
-    let body = try await storing(
+    let (body, isStored) = try await storing(
       Body(length: metadata.bodyLength, source: JoinedBody(part.body, answer.response.body)), metadata, variant,
       replacing: changes.drops.map { candidates[$0] })
     let head = load.validator?.reply(to: load.head, from: metadata, now: load.clock.now).head ?? metadata.response
@@ -178,7 +178,7 @@ struct Forwarding: Sendable {
       head: head, body: body, status: forwarded(answer.response.head.status.code), source: .network,
       metrics: answer.response.metrics)
     var status = response.status
-    status.isStored = true
+    status.isStored = isStored
     return .answered(responder.finished(response, status))
   }
 

@@ -25,8 +25,10 @@ final class StoringBody: Body.Source {
 
   /// The length that was announced.
   var length: Int64? { base.length }
-  /// Whether memory takes all of it: nil length tells nothing.
-  let fitsInMemory: Bool
+  /// Whether memory takes all of it, as far as the length tells.
+  let mayFitInMemory: Bool
+  /// Whether memory takes all of it, and that is known.
+  var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
   private let base: Body
   private let candidate: Candidate
   private let shelf: Shelf
@@ -51,9 +53,9 @@ final class StoringBody: Body.Source {
     self.shelf = shelf
     self.outdated = outdated
     self.known = known
-    let mayFit = base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
-    fitsInMemory = mayFit && base.length != nil
-    state = Lock(State(writer: writer, kept: mayFit ? [] : nil, leadership: leadership))
+    mayFitInMemory =
+      base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
+    state = Lock(State(writer: writer, kept: mayFitInMemory ? [] : nil, leadership: leadership))
   }
 
   deinit { abandon() }
