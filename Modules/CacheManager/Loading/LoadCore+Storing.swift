@@ -9,11 +9,7 @@ internal import Foundation
 
 extension ResolvedLoad {
   /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
-  var resourceKey: FlightKey {
-    var key = FlightKey(self)
-    (key.reads, key.writes, key.maximumBodySize) = (.all, .all, 0)
-    return key
-  }
+  var resourceKey: FlightKey { FlightKey(self, isWhereverKept: true) }
 
   fileprivate var storingID: FlightID { FlightID(request: resourceKey, form: FlightID.storing) }
 }
