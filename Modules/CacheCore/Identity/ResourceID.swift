@@ -55,7 +55,9 @@ public enum ResourceID {
   private static func withoutStandardPort(_ authority: String, _ scheme: String) -> Substring {
     let standard = scheme == "http" ? ":80" : scheme == "https" ? ":443" : nil
     var bytes = authority.utf8[...]
-    if let standard, bytes.suffix(standard.utf8.count).elementsEqual(standard.utf8) { bytes = bytes.dropLast(standard.utf8.count) }
+    if let standard, bytes.suffix(standard.utf8.count).elementsEqual(standard.utf8) {
+      bytes = bytes.dropLast(standard.utf8.count)
+    }
     if bytes.last == UInt8(ascii: ":") { bytes = bytes.dropLast() }
     return Substring(bytes)
   }

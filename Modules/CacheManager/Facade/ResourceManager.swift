@@ -107,7 +107,8 @@ public final class ResourceManager: Sendable {
     if let result = core.immediate(load, form) { return try result.get() }
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
+      // A sink ends exactly once, so nobody has to check it.
+      await withUnsafeContinuation { continuation in
         core.start(
           load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
       }

@@ -94,12 +94,13 @@ extension Exchange {
     let metadata = StoredMetadata(
       request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
       revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
-    var fetched = fetched(
+    return fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: isAbout == nil ? .none : .fresh)
-    fetched.isShareable = isShareable
-    fetched.isStored = false
-    return fetched
+      validation: isAbout == nil ? .none : .fresh
+    ).with {
+      $0.isShareable = isShareable
+      $0.isStored = false
+    }
   }
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: hop.request) }
@@ -146,7 +147,8 @@ extension Exchange {
     _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult
   ) -> Fetched {
     Fetched(
-      data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
-      source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer))
+      .init(
+        data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
+        source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer)))
   }
 }

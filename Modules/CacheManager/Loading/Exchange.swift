@@ -110,10 +110,10 @@ struct Exchange: Sendable {
 
   func stale(_ index: Int, insteadOf error: CacheError) async throws(CacheError) -> Fetched? {
     guard let kept = try await shelf.read(candidates[index]) else { return nil }
-    var fetched = hop.usable(kept, candidates[index])
-    fetched.validation = .failed
-    fetched.standsInFor = error
-    return fetched
+    return hop.usable(kept, candidates[index]).with {
+      $0.validation = .failed
+      $0.standsInFor = error
+    }
   }
 
   private func isConditional(_ sent: HTTPRequest) -> Bool {

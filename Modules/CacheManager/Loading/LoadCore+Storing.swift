@@ -63,9 +63,8 @@ extension LoadCore {
       switch try await outcome(
         of: FlightID(request: FlightKey(load)), before: number, as: Fetched.self, priority, event: report)
       {
-      case .success(var fetched)?:
-        fetched.data = Data()
-        if await isStored(fetched, storing) { return .success(fetched) }
+      case .success(let fetched)?:
+        if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
       case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
       case nil: break
       }
@@ -128,9 +127,7 @@ extension LoadCore {
   private func taken(_ fetched: Fetched, _ load: ResolvedLoad) async throws(CacheError) -> Fetched? {
     let shelf = Shelf(load: load, resource: fetched.key.resource)
     guard let kept = try await shelf.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
-    var taken = fetched
-    taken.data = kept.data
-    return taken
+    return fetched.with { $0.data = kept.data }
   }
 
   private enum Joined<Output: Sendable>: Sendable {

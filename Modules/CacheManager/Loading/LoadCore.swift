@@ -33,8 +33,9 @@ final class LoadCore: Sendable {
       return nil
     }
     let fetched = Fetched(
-      data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
-      url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none)
+      .init(
+        data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none))
     return fetched.resource(value, clock: load.clock, startedAt: start)
   }
 
