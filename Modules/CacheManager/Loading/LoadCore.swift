@@ -68,6 +68,22 @@ final class LoadCore: Sendable {
     }
   }
 
+  /// Carries out a load that ``immediate(_:_:)`` has no answer for, until its end or the calling task's.
+  @inline(never)
+  func outcome<Value: Sendable>(
+    of load: ResolvedLoad, _ form: Form<Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    return await withTaskCancellationHandler {
+      // A sink ends exactly once, so nobody has to check it.
+      await withUnsafeContinuation { continuation in
+        start(load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+      }
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
   // MARK: Bytes
 
   func joinBytes(

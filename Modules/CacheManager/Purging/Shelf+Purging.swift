@@ -13,6 +13,11 @@ extension Shelf {
   /// The disk first. Then the count goes up, so that nobody who has read the disk before puts that into memory afterwards.
   func settle(_ candidate: Candidate) async {
     guard let purge = load.removals.outcome(for: candidate.key, candidate.metadata, since: epoch) else { return }
+    await settle(candidate, purge)
+  }
+
+  @inline(never)
+  private func settle(_ candidate: Candidate, _ purge: PurgeMode) async {
     guard let survivor = candidate.surviving(purge, at: load.clock.now) else {
       await drop([candidate])
       load.removals.advance()
