@@ -46,7 +46,7 @@ final class CollapseTable: Sendable {
     let now = load.clock.now
     return state.withLock { state in
       // What was asked for before a purge is not for who comes after it.
-      if let request = state.open[key], !load.removals.mayHaveMet(key.resource, since: request.epoch) {
+      if let request = state.open[key], !load.removals.mayHaveMet(shelf.resource, since: request.epoch) {
         return .following(request)
       }
       if Self.wasStored(hash, since: count, state) { return .late }

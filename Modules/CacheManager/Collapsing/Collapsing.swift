@@ -24,10 +24,11 @@ struct Collapsing: Sendable {
   /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as they are known.
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
     let names = candidates.reduce(into: selecting) { $0.formUnion($1.metadata.response.headerFields.selecting) }
-    var key = FlightKey(load)
-    key.head.method = .get
-    key.head.headerFields = key.head.headerFields.filter { names.contains($0.name.canonicalName) }
-    return key
+    return FlightKey(
+      load.with { parts in
+        parts.head.method = .get
+        parts.head.headerFields = parts.head.headerFields.filter { names.contains($0.name.canonicalName) }
+      })
   }
 }
 

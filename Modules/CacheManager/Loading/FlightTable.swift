@@ -85,7 +85,7 @@ final class FlightTable: Sendable {
       if state.isClosed && !isAccepted { return nil }
       // What was asked for before a removal is not for who comes after it.
       if isShared, let flight = state.open[id] as? Flight<Output>,
-        !load.removals.mayHaveMet(id.request.resource, since: flight.epoch)
+        !load.removals.mayHaveMet(load.parts.resource, since: flight.epoch)
       {
         return (flight, false)
       }
