@@ -44,6 +44,38 @@ struct SeveralVariantsTests {
     #expect(shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
   }
 
+  @Test("the one that the 304 names is filed for the new request's fields too, so that the next one is answered without asking")
+  func filed() {
+    var shelf = shelf()
+    let (german, before) = (shelf.stored[0], shelf.stored[1])
+    let italian = HTTPRequest.page(.get, "Accept-Language: it")
+    let confirms: Shelf.Origin = { _ in .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60")) }
+    _ = shelf.load(italian, from: confirms)
+    #expect(shelf.entries.map(\.variant) == ["accept-language=de", "accept-language=en", "accept-language=it"])
+    let next = shelf.load(italian) { _ in .success(.head(500)) }
+    #expect(next.source == .cache && next.revision != german.revision)
+    #expect(next.response?.headerFields[.eTag] == "\"de\"")
+    // Neither the one nor the other has changed.
+    #expect(shelf.stored[1] == before && shelf.stored[0].request == german.request && shelf.stored[0].revision == german.revision)
+    // Its own confirms the copy, and leaves no second one.
+    shelf.advance(100)
+    _ = shelf.load(italian, from: confirms)
+    #expect(shelf.entries.count == 3)
+  }
+
+  @Test(
+    "not where nothing of it may be kept, or nobody would find it, or another would have to go",
+    arguments: ["Cache-Control: no-store", "Vary: *", "limit", "HEAD"])
+  func notFiled(_ reason: String) {
+    var shelf = shelf(["de", "en"])
+    if reason == "limit" { shelf.validator = ETagValidator(variantLimit: 2, digestSecret: DigestSecret(high: 1, low: 2)) }
+    let line = reason.contains(":") ? reason : "X-Nothing: 1"
+    _ = shelf.load(.page(reason == "HEAD" ? .head : .get, "Accept-Language: it")) { _ in
+      .success(.head(304, "ETag: \"de\"", line))
+    }
+    #expect(shelf.entries.count == 2)
+  }
+
   @Test("a 304 that names none of several leads to a question without conditions")
   func unnamed() {
     var shelf = shelf()

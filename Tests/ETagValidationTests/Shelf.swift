@@ -70,6 +70,7 @@ struct Shelf {
     case .freshen(let index, let metadata, let changes):
       apply(changes)
       entries[index].metadata = metadata
+      if let copy = changes.copy { entries.append(Entry(variant: copy.variant, metadata: copy.metadata)) }
       return Outcome(
         source: .revalidated, response: metadata.response, revision: metadata.revision, reply: reply(request, metadata))
     case .store(let variant, let metadata, let changes):

@@ -14,7 +14,7 @@ extension Exchange {
     case .freshen(let index, let metadata, let changes):
       try await finish(answer.response)
       await apply(changes)
-      return try await freshen(candidates[index], metadata, answer)
+      return try await freshen(candidates[index], metadata, changes.copy, answer)
     case .store(let variant, let metadata, let changes):
       // A part is nothing that a resource can be made of.
       guard metadata.response.status != .partialContent else { return try await pass(.none, true, answer) }
@@ -42,7 +42,7 @@ extension Exchange {
 
   @inline(never)
   private func freshen(
-    _ stored: Candidate, _ metadata: StoredMetadata, _ answer: Answer
+    _ stored: Candidate, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ answer: Answer
   ) async throws(CacheError) -> Fetched? {
     guard let kept = try await shelf.read(stored) else { return nil }
     var confirmed = metadata
@@ -54,6 +54,7 @@ extension Exchange {
     }
     let candidate = Candidate(key: stored.key, metadata: confirmed)
     await shelf.freshen(candidate, data: kept.data)
+    if let copy, load.target.isMemory { await shelf.file(copy, kept.data, known: candidates) }
     return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
   }
 

@@ -57,4 +57,24 @@ extension Shelf {
     load.observe(.readFailed(resource: resource, error: error))
     return nil
   }
+
+  /// Files a stored answer under another variant too. What can't be filed is asked about again: that is no failure.
+  @inline(never)
+  func file(_ copy: StoreChanges.Copy, _ data: Data, known: [Candidate]) async {
+    var candidate = Candidate(key: CacheKey(resource: resource, variant: copy.variant), metadata: copy.metadata)
+    candidate.metadata.expiration = .earlier(copy.metadata.expiration, load.expiration, from: copy.metadata.responseTime)
+    candidate.metadata.bodyLength = Int64(data.count)
+    var isOnDisk = false
+    if let writer = try? await writer(candidate) {
+      do throws(CacheError) {
+        try await writer.write(data)
+        candidate.metadata = try await writer.commit(trailers: nil)
+        isOnDisk = true
+      } catch {
+        writer.abort()
+        load.observe(.storeFailed(key: candidate.key, error: error))
+      }
+    }
+    await store(data, candidate, isOnDisk: isOnDisk, replacing: [], known: known)
+  }
 }

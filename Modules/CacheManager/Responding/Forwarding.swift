@@ -113,7 +113,7 @@ struct Forwarding: Sendable {
     case .freshen(let index, let metadata, let changes):
       await drain(answer.response)
       await apply(changes)
-      return try await freshen(index, metadata, answer)
+      return try await freshen(index, metadata, changes.copy, answer)
     case .store(let variant, let metadata, let changes):
       await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
       let (body, isStored) = try await storing(
@@ -140,7 +140,9 @@ struct Forwarding: Sendable {
     }
   }
 
-  private func freshen(_ index: Int, _ metadata: StoredMetadata, _ answer: Answer) async throws(CacheError) -> Outcome {
+  private func freshen(
+    _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ answer: Answer
+  ) async throws(CacheError) -> Outcome {
     var confirmed = candidates[index]
     confirmed.metadata = metadata
     await shelf.update(confirmed)
@@ -150,10 +152,12 @@ struct Forwarding: Sendable {
       return .again(load.head)
     }
     let head = answer.response.head
-    if isReusable(metadata) {
+    if let copy, reply.head.status == metadata.response.status {
+      reply.body = try await storing(reply.body, copy.metadata, copy.variant, replacing: []).body
+    } else if isReusable(metadata) {
       leadership?.stored(confirmed, status: head.status.code)
     } else {
-      leadership?.unshared(.success(head), isUsual: true)
+      leadership?.unshared(.success(head), isUsual: copy == nil)
     }
     reply.metrics = answer.response.metrics
     var status = forwarded(head.status.code)

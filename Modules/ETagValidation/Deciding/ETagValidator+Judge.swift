@@ -16,7 +16,9 @@ extension ETagValidator {
       let exchange = Exchange(
         request: request, sent: sent, response: response, requestTime: requestTime, responseTime: now)
       let reading = request.method == .get || request.method == .head
-      if reading, exchange.status == 304 { return notModified(exchange, fallback: fallback, stored: stored) }
+      if reading, exchange.status == 304 {
+        return notModified(exchange, fallback: fallback, stored: stored, revision: revision)
+      }
       if reading, let fallback, mayStandIn(stored[fallback], for: exchange) { return .serveStale(fallback) }
       if let verdict = continued(exchange, stored: stored, revision: revision) { return verdict }
       guard let metadata = storable(exchange, revision: revision) else {

@@ -4,9 +4,14 @@ internal import HTTPTypes
 extension ETagValidator {
   /// A 304 (RFC 9111 §4.3.3, §4.3.4). It confirms the stored answer that it names, or the only one that was asked about; the caller's it is when it names a tag of the
   /// caller's own. One that does neither leads to one more request, without what the plan has added.
-  func notModified(_ exchange: Exchange, fallback: Int?, stored: [StoredMetadata]) -> ValidationVerdict {
+  func notModified(
+    _ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision
+  ) -> ValidationVerdict {
     if let confirmed = confirmed(by: exchange, fallback: fallback, stored: stored) {
-      return .freshen(confirmed, freshened(stored[confirmed], by: exchange), alongside(confirmed, exchange, stored))
+      let fresh = freshened(stored[confirmed], by: exchange)
+      var changes = alongside(confirmed, exchange, stored)
+      changes.copy = copy(of: confirmed, fresh, exchange, stored, revision)
+      return .freshen(confirmed, fresh, changes)
     }
     guard exchange.request.hasOwnCondition, isCallers(exchange) else {
       return .refetch(exchange.sent.withConditions(of: exchange.request))
@@ -73,6 +78,20 @@ extension ETagValidator {
         && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
     }
     return StoreChanges(updates: same.map { StoreChanges.Update($0, freshened(stored[$0], by: exchange)) })
+  }
+
+  /// Another variant's answer that the 304 has named is this request's too: filed under its selecting fields, it answers the next one (RFC 9111 §4.1, §4.3.3). Nobody gives way
+  /// for it.
+  private func copy(
+    of confirmed: Int, _ fresh: StoredMetadata, _ exchange: Exchange, _ stored: [StoredMetadata], _ revision: Revision
+  ) -> StoreChanges.Copy? {
+    guard exchange.request.method == .get, stored.count < variantLimit, !keepsNothing(of: exchange),
+      !matches(fresh, exchange.request), !Vary(fresh.response.headerFields).matchesNothing
+    else { return nil }
+    var copy = fresh
+    copy.request = storedRequest(exchange.request, selectedBy: fresh.response, part: nil)
+    copy.revision = revision
+    return StoreChanges.Copy(confirmed, variant: SelectingFields(of: copy).variant, copy)
   }
 
   /// Whether nothing of an answer's fields may be stored: a 304 then confirms the body once, and the next use asks again.
