@@ -104,11 +104,15 @@ struct SelectingFields {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
     if FieldValue.isPreference(name.canonicalName) {
-      return Preference.normalised(
-        FieldValue.members(of: lines), isTyped: name.canonicalName == "accept",
-        isOrdered: name.canonicalName == "accept-language")
+      return preference(lines, in: name.canonicalName)
     }
     return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
+  }
+
+  private static func preference(_ lines: [[UInt8]], in name: String) -> [UInt8] {
+    let isOrdered = name == "accept-language"
+    if lines.count == 1, let plain = Preference.normalised(plain: lines[0], isOrdered: isOrdered) { return plain }
+    return Preference.normalised(FieldValue.members(of: lines), isTyped: name == "accept", isOrdered: isOrdered)
   }
 
   private static func trimmed(_ line: [UInt8]) -> [UInt8] { FieldValue.normalised([line], isList: false) }
