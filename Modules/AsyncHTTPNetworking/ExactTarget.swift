@@ -14,18 +14,20 @@ enum ExactTarget {
 
   /// Whether Foundation would send other bytes than these. Beyond visible ASCII there is no exact target.
   static func isNeeded(for target: String) -> Bool {
-    var bytes = target.utf8[...]
-    var isChanged = false
-    while let byte = bytes.popFirst() {
-      guard (0x21...0x7E).contains(byte), byte != UInt8(ascii: "#") else { return false }
-      if byte == UInt8(ascii: "%") {
-        let escape = bytes.prefix(2)
-        if escape.count < 2 || !escape.allSatisfy(\.isHexDigit) { isChanged = true }
-      } else if !byte.isTargetCharacter {
-        isChanged = true
+    var target = target
+    return target.withUTF8 { bytes in
+      var isChanged = false
+      for (index, byte) in bytes.enumerated() {
+        guard (0x21...0x7E).contains(byte), byte != UInt8(ascii: "#") else { return false }
+        if byte == UInt8(ascii: "%") {
+          let escape = bytes[(index + 1)...].prefix(2)
+          if escape.count < 2 || !escape.allSatisfy(\.isHexDigit) { isChanged = true }
+        } else if !byte.isTargetCharacter {
+          isChanged = true
+        }
       }
+      return isChanged
     }
-    return isChanged
   }
 
   /// Puts the handler behind the client's own in a connection of HTTP/1.1. To be called on its event loop.
@@ -54,8 +56,12 @@ extension UInt8 {
 
   /// What may stand in a path or a query as it is (RFC 3986 §3.3, §3.4).
   fileprivate var isTargetCharacter: Bool {
-    (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self)
-      || "-._~!$&'()*+,;=:@/?".utf8.contains(self)
+    switch self {
+    case 48...57, 65...90, 97...122: true
+    // - . _ ~ ! $ & ' ( ) * + , ; = : @ / ?
+    case 45, 46, 95, 126, 33, 36, 38...44, 59, 61, 58, 64, 47, 63: true
+    default: false
+    }
   }
 }
 #endif

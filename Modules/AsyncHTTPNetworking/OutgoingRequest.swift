@@ -37,8 +37,9 @@ struct OutgoingRequest: Sendable {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.absoluteString)
     }
     self.host = host
-    hostAndPort = "\(scheme)://\(authority)".lowercased()
-    url = "\(scheme)://\(authority)\(path)"
+    let origin = "\(scheme)://\(authority)"
+    hostAndPort = origin.lowercased()
+    url = origin + path
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
@@ -69,15 +70,23 @@ struct OutgoingRequest: Sendable {
 
   private static func host(_ authority: String) -> String? {
     // Else the client, which reads them in the whole URL, could find another host than the one that is judged and trusted here.
-    guard !authority.utf8.contains(where: { "/?#\\".utf8.contains($0) }) else { return nil }
-    var rest = Substring(authority)
-    if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
-    if rest.hasPrefix("[") {
-      guard let end = rest.firstIndex(of: "]") else { return nil }
-      return String(rest[rest.index(after: rest.startIndex)..<end])
+    guard !authority.utf8.contains(where: endsAuthority) else { return nil }
+    let rest = HostPort.withoutUserInformation(authority)
+    if rest.utf8.first == UInt8(ascii: "[") {
+      let inside = rest.utf8.dropFirst()
+      guard let end = inside.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+      return String(Substring(inside[..<end]))
     }
-    let host = rest.prefix { $0 != ":" }
-    return host.isEmpty ? nil : String(host)
+    let host = rest.utf8.prefix { $0 != UInt8(ascii: ":") }
+    return host.isEmpty ? nil : String(Substring(host))
+  }
+
+  /// What begins a path, a query or a fragment (RFC 3986 §3.2), or is taken for it.
+  private static func endsAuthority(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"): true
+    default: false
+    }
   }
 }
 #endif

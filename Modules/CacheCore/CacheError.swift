@@ -21,35 +21,55 @@ public struct CacheError: Error, Sendable {
   }
 
   /// What kind of failure it is.
-  public var code: Code
+  public var code: Code {
+    get { boxed.content.code }
+    set { boxed.content.code = newValue }
+  }
   /// What happened, in words.
-  public var reason: String
+  public var reason: String {
+    get { boxed.content.reason }
+    set { boxed.content.reason = newValue }
+  }
   /// The resource that was asked for.
-  public var url: String?
+  public var url: String? {
+    get { boxed.content.url }
+    set { boxed.content.url = newValue }
+  }
   /// The HTTP status that was answered.
-  public var status: Int?
+  public var status: Int? {
+    get { boxed.content.status }
+    set { boxed.content.status = newValue }
+  }
   /// The file or folder that the failure is about.
-  public var path: String?
+  public var path: String? {
+    get { boxed.content.path }
+    set { boxed.content.path = newValue }
+  }
   /// The system's error number.
-  public var errno: Int32?
+  public var errno: Int32? {
+    get { boxed.content.errno }
+    set { boxed.content.errno = newValue }
+  }
   /// How many requests had been sent for the resource when it failed; nil: not known, or none.
-  public var attempt: Int?
+  public var attempt: Int? {
+    get { boxed.content.attempt }
+    set { boxed.content.attempt = newValue }
+  }
   /// The error behind it.
-  public var underlying: (any Error)?
+  public var underlying: (any Error)? {
+    get { boxed.content.underlying }
+    set { boxed.content.underlying = newValue }
+  }
 
   /// An error of its parts.
   public init(
     _ code: Code, reason: String, url: String? = nil, status: Int? = nil, path: String? = nil, errno: Int32? = nil,
     attempt: Int? = nil, underlying: (any Error)? = nil
   ) {
-    self.code = code
-    self.reason = reason
-    self.url = url
-    self.status = status
-    self.path = path
-    self.errno = errno
-    self.attempt = attempt
-    self.underlying = underlying
+    boxed = Boxed(
+      Content(
+        code: code, reason: reason, url: url, status: status, path: path, errno: errno, attempt: attempt,
+        underlying: underlying))
   }
 
   /// The caller, or the last of several, gave up.
@@ -77,6 +97,19 @@ public struct CacheError: Error, Sendable {
     named.url = url
     return named
   }
+
+  private struct Content: Sendable {
+    var code: Code
+    var reason: String
+    var url: String?
+    var status: Int?
+    var path: String?
+    var errno: Int32?
+    var attempt: Int?
+    var underlying: (any Error)?
+  }
+
+  private var boxed: Boxed<Content>
 }
 
 extension CacheError.Code {

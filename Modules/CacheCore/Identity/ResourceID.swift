@@ -51,19 +51,32 @@ public enum ResourceID {
     return text
   }
 
+  /// An authority without a port that is empty or the scheme's own.
+  private static func withoutStandardPort(_ authority: String, _ scheme: String) -> Substring {
+    let standard = scheme == "http" ? ":80" : scheme == "https" ? ":443" : nil
+    var bytes = authority.utf8[...]
+    if let standard, bytes.suffix(standard.utf8.count).elementsEqual(standard.utf8) {
+      bytes = bytes.dropLast(standard.utf8.count)
+    }
+    if bytes.last == UInt8(ascii: ":") { bytes = bytes.dropLast() }
+    return Substring(bytes)
+  }
+
   /// The effective URI of a request in normal form, or nil when the request names no absolute resource.
   public static func uri(of request: HTTPRequest) -> String? {
     guard let scheme = request.scheme?.lowercased() else { return nil }
-    guard var authority = request.authority?.lowercased(), !authority.isEmpty else {
+    guard let named = request.authority?.lowercased(), !named.isEmpty else {
       // `file:///a` and `data:…` have no authority.
       return request.path.map { scheme == "data" ? "data:\($0)" : "\(scheme)://\($0)" }
     }
-    if let at = authority.lastIndex(of: "@") { authority.removeSubrange(...at) }
-    for (known, port) in [("http", ":80"), ("https", ":443")] where scheme == known && authority.hasSuffix(port) {
-      authority.removeLast(port.count)
-    }
-    if authority.hasSuffix(":") { authority.removeLast() }
-    let path = request.path.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
-    return "\(scheme)://\(authority)\(path)"
+    let authority = withoutStandardPort(HostPort.withoutUserInformation(named), scheme)
+    let path = request.path ?? ""
+    var uri = ""
+    uri.reserveCapacity(scheme.utf8.count + authority.utf8.count + path.utf8.count + 4)
+    uri += scheme
+    uri += "://"
+    uri += authority
+    uri += path.isEmpty ? "/" : path
+    return uri
   }
 }

@@ -16,6 +16,14 @@ package enum HostPort {
     return (String(text[..<colon]), port)
   }
 
+  /// An authority without the user information in front of its last `@`.
+  ///
+  /// By bytes, as everything that each load does with a URL: characters cost many times as much.
+  package static func withoutUserInformation(_ authority: String) -> String {
+    guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return authority }
+    return String(authority[authority.utf8.index(after: at)...])
+  }
+
   private static func port(_ text: Substring) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let port = Int(text) else { return nil }
     return (1...65535).contains(port) ? port : nil

@@ -26,7 +26,8 @@ extension HTTPRequest {
     if host.isEmpty, scheme == "http" || scheme == "https" {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
     }
-    var authority = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    var authority = host
+    if host.utf8.first != UInt8(ascii: "["), host.utf8.contains(UInt8(ascii: ":")) { authority = "[\(host)]" }
     if let port = url.port {
       guard (1...65535).contains(port) else {
         throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)

@@ -3,37 +3,77 @@ public import HTTPTypes
 /// Everything about a stored answer but its bytes.
 public struct StoredMetadata: Hashable, Sendable {
   /// The method, the URI and the selecting fields alone: a request's credentials and cookies never reach a store.
-  public var request: HTTPRequest
+  public var request: HTTPRequest {
+    _read { yield boxed.content.request }
+    _modify { yield &boxed.content.request }
+  }
   /// The answer's head, hop-by-hop fields removed.
-  public var response: HTTPResponse
+  public var response: HTTPResponse {
+    _read { yield boxed.content.response }
+    _modify { yield &boxed.content.response }
+  }
   /// Fields that came after the body.
-  public var trailers: HTTPFields?
+  public var trailers: HTTPFields? {
+    _read { yield boxed.content.trailers }
+    _modify { yield &boxed.content.trailers }
+  }
   /// When the request went out that brought, or last confirmed, this answer.
-  public var requestTime: Timestamp
+  public var requestTime: Timestamp {
+    _read { yield boxed.content.requestTime }
+    _modify { yield &boxed.content.requestTime }
+  }
   /// When its answer came in. The store's own time to live counts from here, so a 304 restarts it.
-  public var responseTime: Timestamp
+  public var responseTime: Timestamp {
+    _read { yield boxed.content.responseTime }
+    _modify { yield &boxed.content.responseTime }
+  }
   /// Bytes; nil while the body is still being written.
-  public var bodyLength: Int64?
+  public var bodyLength: Int64? {
+    _read { yield boxed.content.bodyLength }
+    _modify { yield &boxed.content.bodyLength }
+  }
   /// The body's identity; a 304 keeps it.
-  public var revision: Revision
+  public var revision: Revision {
+    _read { yield boxed.content.revision }
+    _modify { yield &boxed.content.revision }
+  }
   /// What a hit needs to know.
-  public var facts: CachingFacts
+  public var facts: CachingFacts {
+    _read { yield boxed.content.facts }
+    _modify { yield &boxed.content.facts }
+  }
   /// The time to live in the store; nil: the store's default.
-  public var expiration: Expiration?
+  public var expiration: Expiration? {
+    _read { yield boxed.content.expiration }
+    _modify { yield &boxed.content.expiration }
+  }
 
   /// Metadata of its parts.
   public init(
     request: HTTPRequest, response: HTTPResponse, trailers: HTTPFields? = nil, requestTime: Timestamp, responseTime: Timestamp,
     bodyLength: Int64? = nil, revision: Revision, facts: CachingFacts, expiration: Expiration? = nil
   ) {
-    self.request = request
-    self.response = response
-    self.trailers = trailers
-    self.requestTime = requestTime
-    self.responseTime = responseTime
-    self.bodyLength = bodyLength
-    self.revision = revision
-    self.facts = facts
-    self.expiration = expiration
+    boxed = Boxed(
+      Content(
+        request: request, response: response, trailers: trailers, requestTime: requestTime, responseTime: responseTime,
+        bodyLength: bodyLength, revision: revision, facts: facts, expiration: expiration))
   }
+
+  public static func == (a: Self, b: Self) -> Bool { a.boxed.isSame(as: b.boxed) || a.boxed.content == b.boxed.content }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(boxed.content) }
+
+  private struct Content: Hashable, Sendable {
+    var request: HTTPRequest
+    var response: HTTPResponse
+    var trailers: HTTPFields?
+    var requestTime: Timestamp
+    var responseTime: Timestamp
+    var bodyLength: Int64?
+    var revision: Revision
+    var facts: CachingFacts
+    var expiration: Expiration?
+  }
+
+  private var boxed: Boxed<Content>
 }

@@ -105,19 +105,15 @@ public final class ResourceManager: Sendable {
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as form: Form<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    let load = try ResolvedLoad(request, configuration, core.removals)
-    let core = core
+    let load = try resolved(request)
     if let result = core.immediate(load, form) { return try result.get() }
-    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        core.start(
-          load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
-      }
-    } onCancel: {
-      task.cancel()
-    }
-    return try result.get()
+    return try await core.outcome(of: load, form).get()
+  }
+
+  /// Out of line: an asynchronous call would hold room for everything that this looks at.
+  @inline(never)
+  private func resolved(_ request: ResourceRequest) throws(CacheError) -> ResolvedLoad {
+    try ResolvedLoad(request, configuration, core.removals)
   }
 
   // MARK: Events

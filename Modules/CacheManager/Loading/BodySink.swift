@@ -15,17 +15,17 @@ struct BodySink: Sendable {
   /// How many have been taken.
   private(set) var count: Int64 = 0
 
-  private let tooLarge: CacheError
+  private let load: ResolvedLoad
 
   init(_ load: ResolvedLoad) {
+    self.load = load
     target = load.target
     limit = load.maximumBodySize
-    tooLarge = load.bodyTooLarge
   }
 
   /// Begins: what an earlier body (a redirect's, one that broke off, a damaged entry's) has left in the file goes.
   func begin(expecting length: Int64?) async throws(CacheError) {
-    if let length, length > limit { throw tooLarge }
+    if let length, length > limit { throw load.bodyTooLarge }
     if case .file(let draft) = target { try await draft.restart() }
   }
 
@@ -33,7 +33,7 @@ struct BodySink: Sendable {
   ///   - chunk: the next bytes.
   ///   - length: of the whole body, as far as it was announced.
   mutating func take(_ chunk: Data, of length: Int64?) async throws(CacheError) {
-    guard count + Int64(chunk.count) <= limit else { throw tooLarge }
+    guard count + Int64(chunk.count) <= limit else { throw load.bodyTooLarge }
     count += Int64(chunk.count)
     switch target {
     case .memory:

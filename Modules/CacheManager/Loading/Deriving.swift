@@ -6,8 +6,7 @@ struct Deriving<Value: Sendable>: Sendable {
   let form: Form<Value>
 
   func value(of fetched: Fetched) async throws(CacheError) -> Derived<Value> {
-    var labelled = fetched
-    labelled.key = fetched.key.with(form: form.id)
+    let labelled = fetched.with { $0.key = fetched.key.with(form: form.id) }
     let facets = load.memory.map(MemoryFacets.init)
     if load.reads.contains(.memory) || fetched.source == .revalidated,
       let kept = facets?.value(of: labelled.key, for: fetched.metadata, as: Value.self)

@@ -40,6 +40,7 @@ extension Exchange {
     }
   }
 
+  @inline(never)
   private func freshen(
     _ stored: Candidate, _ metadata: StoredMetadata, _ answer: Answer
   ) async throws(CacheError) -> Fetched? {
@@ -56,6 +57,7 @@ extension Exchange {
     return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
   }
 
+  @inline(never)
   private func store(
     _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], _ answer: Answer
   ) async throws(CacheError) -> Fetched {
@@ -74,6 +76,7 @@ extension Exchange {
     return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
   }
 
+  @inline(never)
   private func pass(
     _ changes: StoreChanges, _ isShareable: Bool, _ answer: Answer
   ) async throws(CacheError) -> Fetched {
@@ -94,17 +97,19 @@ extension Exchange {
     let metadata = StoredMetadata(
       request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
       revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
-    var fetched = fetched(
+    return fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: isAbout == nil ? .none : .fresh)
-    fetched.isShareable = isShareable
-    fetched.isStored = false
-    return fetched
+      validation: isAbout == nil ? .none : .fresh
+    ).with {
+      $0.isShareable = isShareable
+      $0.isStored = false
+    }
   }
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: hop.request) }
 
   /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are complete.
+  @inline(never)
   private func finish(_ response: DownloadResponse) async throws(CacheError) {
     defer { response.body.source.cancel() }
     guard response.head.status == .notModified else { return }
@@ -146,7 +151,8 @@ extension Exchange {
     _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult
   ) -> Fetched {
     Fetched(
-      data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
-      source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer))
+      .init(
+        data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
+        source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer)))
   }
 }

@@ -8,6 +8,8 @@ internal import Foundation
 #endif
 
 /// One request on the network and what follows from its answer: this sends it, `Exchange+Answer.swift` carries out what is to be done with the answer.
+///
+/// What only some answers need stays out of line: an asynchronous call allocates room for everything that has been inlined into it.
 struct Exchange: Sendable {
   let hop: Hop
   let candidates: [Candidate]
@@ -19,15 +21,23 @@ struct Exchange: Sendable {
   var shelf: Shelf { hop.shelf }
 
   /// What was sent, when, and what came back.
-  struct Answer: Sendable {
-    var sent: HTTPRequest
-    var response: DownloadResponse
-    var requestTime: Timestamp
-    var timeToHead: Duration
+  final class Answer: Sendable {
+    let sent: HTTPRequest
+    let response: DownloadResponse
+    let requestTime: Timestamp
+    let timeToHead: Duration
     /// By the clock that only durations are measured with.
-    var start: Duration
+    let start: Duration
     /// What was sent before, in vain.
-    var spent: TransferMetrics
+    let spent: TransferMetrics
+
+    init(
+      sent: HTTPRequest, response: DownloadResponse, requestTime: Timestamp, timeToHead: Duration, start: Duration,
+      spent: TransferMetrics
+    ) {
+      (self.sent, self.response, self.requestTime) = (sent, response, requestTime)
+      (self.timeToHead, self.start, self.spent) = (timeToHead, start, spent)
+    }
   }
 
   private enum Outcome {
@@ -96,6 +106,7 @@ struct Exchange: Sendable {
   }
 
   /// A stored answer in place of one that did not come, where that is allowed.
+  @inline(never)
   private func standIn(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
   ) async throws(CacheError) -> Fetched {
@@ -110,10 +121,10 @@ struct Exchange: Sendable {
 
   func stale(_ index: Int, insteadOf error: CacheError) async throws(CacheError) -> Fetched? {
     guard let kept = try await shelf.read(candidates[index]) else { return nil }
-    var fetched = hop.usable(kept, candidates[index])
-    fetched.validation = .failed
-    fetched.standsInFor = error
-    return fetched
+    return hop.usable(kept, candidates[index]).with {
+      $0.validation = .failed
+      $0.standsInFor = error
+    }
   }
 
   private func isConditional(_ sent: HTTPRequest) -> Bool {

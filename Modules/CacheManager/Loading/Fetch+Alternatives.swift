@@ -21,18 +21,13 @@ extension Fetch {
       if Task.isCancelled { throw .cancelled }
       do throws(CacheError) {
         let spent = account.spent
-        var fetched = try await ask(alternative, account)
-        fetched.metrics = spent.followed(by: fetched.metrics)
-        return fetched
+        return try await ask(alternative, account).with { $0.metrics = spent.followed(by: $0.metrics) }
       } catch {
         if error.isCancellation || isAboutTarget(error) { throw error }
         failures.append(error.about(alternative.url.address))
       }
     }
-    if let standIn, var whole = try await whole(standIn) {
-      whole.metrics = account.spent
-      return whole
-    }
+    if let standIn, let whole = try await whole(standIn) { return whole.with { $0.metrics = account.spent } }
     throw Self.error(of: failures)
   }
 
@@ -41,9 +36,7 @@ extension Fetch {
     guard case .file = load.target else { return standIn }
     let shelf = Shelf(load: load, resource: standIn.key.resource)
     guard let kept = try await shelf.read(Candidate(key: standIn.key, metadata: standIn.metadata)) else { return nil }
-    var whole = standIn
-    whole.source = kept.source
-    return whole
+    return standIn.with { $0.source = kept.source }
   }
 
   /// The load without what a low-data alternative is there for.

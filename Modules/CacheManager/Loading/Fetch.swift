@@ -30,17 +30,20 @@ struct Fetch: Sendable {
     var timeToHead: Duration?
     var isShareable = true
     while true {
-      var fetched = try await Hop(fetch: self, step: step).run()
+      let fetched = try await Hop(fetch: self, step: step).run()
       // A chain is as private as its most private hop, and costs what all of them cost.
       isShareable = isShareable && fetched.isShareable
       metrics = metrics.followed(by: fetched.metrics)
       timeToHead = fetched.timeToHead ?? timeToHead
       guard let next = try await next(after: fetched.metadata.response, to: step) else {
-        fetched.isShareable = isShareable
-        fetched.metrics = metrics
-        fetched.metrics.redirects += step.chain.count
-        fetched.timeToHead = timeToHead
-        return try accepted(fetched)
+        guard !step.chain.isEmpty else { return try accepted(fetched) }
+        return try accepted(
+          fetched.with {
+            $0.isShareable = isShareable
+            $0.metrics = metrics
+            $0.metrics.redirects += step.chain.count
+            $0.timeToHead = timeToHead
+          })
       }
       step = next
     }

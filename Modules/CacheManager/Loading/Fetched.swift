@@ -8,26 +8,46 @@ internal import Foundation
 #endif
 
 /// The bytes that a flight brought, with all that a ``Resource`` tells about them.
-struct Fetched: Shareable {
-  var data: Data
-  var metadata: StoredMetadata
-  var key: CacheKey
-  var url: URL
-  var redirects: [URL] = []
-  var source: ResourceSource
-  var validation: ETagValidationResult
-  var timeToHead: Duration?
-  var metrics = TransferMetrics.nothing
-  var isShareable = true
-  /// Why the answer that should have come did not, where a stored one stands in for it.
-  var standsInFor: CacheError?
-  /// Whether it is, or was, stored: not so for an answer that may not be.
-  var isStored = true
+///
+/// Behind one reference, as ``ResolvedLoad`` is: it is handed on by every stage that a load ends through.
+@dynamicMemberLookup
+final class Fetched: Shareable {
+  struct Parts: Sendable {
+    var data: Data
+    var metadata: StoredMetadata
+    var key: CacheKey
+    var url: URL
+    var redirects: [URL] = []
+    var source: ResourceSource
+    var validation: ETagValidationResult
+    var timeToHead: Duration?
+    var metrics = TransferMetrics.nothing
+    var isShareable = true
+    /// Why the answer that should have come did not, where a stored one stands in for it.
+    var standsInFor: CacheError?
+    /// Whether it is, or was, stored: not so for an answer that may not be.
+    var isStored = true
+  }
+
+  private let parts: Parts
+
+  init(_ parts: Parts) { self.parts = parts }
+
+  var isShareable: Bool { parts.isShareable }
+
+  /// The same, but for what `change` sets.
+  func with(_ change: (inout Parts) -> Void) -> Fetched {
+    var changed = parts
+    change(&changed)
+    return Fetched(changed)
+  }
+
+  subscript<Part>(dynamicMember part: KeyPath<Parts, Part>) -> Part { parts[keyPath: part] }
 
   /// Shown without the origin's word, and past its freshness.
   private func isPastFreshness(at now: Timestamp) -> Bool {
-    switch source {
-    case .memory, .disk: now >= metadata.facts.freshUntil
+    switch parts.source {
+    case .memory, .disk: now >= parts.metadata.facts.freshUntil
     case .revalidated, .network, .provider: false
     }
   }
@@ -35,10 +55,11 @@ struct Fetched: Shareable {
   func resource<Value: Sendable>(_ value: Value, clock: any CacheClock, startedAt start: Duration) -> Resource<Value> {
     let now = clock.now
     return Resource(
-      value: value, url: url, redirects: redirects, response: metadata.response, source: source, validation: validation,
-      age: metadata.facts.age(at: now), isStale: isPastFreshness(at: now), standsInFor: standsInFor?.about(url.address),
-      timing: LoadTiming(total: clock.uptime - start, timeToHead: timeToHead), metrics: metrics, key: key,
-      revision: metadata.revision)
+      value: value, url: parts.url, redirects: parts.redirects, response: parts.metadata.response, source: parts.source,
+      validation: parts.validation, age: parts.metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
+      standsInFor: parts.standsInFor?.about(parts.url.address),
+      timing: LoadTiming(total: clock.uptime - start, timeToHead: parts.timeToHead), metrics: parts.metrics, key: parts.key,
+      revision: parts.metadata.revision)
   }
 }
 

@@ -62,9 +62,10 @@ struct Hop: Sendable {
   /// What is stored, as an answer that nobody was asked about.
   func usable(_ kept: Shelf.Kept, _ candidate: Candidate) -> Fetched {
     Fetched(
-      data: kept.data, metadata: candidate.metadata, key: candidate.key,
-      url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
-      validation: .none)
+      .init(
+        data: kept.data, metadata: candidate.metadata, key: candidate.key,
+        url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
+        validation: .none))
   }
 
   /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.

@@ -9,11 +9,7 @@ internal import Foundation
 
 extension ResolvedLoad {
   /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
-  var resourceKey: FlightKey {
-    var key = FlightKey(self)
-    (key.reads, key.writes, key.maximumBodySize) = (.all, .all, 0)
-    return key
-  }
+  var resourceKey: FlightKey { FlightKey(self, isWhereverKept: true) }
 
   fileprivate var storingID: FlightID { FlightID(request: resourceKey, form: FlightID.storing) }
 }
@@ -67,9 +63,8 @@ extension LoadCore {
       switch try await outcome(
         of: FlightID(request: FlightKey(load)), before: number, as: Fetched.self, priority, event: report)
       {
-      case .success(var fetched)?:
-        fetched.data = Data()
-        if await isStored(fetched, storing) { return .success(fetched) }
+      case .success(let fetched)?:
+        if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
       case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
       case nil: break
       }
@@ -132,9 +127,7 @@ extension LoadCore {
   private func taken(_ fetched: Fetched, _ load: ResolvedLoad) async throws(CacheError) -> Fetched? {
     let shelf = Shelf(load: load, resource: fetched.key.resource)
     guard let kept = try await shelf.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
-    var taken = fetched
-    taken.data = kept.data
-    return taken
+    return fetched.with { $0.data = kept.data }
   }
 
   private enum Joined<Output: Sendable>: Sendable {

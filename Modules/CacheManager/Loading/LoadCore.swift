@@ -35,8 +35,9 @@ final class LoadCore: Sendable {
       return nil
     }
     let fetched = Fetched(
-      data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
-      url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none)
+      .init(
+        data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none))
     return fetched.resource(value, clock: load.clock, startedAt: start)
   }
 
@@ -66,6 +67,22 @@ final class LoadCore: Sendable {
       joinBytes(load, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
     } else {
       joinDerived(load, form, alone: false, task: task, once: once)
+    }
+  }
+
+  /// Carries out a load that ``immediate(_:_:)`` has no answer for, until its end or the calling task's.
+  @inline(never)
+  func outcome<Value: Sendable>(
+    of load: ResolvedLoad, _ form: Form<Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    return await withTaskCancellationHandler {
+      // A sink ends exactly once, so nobody has to check it.
+      await withUnsafeContinuation { continuation in
+        start(load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+      }
+    } onCancel: {
+      task.cancel()
     }
   }
 

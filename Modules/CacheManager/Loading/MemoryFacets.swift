@@ -115,6 +115,7 @@ extension StoredMetadata {
   }
 
   fileprivate var approximateSize: Int {
-    response.headerFields.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+    let fields = response.headerFields
+    return fields.indices.reduce(256) { $0 + fields[$1].name.rawName.utf8.count + fields[$1].value.utf8.count }
   }
 }

@@ -90,7 +90,14 @@ final class OnceSink<Value: Sendable>: Sendable {
     }
   }
 
+  /// Delivered without a letter where nothing else waits: so nearly all loads end.
   func end(_ result: Result<Resource<Value>, CacheError>) {
+    let isAtOnce = state.withLock { state in
+      guard !state.isEnded, state.letters.isEmpty, state.begin() else { return false }
+      state.isEnded = true
+      return true
+    }
+    if isAtOnce { return conclude(result) }
     putDownEnd(result)
     deliver()
   }
@@ -108,13 +115,16 @@ final class OnceSink<Value: Sendable>: Sendable {
     while let letter = state.withLock({ $0.next() }) {
       switch letter {
       case .event(let event): sink.event?(event)
-      case .end(let result):
-        state.withLock { $0.deadline }?.cancel()
-        let named = result.mapError { $0.about(load.address) }
-        load.observeEnd(named, startedAt: start)
-        sink.end(named)
-        task.finish()
+      case .end(let result): conclude(result)
       }
     }
+  }
+
+  private func conclude(_ result: Result<Resource<Value>, CacheError>) {
+    state.withLock { $0.deadline }?.cancel()
+    let named = result.mapError { $0.about(load.address) }
+    load.observeEnd(named, startedAt: start)
+    sink.end(named)
+    task.finish()
   }
 }

@@ -95,8 +95,13 @@ struct Shelf: Sendable {
       Candidate(key: CacheKey(resource: resource, variant: $0.variant), metadata: $0.metadata)
     }
     let whole = known.filter(isInMemory)
-    guard let disk else { return whole }
-    if Planner(load).selection(by: request, from: whole.map(\.metadata)) != nil { return whole }
+    guard let disk, Planner(load).selection(by: request, from: whole.map(\.metadata)) == nil else { return whole }
+    return try await candidates(on: disk, beside: known)
+  }
+
+  /// What the disk has, and memory a later word about.
+  @inline(never)
+  private func candidates(on disk: any CacheStore, beside known: [Candidate]) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
     do throws(CacheError) {
       merged = try await disk.variants(of: resource).filter { !isOutOfPlace($0.metadata) }.map {

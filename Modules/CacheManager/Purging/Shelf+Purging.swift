@@ -4,28 +4,27 @@ internal import CacheCore
 extension Shelf {
   /// An answer as the purges since the load began leave it: as it is, or stale. Nil: it is not to be stored.
   func surviving(_ candidate: Candidate) -> Candidate? {
-    switch load.removals.outcome(for: candidate.key, candidate.metadata, since: epoch) {
-    case nil: return candidate
-    case .hard: return nil
-    case .soft:
-      var survivor = candidate
-      survivor.metadata = candidate.metadata.markedStale(at: load.clock.now)
-      return survivor
-    }
+    guard let purge = load.removals.outcome(for: candidate.key, candidate.metadata, since: epoch) else { return candidate }
+    return candidate.surviving(purge, at: load.clock.now)
   }
 
   /// Makes good what was stored a moment ago, when a purge has come in between: it has looked for it before it was there.
   ///
   /// The disk first. Then the count goes up, so that nobody who has read the disk before puts that into memory afterwards.
   func settle(_ candidate: Candidate) async {
-    let revision = candidate.metadata.revision
-    guard let survivor = surviving(candidate) else {
+    guard let purge = load.removals.outcome(for: candidate.key, candidate.metadata, since: epoch) else { return }
+    await settle(candidate, purge)
+  }
+
+  @inline(never)
+  private func settle(_ candidate: Candidate, _ purge: PurgeMode) async {
+    guard let survivor = candidate.surviving(purge, at: load.clock.now) else {
       await drop([candidate])
       load.removals.advance()
       forgetInMemory([candidate])
       return
     }
-    guard survivor.metadata != candidate.metadata else { return }
+    let revision = candidate.metadata.revision
     if let disk = load.store {
       do throws(CacheError) {
         _ = try await disk.refresh(candidate.key, survivor.metadata, ifRevision: revision)
@@ -37,6 +36,19 @@ extension Shelf {
     guard let memory = load.memory else { return }
     _ = MemoryFacets(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       $0?.revision == revision
+    }
+  }
+}
+
+extension Candidate {
+  /// What a purge leaves of it; nil: nothing.
+  fileprivate func surviving(_ purge: PurgeMode, at now: Timestamp) -> Candidate? {
+    switch purge {
+    case .hard: return nil
+    case .soft:
+      var survivor = self
+      survivor.metadata = metadata.markedStale(at: now)
+      return survivor
     }
   }
 }

@@ -25,13 +25,11 @@ extension ETagValidator {
   /// be stored, answers later GETs (RFC 9110 §9.3.3).
   func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: ContentRange?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode)
-    let authority = request.authority.map { authority in
-      authority.lastIndex(of: "@").map { String(authority[authority.index(after: $0)...]) } ?? authority
-    }
     var fields = selecting.fields
     if let part { fields.replace(.range, with: HTTPField(name: .range, value: part.asked)) }
     return HTTPRequest(
-      method: .get, scheme: request.scheme, authority: authority, path: request.path, headerFields: fields)
+      method: .get, scheme: request.scheme, authority: request.authority.map(HostPort.withoutUserInformation), path: request.path,
+      headerFields: fields)
   }
 
   /// What directives forbid: `no-store`, which `must-understand` overrides for a status that is understood and only for such (RFC 9111 §5.2.2.3); in a shared cache

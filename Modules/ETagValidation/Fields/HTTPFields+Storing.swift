@@ -5,15 +5,31 @@ extension HTTPFields {
   ///
   /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
-    var named: [String] = []
-    for field in self where field.name == .connection {
-      for name in FieldList(field.value) {
-        let name = Substring(name).lowercased()
-        if !Self.decisive.contains(name) { named.append(name) }
+    var gone: [HTTPField.Name] = []
+    for index in indices {
+      let name = self[index].name
+      guard Self.isHopByHop(name.canonicalName), !gone.contains(name) else { continue }
+      gone.append(name)
+      if name == .connection { gone += named(byConnection: self[fields: name]) }
+    }
+    var left = self
+    for name in gone { left[name] = nil }
+    return left
+  }
+
+  /// The names in `Connection` that may be meant, each once.
+  private func named(byConnection lines: [HTTPField]) -> [HTTPField.Name] {
+    var names: [HTTPField.Name] = []
+    for line in lines {
+      for member in FieldList(line.value) {
+        let text = Substring(member)
+        guard let name = HTTPField.Name(String(text)), !names.contains(name), !Self.decisive.contains(name.canonicalName),
+          contains(name)
+        else { continue }
+        names.append(name)
       }
     }
-    let isLeft = { (field: HTTPField) in !Self.isHopByHop(field.name.canonicalName) && !named.contains(field.name.canonicalName) }
-    return allSatisfy(isLeft) ? self : filter(isLeft)
+    return names
   }
 
   /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values of that name.
