@@ -8,33 +8,6 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// A head and all bytes of an answer.
-private struct Told {
-  var status: Int
-  var fields: HTTPFields
-  var text: String
-  var cache: String
-  var source: ResourceSource
-
-  /// The field `Cache-Status`.
-  var cacheField: String? { HTTPField.Name("Cache-Status").flatMap { fields[$0] } }
-}
-
-extension House {
-  fileprivate func ask(
-    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
-    options: RequestOptions = RequestOptions()
-  ) async throws -> Told {
-    let request = HTTPRequest(
-      method: method, scheme: "https", authority: "example.com", path: path, headerFields: fields)
-    let response = try await manager.respond(to: request, body: text.map { Body(Data($0.utf8)) }, options: options)
-    let data = try await response.body.collect()
-    return Told(
-      status: response.head.status.code, fields: response.head.headerFields, text: String(decoding: data, as: UTF8.self),
-      cache: response.status.description, source: response.source)
-  }
-}
-
 @Suite("Answering as an HTTP cache")
 struct RespondTests {
   @Test("an answer is handed on as it came and stored; the next caller gets it with its age", arguments: [true, false])
@@ -199,6 +172,27 @@ struct RespondTests {
     #expect(error?.code == .connectionLost && error?.url == house.url.absoluteString)
   }
 
+  @Test(
+    "when nobody answers and what is stored must not be used stale, the error says that, and why",
+    arguments: [
+      ("max-age=1, must-revalidate", CacheMode.private, true), ("no-cache", .private, true), ("s-maxage=1", .shared, true),
+      ("max-age=1, proxy-revalidate", .shared, true), ("max-age=1, proxy-revalidate", .private, false),
+    ])
+  func mustRevalidate(_ rule: String, mode: CacheMode, isForbidden: Bool) async throws {
+    let house = try House { $0.validator = ETagValidator(mode: mode) }
+    house.network.answer(
+      house.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "nobody there"),
+      .failure(.malformedResponse))
+    _ = try await house.ask()
+    house.clock.advance(by: .seconds(10))
+    guard isForbidden else { return #expect(try await house.ask().text == "old") }
+    let error = await #expect(throws: CacheError.self) { try await house.ask() }
+    #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("nobody there") == true)
+    #expect((error?.underlying as? CacheError)?.code == .connectionRefused)
+    let nonsense = await #expect(throws: CacheError.self) { try await house.ask() }
+    #expect(nonsense?.code == .malformedResponse)
+  }
+
   @Test("stale-if-error: the stored answer in place of a 503, which Cache-Status tells")
   func staleIfError() async throws {
     let house = try House()
@@ -209,6 +203,30 @@ struct RespondTests {
     house.clock.advance(by: .seconds(10))
     let shown = try await house.ask()
     #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
+  }
+
+  @Test("stored is told where something has begun to store it, and not where nothing does", arguments: [true, false])
+  func storedTold(isAccepted: Bool) async throws {
+    let house = try House {
+      $0.memory = nil
+      $0.maximumBodyInMemory = 10
+    }
+    house.disk.refusesWrites = !isAccepted
+    house.network.answer(
+      house.url, .ok("", cacheControl: "max-age=60"), .ok("a picture of some size", cacheControl: "max-age=60"))
+    for path in [[:], [.cacheControl: "no-cache"]] as [HTTPFields] {
+      let answer = try await house.ask(path)
+      #expect(answer.cache.hasSuffix(";stored") == isAccepted)
+    }
+    let memory = try House {
+      $0.store = nil
+      $0.maximumBodyInMemory = 10
+    }
+    memory.network.answer(
+      memory.url, .ok("a picture of some size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
+    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60")
+    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
+    try memory.network.verify()
   }
 
   @Test("where nobody may be asked and nothing is stored, the answer is 504")

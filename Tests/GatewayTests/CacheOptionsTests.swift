@@ -15,6 +15,7 @@ struct CacheOptionsTests {
     }
     #expect(try cache()?.mode == .shared)
     #expect(try cache("--mode", "off") == nil)
+    #expect(try cache()?.collapses == true && cache("--collapse", "off")?.collapses == false)
     let settings = try cache("--mode", "private", "--cache", "/c", "--memory", "64M", "--disk", "2G", "--heuristics", "on")
     #expect(settings?.mode == .private && settings?.folder == "/c" && settings?.guesses == true)
     #expect(settings?.memory == 64 << 20 && settings?.disk == 2 << 30)

@@ -32,12 +32,15 @@ struct CacheOptions: ParsableArguments {
   @Option(help: "Whether lifetimes are guessed for answers that state none; on in shared mode, off in private mode.")
   var heuristics: Switch?
 
+  @Option(help: "Whether equal requests at the same moment become one to the origin.")
+  var collapse = Switch.on
+
   /// What they say; nil: nothing is stored.
   var settings: CacheSettings? {
     guard mode != .off else { return nil }
     return CacheSettings(
       mode: mode == .shared ? .shared : .private, guesses: heuristics.map { $0 == .on },
-      memory: Int(clamping: memory.bytes), folder: cache, disk: disk.bytes)
+      memory: Int(clamping: memory.bytes), folder: cache, disk: disk.bytes, collapses: collapse == .on)
   }
 }
 

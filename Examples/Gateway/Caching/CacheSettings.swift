@@ -18,6 +18,8 @@ struct CacheSettings: Sendable {
   var folder: String?
   /// Bytes on disk.
   var disk: Int64 = 1 << 30
+  /// Whether equal requests at the same moment become one to the origin (RFC 9111 §4).
+  var collapses = true
 
   /// The stores and the rules, ready to be used.
   ///
@@ -26,6 +28,7 @@ struct CacheSettings: Sendable {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
     configuration.clock = clock
+    if !collapses { configuration.collapseTimeout = nil }
     configuration.maximumBodyInMemory = Int64(memory / 16)
     let memory = memory > 0 ? MemoryCache(limits: .init(cost: memory), clock: clock) : nil
     configuration.memory = memory

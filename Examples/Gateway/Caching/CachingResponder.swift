@@ -25,6 +25,8 @@ extension CacheOutcome {
       self = status.lifetimeLeft ?? .zero < .zero ? .stale : .hit
     } else if status.forward == nil {
       self = .local
+    } else if status.isCollapsed, status.lifetimeLeft ?? .zero >= .zero {
+      self = .collapsed
     } else if response.source == .memory || response.source == .disk {
       self = status.forwardStatus == 304 ? .revalidated : .stale
     } else {

@@ -22,7 +22,7 @@ extension CacheError {
   var answerStatus: HTTPResponse.Status {
     switch code {
     case .badRequest: HTTPResponse.Status(code: status ?? 400)
-    case .timedOut, .notCached: .gatewayTimeout
+    case .timedOut, .notCached, .revalidationFailed: .gatewayTimeout
     case .closed: .serviceUnavailable
     case .refused: .forbidden
     case .invalidURL: .badRequest

@@ -21,6 +21,8 @@ enum CacheOutcome: String, Sendable, CaseIterable {
   case revalidated
   /// A stored answer, shown although it is stale.
   case stale
+  /// The answer to another client's request at the same moment.
+  case collapsed
   /// The origin's answer.
   case miss
   /// No cache was asked.

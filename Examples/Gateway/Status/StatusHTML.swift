@@ -6,7 +6,8 @@ enum StatusHTML {
     var rows: [(String, String)] = [
       ("Origin", document.origin), ("Mode", document.mode), ("Up", "\(document.uptimeSeconds) s"),
       ("Requests", "\(traffic.requests)"), ("Hits", "\(traffic.hits)"), ("Revalidations", "\(traffic.revalidations)"),
-      ("Shown stale", "\(traffic.stale)"), ("Misses", "\(traffic.misses)"), ("Passed by the cache", "\(traffic.bypasses)"),
+      ("Shown stale", "\(traffic.stale)"), ("Collapsed", "\(traffic.collapsed)"), ("Misses", "\(traffic.misses)"),
+      ("Passed by the cache", "\(traffic.bypasses)"),
       ("The gateway's own answers", "\(traffic.local)"), ("Errors", "\(traffic.errors)"), ("Broken off", "\(traffic.aborted)"),
       ("Bytes sent", "\(traffic.bytesSent)"), ("Bytes saved", "\(traffic.bytesSaved)"),
     ]

@@ -9,6 +9,8 @@ struct TrafficCounts: Sendable, Codable, Equatable {
   var revalidations = 0
   /// Stored answers shown stale.
   var stale = 0
+  /// Answers to others' requests at the same moment.
+  var collapsed = 0
   /// Answers of the origin, where a cache was asked.
   var misses = 0
   /// Answers of the origin, where none was.
@@ -21,7 +23,7 @@ struct TrafficCounts: Sendable, Codable, Equatable {
   var aborted = 0
   /// Body bytes of all answers.
   var bytesSent: Int64 = 0
-  /// Body bytes that came from the cache: the origin did not have to send them.
+  /// Body bytes that the origin did not have to send.
   var bytesSaved: Int64 = 0
 
   mutating func add(_ record: TrafficRecord) {
@@ -33,11 +35,12 @@ struct TrafficCounts: Sendable, Codable, Equatable {
     case .hit: hits += 1
     case .revalidated: revalidations += 1
     case .stale: stale += 1
+    case .collapsed: collapsed += 1
     case .miss: misses += 1
     case .bypass: bypasses += 1
     case .local: local += 1
     }
-    if [.hit, .revalidated, .stale].contains(record.outcome) { bytesSaved += record.bodyBytes }
+    if [.hit, .revalidated, .stale, .collapsed].contains(record.outcome) { bytesSaved += record.bodyBytes }
   }
 }
 #endif

@@ -57,7 +57,7 @@ extension ResourceManager {
     return try await !shelf.candidates(for: load.head).isEmpty
   }
 
-  /// Removes every variant and form of a resource.
+  /// Removes every variant and form of a resource. From all layers: what was asked for before reaches those who wait for it and is not stored.
   ///
   /// - Throws: the durable store's error, with path and reason; memory is clean even then.
   public func remove(
@@ -68,9 +68,9 @@ extension ResourceManager {
     try await Shelf(load: load, resource: resource).removeAll(from: layers)
   }
 
-  /// Empties the manager's stores.
+  /// Empties the manager's stores. All layers: what was asked for before reaches those who wait for it and is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
-    core.removals.advance()
+    if layers == .all { core.removals.advance(with: .everything) } else { core.removals.advance() }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     if layers.contains(.disk) { try await configuration.store?.removeAll() }
   }

@@ -14,13 +14,16 @@ extension ResourceManager {
   /// and go to the origin where none may. Redirects are answers, bodies are as they are on the wire, and nothing is sent twice, but for a 304 that confirms nothing that is
   /// stored. Where nothing may be asked and nothing is stored, the answer is 504.
   ///
+  /// Equal requests at the same moment become one to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``.
+  ///
   /// Of the options, those about values (executor, callback queue, accepted statuses, redirects, alternatives) have no meaning here.
   ///
   /// - Parameters:
   ///   - request: an absolute one: scheme, authority and path. It goes out as it stands, with the cache's own conditions added.
   ///   - body: what is sent with it; read once.
   ///   - options: components, policy, partition and layers for this exchange.
-  /// - Throws: why there is no answer: nobody answered, and nothing that is stored may stand in.
+  /// - Throws: why there is no answer: nobody answered, and nothing is stored that may stand in; `CacheError.Code.revalidationFailed`, where what is stored forbids it
+  ///   (`must-revalidate`, `no-cache`; RFC 9111 §5.2.2.2), which an HTTP server answers with 504.
   public func respond(
     to request: HTTPRequest, body: Body? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
@@ -28,7 +31,9 @@ extension ResourceManager {
     do throws(CacheError) {
       load = ResolvedLoad(try LoadParts(exchange: request, hasBody: body != nil, options, configuration, core.removals))
       guard !core.flights.isClosed else { throw load.managerIsClosed }
-      return try await Responder(load: load, core: core, name: configuration.cacheName).respond(sending: body)
+      let collapsing = Collapsing(limit: configuration.collapseTimeout)
+      return try await Responder(load: load, core: core, name: configuration.cacheName, collapsing: collapsing)
+        .respond(sending: body)
     } catch {
       body?.source.cancel()
       throw error.about(request.absoluteURL?.address ?? "")

@@ -60,6 +60,9 @@ public final class ResourceManager: Sendable {
     public var maximumBodySize: Int64 = 256 << 20
     /// The largest body, in bytes, that `respond(to:)` keeps in memory; larger ones stream between the origin, the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
+    /// How long a request of `respond(to:)` waits for what an equal one brings that is on its way to the origin, before it asks for itself (RFC 9111 §4); nil: each asks
+    /// for itself at once. The wait ends with that answer's head, or where a body of unknown length has to be whole first, with its last byte.
+    public var collapseTimeout: Duration? = .seconds(5)
     /// What the cache calls itself in `Cache-Status` (RFC 9211); nil: it adds no such field.
     public var cacheName: String? = "Etagere"
 

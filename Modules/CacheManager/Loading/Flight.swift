@@ -81,19 +81,23 @@ final class Flight<Output: Shareable>: AnyFlight {
   private let state = Lock(State())
   /// Counted in the order in which flights came to be. A flight waits for earlier ones alone, so no two wait for each other.
   let number: Int
+  /// What had been removed when it came to be: see ``RemovalEpoch``.
+  let epoch: Int
   let priority: LoadPriority
   private let onClose: @Sendable (Flight<Output>) -> Void
   private let onOver: @Sendable (Flight<Output>) -> Void
 
   /// - Parameters:
   ///   - number: higher than that of every flight before it.
+  ///   - epoch: what had been removed by now.
   ///   - onClose: called once the flight takes no more waiters; perhaps twice.
   ///   - onOver: called once everybody has been told.
   init(
-    number: Int, priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
+    number: Int, epoch: Int = 0, priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
     onOver: @escaping @Sendable (Flight<Output>) -> Void
   ) {
     self.number = number
+    self.epoch = epoch
     self.priority = priority
     self.onClose = onClose
     self.onOver = onOver

@@ -83,18 +83,23 @@ final class FlightTable: Sendable {
   ) -> (Flight<Output>, isNew: Bool)? {
     state.withLock { state in
       if state.isClosed && !isAccepted { return nil }
-      if isShared, let flight = state.open[id] as? Flight<Output> { return (flight, false) }
+      // What was asked for before a removal is not for who comes after it.
+      if isShared, let flight = state.open[id] as? Flight<Output>,
+        !load.removals.mayHaveMet(id.request.resource, since: flight.epoch)
+      {
+        return (flight, false)
+      }
       state.last += 1
       let flight = Flight<Output>(
-        number: state.last, priority: LoadPriority(load.priority),
+        number: state.last, epoch: load.removals.current, priority: LoadPriority(load.priority),
         // Strong: a flight lives in `running` no longer than its work, and until then the table has to be there.
         onClose: { flight in if isShared { self.forget(flight, id) } },
         onOver: { flight in
           _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
         })
       if isShared {
+        if id.form == FlightID.storing, state.open[id] == nil { state.storing += 1 }
         state.open[id] = flight
-        if id.form == FlightID.storing { state.storing += 1 }
       }
       state.running[ObjectIdentifier(flight)] = flight
       return (flight, true)

@@ -24,6 +24,8 @@ final class LoadCore: Sendable {
   let interest = QueuedInterest()
   /// Questions behind answers that have been shown.
   let revalidations = Revalidations()
+  /// Exchanges that wait for one answer.
+  let collapsing = CollapseTable()
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {

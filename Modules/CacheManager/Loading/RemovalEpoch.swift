@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// Counts what users have removed, cleared or purged, and remembers the purges, so that a load which began before can't bring it back.
+/// Counts what has been removed, cleared, purged or made outdated by unsafe requests, and remembers it, so that a load which began before can't bring it back.
 ///
 /// The count goes up before anything is removed: who still sees the old count writes before the removal, and is removed with the rest.
 final class RemovalEpoch: Sendable {
@@ -8,11 +8,14 @@ final class RemovalEpoch: Sendable {
     var count = 0
     /// The latest purges, each with the count that it made.
     var purges: [(count: Int, purge: Purge)] = []
-    /// The count of the latest purge that is not remembered any more.
+    /// Resources that were removed or invalidated, each with the count that the latest time made. There may be one for each unsafe request, so they are looked up, not
+    /// gone through.
+    var resources: [String: Int] = [:]
+    /// The count of the latest purge, or removal, that is not remembered any more.
     var forgotten = 0
   }
 
-  /// How many purges are remembered, at least. An answer that was asked for before more of them than that is treated as purged.
+  /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that is treated as purged.
   static let memory = 1_000
 
   private let state = Lock(State())
@@ -26,19 +29,43 @@ final class RemovalEpoch: Sendable {
       state.count += 1
       state.purges.append((state.count, purge))
       guard state.purges.count >= 2 * Self.memory else { return }
-      state.forgotten = state.purges[Self.memory - 1].count
+      state.forgotten = max(state.forgotten, state.purges[Self.memory - 1].count)
       state.purges.removeFirst(Self.memory)
     }
   }
 
-  /// What the purges since `epoch` do to an answer that was on its way then; nil: none of them meets it.
-  func outcome(for key: CacheKey, _ metadata: StoredMetadata, since epoch: Int) -> PurgeMode? {
-    let (purges, isForgotten) = state.withLock { state -> ([Purge], Bool) in
-      guard let last = state.purges.last, last.count > epoch else { return ([], false) }
-      let first = state.purges.lastIndex { $0.count <= epoch }.map { $0 + 1 } ?? 0
-      return (state.purges[first...].map(\.purge), state.forgotten > epoch)
+  /// Everything of one resource is removed, or is outdated since an unsafe request has changed it (RFC 9111 §4.4).
+  func advance(removing resource: String) {
+    state.withLock { state in
+      state.count += 1
+      state.resources[resource] = state.count
+      guard state.resources.count >= 2 * Self.memory else { return }
+      let last = state.resources.values.sorted()[Self.memory - 1]
+      state.forgotten = max(state.forgotten, last)
+      state.resources = state.resources.filter { $0.value > last }
     }
-    if isForgotten { return .hard }
+  }
+
+  /// The purges since `epoch`; nil: the resource was removed since then, or not all is remembered.
+  private func purges(since epoch: Int, sparing resource: String) -> [Purge]? {
+    state.withLock { state in
+      guard state.count > epoch else { return [] }
+      guard state.forgotten <= epoch, state.resources[resource] ?? 0 <= epoch else { return nil }
+      guard let last = state.purges.last, last.count > epoch else { return [] }
+      let first = state.purges.lastIndex { $0.count <= epoch }.map { $0 + 1 } ?? 0
+      return state.purges[first...].map(\.purge)
+    }
+  }
+
+  /// Whether a purge since `epoch`, or a removal, may have met an answer of a resource.
+  func mayHaveMet(_ resource: String, since epoch: Int) -> Bool {
+    guard let purges = purges(since: epoch, sparing: resource) else { return true }
+    return purges.contains { $0.mayMeet(resource) }
+  }
+
+  /// What the purges and removals since `epoch` do to an answer that was on its way then; nil: none of them meets it.
+  func outcome(for key: CacheKey, _ metadata: StoredMetadata, since epoch: Int) -> PurgeMode? {
+    guard let purges = purges(since: epoch, sparing: key.resource) else { return .hard }
     var outcome: PurgeMode?
     for purge in purges where purge.meets(key, metadata) {
       if purge.mode == .hard { return .hard }

@@ -163,9 +163,9 @@ extension Shelf {
     }
   }
 
-  /// Removes everything that is stored of the resource, from the given layers.
+  /// Removes everything that is stored of the resource, from the given layers. From all of them: what is on its way is not stored either.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
-    load.removals.advance()
+    if layers == .all { load.removals.advance(removing: resource) } else { load.removals.advance() }
     if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
     guard layers.contains(.disk), let store = load.store else { return }
     for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }

@@ -31,6 +31,15 @@ struct Purge: Sendable {
     }
   }
 
+  /// Everything that anybody has loaded.
+  static let everything = Purge(.everything, in: .all)
+
+  private init(_ subject: Subject, in scope: PurgeScope) {
+    mode = .hard
+    self.subject = subject
+    self.scope = scope
+  }
+
   /// The one resource that it is about, where that can be told without a list of what is stored.
   var resource: String? {
     guard case .partition(let partition) = scope else { return nil }

@@ -7,9 +7,11 @@ struct Forwarding: Sendable {
   let candidates: [Candidate]
   let fallback: Int?
   let reason: ForwardReason
+  /// Where others wait for the answer.
+  var leadership: Leadership?
 
-  private var load: ResolvedLoad { responder.load }
-  private var shelf: Shelf { responder.shelf }
+  var load: ResolvedLoad { responder.load }
+  var shelf: Shelf { responder.shelf }
   private var stored: [StoredMetadata] { candidates.map(\.metadata) }
 
   /// An answer's head, and when it was asked for.
@@ -35,13 +37,15 @@ struct Forwarding: Sendable {
         return try await standIn(for: error, sent, requestTime)
       }
       let verdict = judge(.success(answer.response.head), sent, requestTime)
-      switch try await carryOut(verdict, answer) {
+      switch try await carryOut(verdict, answer, sent) {
       case .answered(let response): return response
       case .again(let next): sent = next
       }
     }
-    throw CacheError(
+    let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
+    leadership?.unshared(.failure(error), isUsual: false)
+    throw error
   }
 
   private func judge(
@@ -56,12 +60,44 @@ struct Forwarding: Sendable {
     for error: CacheError, _ sent: HTTPRequest, _ requestTime: Timestamp
   ) async throws(CacheError) -> CachedResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
-    guard case .serveStale(let index) = judge(.failure(error), sent, requestTime),
+    leadership?.unshared(.failure(error), isUsual: false)
+    guard let reply = try await stale(for: .failure(error), sent, requestTime) else { throw forbidden(error) }
+    return reply
+  }
+
+  /// Why there is no answer: nobody answered; or that, and what is stored may not be used for it, which is an error of its own (RFC 9111 §5.2.2.2).
+  private func forbidden(_ error: CacheError) -> CacheError {
+    // Who answers nonsense has been reached.
+    guard error.isUnreachable, error.code != .malformedResponse,
+      let index = Planner(load).selection(by: load.head, from: stored), stored[index].facts.servesOfflineUntil == nil
+    else { return error }
+    return CacheError(
+      .revalidationFailed, reason: "what is stored must be confirmed before it is used, and that failed: \(error.reason)",
+      underlying: error)
+  }
+
+  /// A stored answer in place of one that did not come, or failed, to an equal request. Nil: this one has to ask for itself.
+  func standIn(
+    for answer: Result<HTTPResponse, CacheError>, _ sent: HTTPRequest
+  ) async throws(CacheError) -> CachedResponse? {
+    try await stale(for: answer, sent, load.clock.now, isCollapsed: true)
+  }
+
+  private func stale(
+    for answer: Result<HTTPResponse, CacheError>, _ sent: HTTPRequest, _ requestTime: Timestamp, isCollapsed: Bool = false
+  ) async throws(CacheError) -> CachedResponse? {
+    guard case .serveStale(let index) = judge(answer, sent, requestTime),
       let reply = try await responder.reply(with: candidates[index])
-    else { throw error }
-    var status = forwarded(nil)
+    else { return nil }
+    var status: CacheStatus
+    switch answer {
+    case .success(let head): status = forwarded(head.status.code)
+    case .failure(let error):
+      status = forwarded(nil)
+      status.detail = error.code.rawValue
+    }
+    status.isCollapsed = isCollapsed
     status.lifetimeLeft = candidates[index].metadata.facts.freshUntil - load.clock.now
-    status.detail = error.code.rawValue
     return responder.finished(reply, status)
   }
 
@@ -72,7 +108,7 @@ struct Forwarding: Sendable {
     case again(HTTPRequest)
   }
 
-  private func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Outcome {
+  private func carryOut(_ verdict: ValidationVerdict, _ answer: Answer, _ sent: HTTPRequest) async throws(CacheError) -> Outcome {
     switch verdict {
     case .freshen(let index, let metadata, let changes):
       await drain(answer.response)
@@ -80,25 +116,27 @@ struct Forwarding: Sendable {
       return try await freshen(index, metadata, answer)
     case .store(let variant, let metadata, let changes):
       await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
-      let body = try await storing(
+      let (body, isStored) = try await storing(
         answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] })
-      return .answered(passing(answer, body, isStored: true, facts: metadata.facts))
+      return .answered(passing(answer, body, isStored: isStored, facts: metadata.facts))
     case .complete(let index, let variant, let metadata, let changes):
       return try await complete(index, variant, metadata, changes, answer)
     case .pass(let changes, _):
       await apply(changes)
+      let status = answer.response.head.status.code
+      leadership?.unshared(.success(answer.response.head), isUsual: status != 304 && status < 500)
       return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
     case .refetch(let next):
       await drain(answer.response)
       return .again(next)
-    case .serveStale(let index):
-      guard let reply = try await responder.reply(with: candidates[index]) else {
+    case .serveStale:
+      let head = answer.response.head
+      leadership?.unshared(.success(head), isUsual: false)
+      guard let reply = try await stale(for: .success(head), sent, answer.requestTime) else {
         return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
       }
       answer.response.body.source.cancel()
-      var status = forwarded(answer.response.head.status.code)
-      status.lifetimeLeft = candidates[index].metadata.facts.freshUntil - load.clock.now
-      return .answered(responder.finished(reply, status))
+      return .answered(reply)
     }
   }
 
@@ -111,8 +149,14 @@ struct Forwarding: Sendable {
       // The body is gone: all there is is the head. What the caller asked is asked anew.
       return .again(load.head)
     }
+    let head = answer.response.head
+    if isReusable(metadata) {
+      leadership?.stored(confirmed, status: head.status.code)
+    } else {
+      leadership?.unshared(.success(head), isUsual: true)
+    }
     reply.metrics = answer.response.metrics
-    var status = forwarded(answer.response.head.status.code)
+    var status = forwarded(head.status.code)
     status.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
     return .answered(responder.finished(reply, status))
   }
@@ -126,7 +170,7 @@ struct Forwarding: Sendable {
       return .again(load.head)
     }
     await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
-    let body = try await storing(
+    let (body, isStored) = try await storing(
       Body(length: metadata.bodyLength, source: JoinedBody(part.body, answer.response.body)), metadata, variant,
       replacing: changes.drops.map { candidates[$0] })
     let head = load.validator?.reply(to: load.head, from: metadata, now: load.clock.now).head ?? metadata.response
@@ -134,7 +178,7 @@ struct Forwarding: Sendable {
       head: head, body: body, status: forwarded(answer.response.head.status.code), source: .network,
       metrics: answer.response.metrics)
     var status = response.status
-    status.isStored = true
+    status.isStored = isStored
     return .answered(responder.finished(response, status))
   }
 
@@ -153,21 +197,12 @@ struct Forwarding: Sendable {
     CacheStatus(responder.name ?? "", forwarded: reason, status: status)
   }
 
-  // MARK: Storing
-
-  /// A body that is stored as it is read.
-  private func storing(
-    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate]
-  ) async throws(CacheError) -> Body {
-    var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
-    candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
-    candidate.metadata.bodyLength = body.length
-    let storing = StoringBody(
-      body, candidate, shelf: shelf, writer: try await shelf.writer(candidate), replacing: outdated, known: candidates)
-    guard body.length == 0 else { return Body(length: body.length, source: storing) }
-    // Nobody need ask for the end of nothing.
-    _ = try await storing.next()
-    return .none
+  /// Of an answer that another's request has brought.
+  func collapsed(with metadata: StoredMetadata, status: Int?) -> CacheStatus {
+    var told = forwarded(status)
+    told.isCollapsed = true
+    told.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
+    return told
   }
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: load.head) }

@@ -7,12 +7,14 @@ struct Responder: Sendable {
   let core: LoadCore
   /// What the cache calls itself; nil: it says nothing of itself.
   let name: String?
+  let collapsing: Collapsing
   let shelf: Shelf
 
-  init(load: ResolvedLoad, core: LoadCore, name: String?) {
+  init(load: ResolvedLoad, core: LoadCore, name: String?, collapsing: Collapsing) {
     self.load = load
     self.core = core
     self.name = name
+    self.collapsing = collapsing
     shelf = Shelf(load: load, resource: load.parts.resource)
   }
 
@@ -21,11 +23,13 @@ struct Responder: Sendable {
     self.load = load
     core = other.core
     name = nil
+    collapsing = Collapsing(limit: nil)
     shelf = other.shelf.seen(by: load)
   }
 
   func respond(sending body: Body?) async throws(CacheError) -> CachedResponse {
     let request = load.head
+    let count = core.collapsing.count
     var candidates = try await shelf.candidates(for: request)
     while true {
       if Task.isCancelled { throw .cancelled }
@@ -46,7 +50,7 @@ struct Responder: Sendable {
           return unanswered(HTTPResponse(status: .gatewayTimeout))
         }
         let forwarding = Forwarding(responder: self, candidates: candidates, fallback: fallback, reason: reason)
-        return try await forwarding.run(sent, body)
+        return try await forward(forwarding, sent, body, since: count)
       case .answer(let head):
         body?.source.cancel()
         return unanswered(head)
@@ -61,12 +65,15 @@ struct Responder: Sendable {
 
   /// What is sent of a stored answer. Nil: its bytes are gone.
   func reply(with candidate: Candidate) async throws(CacheError) -> CachedResponse? {
-    let reply =
-      load.validator?.reply(to: load.head, from: candidate.metadata, now: load.clock.now)
-      ?? StoredReply(head: candidate.metadata.response, content: load.head.method == .head ? .none : .whole)
+    let reply = storedReply(with: candidate.metadata)
     guard let content = try await shelf.content(of: candidate, reply.content) else { return nil }
     return CachedResponse(
       head: reply.head, body: content.body, status: status(hitBy: candidate), source: content.source)
+  }
+
+  func storedReply(with metadata: StoredMetadata) -> StoredReply {
+    load.validator?.reply(to: load.head, from: metadata, now: load.clock.now)
+      ?? StoredReply(head: metadata.response, content: load.head.method == .head ? .none : .whole)
   }
 
   func status(hitBy candidate: Candidate) -> CacheStatus {

@@ -15,11 +15,20 @@ final class StoringBody: Body.Source {
   private struct State {
     var writer: (any EntryWriter)?
     /// What has come, for the memory store; nil: it is too much for that.
-    var kept: Data?
+    var kept: [Data]?
+    var leadership: Leadership?
     var count: Int64 = 0
     var isEnded = false
+
+    mutating func end() { (writer, kept, leadership, isEnded) = (nil, nil, nil, true) }
   }
 
+  /// The length that was announced.
+  var length: Int64? { base.length }
+  /// Whether memory takes all of it, as far as the length tells.
+  let mayFitInMemory: Bool
+  /// Whether memory takes all of it, and that is known.
+  var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
   private let base: Body
   private let candidate: Candidate
   private let shelf: Shelf
@@ -34,17 +43,19 @@ final class StoringBody: Body.Source {
   ///   - writer: the durable store's, where it takes part.
   ///   - outdated: what the answer replaces, beside its own predecessor.
   ///   - known: what was stored when the request was made.
+  ///   - leadership: who is told of the end.
   init(
     _ base: Body, _ candidate: Candidate, shelf: Shelf, writer: (any EntryWriter)?, replacing outdated: [Candidate],
-    known: [Candidate]
+    known: [Candidate], leadership: Leadership? = nil
   ) {
     self.base = base
     self.candidate = candidate
     self.shelf = shelf
     self.outdated = outdated
     self.known = known
-    let fits = base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
-    state = Lock(State(writer: writer, kept: fits ? Data() : nil))
+    mayFitInMemory =
+      base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
+    state = Lock(State(writer: writer, kept: mayFitInMemory ? [] : nil, leadership: leadership))
   }
 
   deinit { abandon() }
@@ -74,11 +85,13 @@ final class StoringBody: Body.Source {
       return nil
     }
     let limit = shelf.load.maximumBodyInMemory
-    let (writer, count) = state.withLock { state in
+    let (writer, count, leadership) = state.withLock { state in
       state.count += Int64(chunk.count)
       if state.count > limit { state.kept = nil } else { state.kept?.append(chunk) }
-      return (state.writer, state.count)
+      return (state.writer, state.count, state.kept == nil && state.writer == nil ? state.leadership : nil)
     }
+    // It is stored nowhere: nobody need wait for that.
+    leadership?.unshared(.success(candidate.metadata.response), isUsual: true)
     if let length = base.length, count > length {
       cancel()
       throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
@@ -103,11 +116,12 @@ final class StoringBody: Body.Source {
   }
 
   private func abandon() {
-    let writer = state.withLock { state in
-      defer { (state.writer, state.kept, state.isEnded) = (nil, nil, true) }
-      return state.writer
+    let (writer, leadership) = state.withLock { state in
+      defer { state.end() }
+      return (state.writer, state.leadership)
     }
     writer?.abort()
+    leadership?.abandon()
   }
 
   /// Whether a later answer was stored while this one was read, as slowly as its reader likes: an older word does not take its place.
@@ -128,12 +142,13 @@ final class StoringBody: Body.Source {
   private func commit() async {
     let taken = state.withLock { state -> State? in
       guard !state.isEnded else { return nil }
-      defer { (state.writer, state.kept, state.isEnded) = (nil, nil, true) }
+      defer { state.end() }
       return state
     }
     guard let taken else { return }
     guard await !isSuperseded() else {
       taken.writer?.abort()
+      taken.leadership?.abandon()
       return
     }
     var stored = candidate
@@ -153,6 +168,13 @@ final class StoringBody: Body.Source {
     }
     // What memory has no room for is not to stand there in an older form.
     let keeper = taken.kept == nil ? shelf.seen(by: shelf.load.with { $0.target = .store }) : shelf
-    await keeper.store(taken.kept ?? Data(), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
+    await keeper.store(joined(taken.kept, taken.count), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
+    taken.leadership?.stored(stored, status: nil)
+  }
+
+  private func joined(_ chunks: [Data]?, _ count: Int64) -> Data {
+    var whole = Data(capacity: chunks == nil ? 0 : Int(count))
+    for chunk in chunks ?? [] { whole.append(chunk) }
+    return whole
   }
 }

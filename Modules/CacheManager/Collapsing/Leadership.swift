@@ -1,0 +1,56 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// The duty of the one who asks to tell those who wait. Letting go of it tells them that nobody asks any more, so nobody waits in vain.
+final class Leadership: Sendable {
+  private let request: CollapsedRequest
+  private let key: FlightKey
+  private let table: CollapseTable
+  private let clock: any CacheClock
+  private let isOver = Lock(false)
+
+  init(_ request: CollapsedRequest, _ key: FlightKey, _ table: CollapseTable, _ clock: any CacheClock) {
+    self.request = request
+    self.key = key
+    self.table = table
+    self.clock = clock
+  }
+
+  deinit { abandon() }
+
+  /// The answer is being stored. Others join until it is whole, which ``stored(_:status:)`` tells.
+  func grows(as candidate: Candidate, in body: SharedBody) {
+    table.unmark(key)
+    request.tell(.growing(candidate, body))
+  }
+
+  /// Does nothing where the answer was of no use to others: that it is stored, for who asks about it, changes nothing about that.
+  func stored(_ candidate: Candidate, status: Int?) {
+    guard end() else { return }
+    table.unmark(key)
+    table.end(request, key, isStored: true)
+    request.tell(.stored(candidate, status: status))
+  }
+
+  /// - Parameter isUsual: whether that is how the origin answers: then equal requests don't wait for each other for a while.
+  func unshared(_ answer: Result<HTTPResponse, CacheError>, isUsual: Bool) {
+    guard end() else { return }
+    if isUsual { table.mark(key, at: clock.now) }
+    table.end(request, key, isStored: false)
+    request.tell(.unshared(answer))
+  }
+
+  func abandon() {
+    guard end() else { return }
+    table.end(request, key, isStored: false)
+    request.tell(.abandoned)
+  }
+
+  /// Whether nobody has ended it before.
+  private func end() -> Bool {
+    isOver.withLock { isOver in
+      defer { isOver = true }
+      return !isOver
+    }
+  }
+}

@@ -1,0 +1,100 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// Requests that can't be answered with what is stored, and are answered with what an equal one brings that is on its way (RFC 9111 §4).
+extension Responder {
+  /// Sends the request, or waits for the answer to another.
+  ///
+  /// - Parameter count: the table's, from before anybody looked into the stores.
+  func forward(
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: Body?, since count: Int
+  ) async throws(CacheError) -> CachedResponse {
+    guard let limit = collapsing.limit, body == nil, isCollapsible else { return try await forwarding.run(sent, body) }
+    let key = collapsing.key(of: load, forwarding.candidates)
+    switch core.collapsing.place(key, since: count, mayLead: mayLead(forwarding.reason), shelf) {
+    case .alone: return try await forwarding.run(sent, nil)
+    case .late: return try await again()
+    case .leading(let leadership):
+      var leading = forwarding
+      leading.leadership = leadership
+      return try await leading.run(sent, nil)
+    case .following(let request):
+      load.observe(.joined(url: load.address))
+      let outcome = await request.outcome(within: limit, by: load.clock)
+      if Task.isCancelled { throw .cancelled }
+      switch outcome {
+      case nil: return try await forwarding.run(sent, nil)
+      case .abandoned: return try await again()
+      case .unshared(let answer):
+        if let reply = try await forwarding.standIn(for: answer, sent) { return reply }
+        return try await forwarding.run(sent, nil)
+      case .growing(let candidate, let body):
+        return try await follow(forwarding, sent, candidate, status: nil) { await self.reply(with: candidate, from: body, limit) }
+      case .stored(let candidate, let status):
+        return try await follow(forwarding, sent, candidate, status: status) { () throws(CacheError) in
+          try await self.reply(with: candidate)
+        }
+      }
+    }
+  }
+
+  /// Answers with what another's request has brought, where this one may have it.
+  private func follow(
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ candidate: Candidate, status: Int?,
+    _ reply: () async throws(CacheError) -> CachedResponse?
+  ) async throws(CacheError) -> CachedResponse {
+    switch Planner(load).plan(load.head, stored: [candidate.metadata]) {
+    case .use:
+      guard let reply = try await reply() else {
+        if Task.isCancelled { throw .cancelled }
+        return try await again()
+      }
+      return finished(reply, forwarding.collapsed(with: candidate.metadata, status: status))
+    // Who needs the same variant finds each other.
+    case .fetch(_, _, .varyMiss): return try await again(knowing: candidate.metadata)
+    case .fetch, .answer: return try await forwarding.run(sent, nil)
+    }
+  }
+
+  /// Looks again into the stores, and for others.
+  private func again(knowing metadata: StoredMetadata? = nil) async throws(CacheError) -> CachedResponse {
+    try await Responder(load: load, core: core, name: name, collapsing: collapsing.again(knowing: metadata))
+      .respond(sending: nil)
+  }
+
+  /// What is sent of an answer that is still on its way. Nil: it can't be read any more.
+  private func reply(with candidate: Candidate, from body: SharedBody, _ limit: Duration) async -> CachedResponse? {
+    let reply = storedReply(with: candidate.metadata)
+    let content: Body
+    switch reply.content {
+    case .none: content = .none
+    case .range: return nil
+    case .whole:
+      guard let reader = await body.follow(within: limit, by: load.clock) else { return nil }
+      content = reader
+    }
+    return CachedResponse(head: reply.head, body: content, status: status(hitBy: candidate), source: .network)
+  }
+
+  /// Whether another's answer would do, were it fresh. A range may be far from what another reads first: it asks for itself.
+  private var isCollapsible: Bool {
+    guard load.head.method == .get || load.head.method == .head, !load.head.headerFields.contains(.range) else { return false }
+    var request = load.head
+    for name in Confidential.credentials { request.headerFields[name] = nil }
+    let now = load.clock.now
+    var plain = request
+    plain.headerFields = [:]
+    let fresh = StoredMetadata(
+      request: plain, response: HTTPResponse(status: .ok), requestTime: now, responseTime: now,
+      revision: Revision(high: 0, low: 0), facts: CachingFacts(bornAt: now, freshUntil: .distantFuture))
+    guard case .use = Planner(load).plan(request, stored: [fresh]) else { return false }
+    return true
+  }
+
+  /// Whether what the request brings can be for others: it asks for the whole, or about what is stored, and may be stored.
+  private func mayLead(_ reason: ForwardReason) -> Bool {
+    let fields = load.head.headerFields
+    guard load.head.method == .get, fields[.cacheControl]?.lowercased().contains("no-store") != true else { return false }
+    return reason == .stale || !Confidential.conditions.contains { fields.contains($0) }
+  }
+}

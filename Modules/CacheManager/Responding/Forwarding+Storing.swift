@@ -1,0 +1,46 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// What becomes of an answer that may be stored.
+extension Forwarding {
+  /// A body that is stored as it is read, and whether it is stored anywhere, as far as can be told before it has come.
+  func storing(
+    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate]
+  ) async throws(CacheError) -> (body: Body, isStored: Bool) {
+    var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
+    candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
+    candidate.metadata.bodyLength = body.length
+    let writer = try await shelf.writer(candidate)
+    let storing = StoringBody(
+      body, candidate, shelf: shelf, writer: writer, replacing: outdated, known: candidates, leadership: leadership)
+    guard body.length != 0 else {
+      // Nobody need ask for the end of nothing.
+      _ = try await storing.next()
+      return (.none, writer != nil || storing.mayFitInMemory)
+    }
+    return (share(storing, candidate, writer), writer != nil || storing.mayFitInMemory)
+  }
+
+  /// The body for its caller, and for those who wait.
+  private func share(_ storing: StoringBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> Body {
+    let alone = Body(length: storing.length, source: storing)
+    guard let leadership else { return alone }
+    guard isReusable(candidate.metadata) else {
+      leadership.unshared(.success(candidate.metadata.response), isUsual: true)
+      return alone
+    }
+    if let shared = SharedBody(storing, writer: writer, on: load.downloader?.preferredExecutor) {
+      leadership.grows(as: candidate, in: shared)
+      return shared.first
+    }
+    // Its end will tell whether it fits; where that is clear already, it is stored nowhere.
+    if storing.length != nil { leadership.unshared(.success(candidate.metadata.response), isUsual: true) }
+    return alone
+  }
+
+  /// Whether an equal request may be answered with an answer.
+  func isReusable(_ metadata: StoredMetadata) -> Bool {
+    guard case .use = Planner(load).plan(load.head, stored: [metadata]) else { return false }
+    return true
+  }
+}
