@@ -78,7 +78,7 @@ struct GatewayService: Service {
   ) -> any Service {
     let service = ConnectionService(
       responder: responder, traffic: traffic, clientTimeout: settings.clientTimeout,
-      halfClosedTime: settings.halfClosedTime, clock: clock)
+      halfClosedTime: settings.halfClosedTime, lastCallTime: settings.lastCallTime, clock: clock)
     return Server(
       childChannelSetup: GatewayChannel(service: service),
       configuration: ServerConfiguration(
