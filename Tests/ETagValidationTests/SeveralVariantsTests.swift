@@ -66,6 +66,30 @@ struct SeveralVariantsTests {
     #expect(shelf.sent.last?.headerFields[.ifNoneMatch] == nil)
   }
 
+  @Test(
+    "the plain answer is not asked about for who takes a compressed one: an origin that compresses on the way would confirm it for ever"
+  )
+  func coding() {
+    // Given a plain answer, with the tag of the file.
+    var shelf = Shelf()
+    let vary = "Vary: Accept-Language, accept-encoding"
+    _ = shelf.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
+
+    // When others ask who take gzip, in different words.
+    let answers = ["gzip, br", "br,gzip"].map { codings in
+      shelf.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
+        .success(
+          head.headerFields.contains(.ifNoneMatch)
+            ? .head(304, "ETag: \"x\"") : .ok(vary, "ETag: W/\"x\"", "Content-Encoding: gzip", "Cache-Control: max-age=60"))
+      }
+    }
+
+    // Then they get it, the second one from the cache.
+    #expect(answers.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
+    #expect(answers.map(\.source) == [.network, .cache])
+    #expect(shelf.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
+  }
+
   @Test("another variant with a strong tag is not confirmed by a weak one")
   func weakConfirmation() {
     var shelf = shelf(["de"])
