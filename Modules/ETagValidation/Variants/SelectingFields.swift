@@ -97,6 +97,14 @@ struct SelectingFields {
     return stored == (mode == .shared ? nil : storedForm(of: .authorization, in: request.headerFields, secret: secret))
   }
 
+  /// Whether the two bear the same `Accept-Encoding`, where `Vary` names that.
+  static func haveSameCodings(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
+    let members = metadata.response.headerFields[values: .vary].flatMap { Array(FieldList($0)) }
+    return members.allSatisfy { member in
+      !member.isName("accept-encoding") || isSame(member, metadata.request.headerFields, request.headerFields, secret)
+    }
+  }
+
   private static func storedForm(of name: HTTPField.Name, in fields: HTTPFields, secret: DigestSecret) -> [UInt8]? {
     guard fields.contains(name) else { return nil }
     let lines = fields[fields: name].map(\.bytes)
