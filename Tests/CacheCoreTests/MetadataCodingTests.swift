@@ -107,6 +107,20 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: renamed) == nil)
   }
 
+  @Test(
+    "is refused where a part that is there can't be read: a length below zero, trailers and an end that are none",
+    arguments: [
+      (5, [0, 0, 0, 0, 0, 0, 0, 0x80]), (5, [9]), (3, [1, 0, 0, 0]), (8, [3]), (8, [1, 0]),
+    ] as [(UInt8, [UInt8])])
+  func unreadableParts(_ tag: UInt8, _ content: [UInt8]) {
+    var part = ByteWriter()
+    part.integer(tag)
+    part.counted(content)
+    let encoded = StoredMetadata.whole().encoded()
+    #expect(StoredMetadata(decoding: encoded) != nil)
+    #expect(StoredMetadata(decoding: encoded + part.bytes) == nil)
+  }
+
   @Test("that was cut short is never taken for whole, wherever it was cut", arguments: 0..<8)
   func truncations(_ bits: Int) {
     let encoded = Self.metadata(bits | 120).encoded()

@@ -3,6 +3,14 @@ import DiskStore
 import HTTPTypes
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -207,6 +215,25 @@ struct DamageTests {
       try put(data, place)
       #expect(try await cache.bytes(key) == nil, "\(value) at \(field)")
     }
+  }
+
+  @Test("a file with a hole of a terabyte, and a key as long, is damaged and takes no memory")
+  func endlessKey() async throws {
+    try await cache.store(bytes(9), for: key, metadata())
+    let place = folder.entryFiles[0]
+    let size: UInt64 = 1 << 40
+    var header = try file(place).prefix(128)
+    // Length of the key; body, table and metadata behind it.
+    for (field, value) in [(48, size - 4096), (56, size - 2048), (64, 0), (72, size - 1024), (80, size - 512)] {
+      for index in 0..<8 { header[field + index] = UInt8(truncatingIfNeeded: value >> UInt64(8 * index)) }
+    }
+    let checksum = crc(header.prefix(124))
+    for index in 0..<4 { header[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
+    try put(header, place)
+    try #require(truncate(place, off_t(size)) == 0)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(!fileExists(place))
+    #expect(cache.counters.damaged == 1)
   }
 
   @Test("verify counts the good and the damaged, and removes the damaged only when asked")

@@ -76,6 +76,62 @@ struct SeveralVariantsTests {
     #expect(shelf.entries.count == 2)
   }
 
+  @Test(
+    "a weak tag is asked about by its own variant alone: nginx gives the plain bytes the same one as the compressed",
+    arguments: ["W/\"x\"", "\"x\""])
+  func weak(_ named: String) {
+    // Given a compressed answer with a weak tag.
+    var shelf = Shelf()
+    _ = shelf.load(.page(.get, "Accept-Encoding: gzip")) { _ in
+      .success(.ok("Vary: Accept-Encoding", "ETag: W/\"x\"", "Content-Encoding: gzip"))
+    }
+
+    // When somebody asks who takes no compressed one, and the origin would confirm it.
+    let outcome = shelf.load(.page(.get, "Accept-Encoding: identity")) { head in
+      .success(
+        head.headerFields.contains(.ifNoneMatch) ? .head(304, "ETag: \(named)") : .ok("Vary: Accept-Encoding", "X-Plain: 1"))
+    }
+
+    // Then the plain one is fetched.
+    #expect(outcome.source == .network)
+    #expect(outcome.response?.headerFields[text: "X-Plain"] == "1")
+    #expect(shelf.sent.last?.headerFields[.ifNoneMatch] == nil)
+  }
+
+  @Test(
+    "the plain answer is not asked about for who takes a compressed one: an origin that compresses on the way would confirm it for ever"
+  )
+  func coding() {
+    // Given a plain answer, with the tag of the file.
+    var shelf = Shelf()
+    let vary = "Vary: Accept-Language, accept-encoding"
+    _ = shelf.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
+
+    // When others ask who take gzip, in different words.
+    let answers = ["gzip, br", "br,gzip"].map { codings in
+      shelf.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
+        .success(
+          head.headerFields.contains(.ifNoneMatch)
+            ? .head(304, "ETag: \"x\"") : .ok(vary, "ETag: W/\"x\"", "Content-Encoding: gzip", "Cache-Control: max-age=60"))
+      }
+    }
+
+    // Then they get it, the second one from the cache.
+    #expect(answers.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
+    #expect(answers.map(\.source) == [.network, .cache])
+    #expect(shelf.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
+  }
+
+  @Test("another variant with a strong tag is not confirmed by a weak one")
+  func weakConfirmation() {
+    var shelf = shelf(["de"])
+    let outcome = shelf.load(.page(.get, "Accept-Language: it")) { head in
+      .success(head.headerFields.contains(.ifNoneMatch) ? .head(304, "ETag: W/\"de\"") : .ok("X-New: 1", "Vary: Accept-Language"))
+    }
+    #expect(outcome.response?.headerFields[text: "X-New"] == "1")
+    #expect(shelf.sent.count == 2)
+  }
+
   @Test("a 304 that names none of several leads to a question without conditions")
   func unnamed() {
     var shelf = shelf()

@@ -43,6 +43,31 @@ struct VariantTests {
     #expect(sight(of: answer, a, again: b) == (isUsed ? .fullyCached : .notCached))
   }
 
+  @Test("a list of preferences is filed alike on one line and on several", arguments: 0..<10)
+  func linesOfPreferences(seed: UInt64) throws {
+    var generator = SeededGenerator(seed)
+    let pool = ["gzip", "br", "*", "de", "en-us", "text/html", "a b", "", " ", "zz", "zzz", "BR", "gzip;q=0.5", "x; y"]
+    for _ in 0..<20 {
+      let members = (0..<Int.random(in: 1...5, using: &generator)).map { _ in
+        let blanks = ["", " ", "\t", "  "]
+        return (blanks.randomElement(using: &generator) ?? "") + (pool.randomElement(using: &generator) ?? "")
+      }
+      for name in ["Accept", "Accept-Encoding", "Accept-Language"] {
+        func variant(_ lines: [String]) -> [String] {
+          var (shelf, request) = (Shelf(), HTTPRequest.page())
+          request.headerFields = HTTPFields(lines: lines.map { "\(name): \($0)" })
+          _ = shelf.load(request) { _ in .success(.ok("Vary: \(name)")) }
+          return shelf.entries.map(\.variant)
+        }
+        // An empty line more: it adds no member.
+        let one = variant([members.joined(separator: ",")])
+        #expect(variant([members.joined(separator: ","), ""]) == one)
+        #expect(variant(members) == one)
+        #expect(one.count == 1)
+      }
+    }
+  }
+
   @Test("an authorised answer is not for others, and no public one is for the authorised, without any Vary")
   func authorization() {
     let answer = HTTPResponse.ok("Cache-Control: max-age=60")

@@ -44,6 +44,26 @@ struct CachingTests {
     }
   }
 
+  @Test("a client of HTTP/1.0 that names no host is answered, and purges, like one that names the origin's")
+  func hostless() async throws {
+    try await Self.run { gateway, origin in
+      origin.setRoute("/a", Route(Data("body".utf8), fields: Self.minute))
+      for (request, status, isHit) in [
+        ("GET /a HTTP/1.0", 200, false), ("GET /a HTTP/1.0", 200, true),
+        ("GET /a HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)", 200, true), ("PURGE /a HTTP/1.0", 200, false),
+        ("PURGE /a HTTP/1.0", 404, false),
+      ] {
+        let client = try await gateway.client()
+        try await client.send("\(request)\r\n\r\n")
+        let answer = try await client.answer()
+        #expect(answer.status == status, "\(request)")
+        #expect((answer["cache-status"]?.contains("hit") == true) == isHit, "\(request)")
+        client.close()
+      }
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   @Test("a large answer is stored by the time its reader has it whole")
   func large() async throws {
     let body = Data(repeating: UInt8(ascii: "x"), count: 3 << 20)

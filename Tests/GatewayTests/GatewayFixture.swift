@@ -40,6 +40,7 @@ struct GatewayFixture: Sendable {
   ) async throws {
     var settings = GatewaySettings(
       origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
+    settings.lastCallTime = .zero
     change(&settings)
     let ports = WatchedState<GatewayService.Ports?>(nil)
     var service = GatewayService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)

@@ -47,15 +47,29 @@ struct TimeoutTests {
     #expect(String(buffer: answer).hasPrefix("HTTP/1.1 408 Request Timeout\r\n"))
   }
 
-  @Test("an idle connection is closed when the server is to end, one in mid-head is not")
+  @Test("an idle connection is closed a moment after the server is to end, one in mid-head is not")
   func quiesce() async throws {
     let (idle, busy) = (try await Self.connection(), try await Self.connection())
     try await busy.writeInbound(ByteBuffer(string: "GET / HT"))
     for channel in [idle, busy] {
       try await channel.eventLoop.submit { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }.get()
     }
+    await idle.testingEventLoop.advanceTime(by: .milliseconds(400))
+    #expect(idle.isActive)
+    for channel in [idle, busy] { await channel.testingEventLoop.advanceTime(by: .milliseconds(200)) }
     #expect(!idle.isActive)
     #expect(busy.isActive)
+  }
+
+  @Test("a request that comes in that moment is answered, and told that the connection ends")
+  func lastCall() async throws {
+    let channel = try await Self.connection()
+    try await channel.eventLoop.submit { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }.get()
+    await channel.testingEventLoop.advanceTime(by: .milliseconds(400))
+    try await channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: h\r\n\r\n"))
+    let answer = String(buffer: try await channel.waitForOutboundWrite(as: ByteBuffer.self))
+    #expect(answer.hasPrefix("HTTP/1.1 "))
+    #expect(answer.contains("\r\nConnection: close\r\n"))
   }
 }
 #endif

@@ -6,15 +6,24 @@ import HTTPTypes
 /// Answers as an HTTP cache does, and forgets what it is told to: the package's facade, as its users have it.
 struct CachingResponder: Responder, Purging {
   let manager: ResourceManager
+  /// Whose the paths are that a client of HTTP/1.0 asks for without a `Host`.
+  let defaultAuthority: String
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
-    let response = try await manager.respond(to: request.head, body: request.body)
+    let response = try await manager.respond(to: named(request.head), body: request.body)
     return ProxyAnswer(head: response.head, body: response.body, outcome: CacheOutcome(response))
   }
 
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int {
-    guard let url = request.absoluteURL else { throw CacheError(.invalidURL, reason: "the target is no URL") }
+    guard let url = named(request).absoluteURL else { throw CacheError(.invalidURL, reason: "the target is no URL") }
     return try await manager.purge(.url(url))
+  }
+
+  private func named(_ request: HTTPRequest) -> HTTPRequest {
+    guard request.authority == nil else { return request }
+    var request = request
+    request.authority = defaultAuthority
+    return request
   }
 }
 

@@ -55,7 +55,7 @@ struct GatewayService: Service {
         next: PassThrough(downloader: connector), purging: NothingToPurge(), purgers: settings.purgers,
         forwards: settings.forwards, clock: clock)
     }
-    let caching = CachingResponder(manager: cache.manager)
+    let caching = CachingResponder(manager: cache.manager, defaultAuthority: settings.origin.authority)
     return FrontDesk(
       next: caching, purging: caching, purgers: settings.purgers, forwards: settings.forwards, clock: clock)
   }
@@ -78,7 +78,7 @@ struct GatewayService: Service {
   ) -> any Service {
     let service = ConnectionService(
       responder: responder, traffic: traffic, clientTimeout: settings.clientTimeout,
-      halfClosedTime: settings.halfClosedTime, clock: clock)
+      halfClosedTime: settings.halfClosedTime, lastCallTime: settings.lastCallTime, clock: clock)
     return Server(
       childChannelSetup: GatewayChannel(service: service),
       configuration: ServerConfiguration(

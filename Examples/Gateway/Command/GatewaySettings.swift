@@ -20,6 +20,7 @@ struct GatewaySettings: Sendable {
   var originConnections = 256
   var clientTimeout = TimeAmount.seconds(60)
   var halfClosedTime = TimeAmount.seconds(5)
+  var lastCallTime = TimeAmount.milliseconds(500)
   var originTimeout = Duration.seconds(60)
   var connectTimeout = Duration.seconds(10)
 

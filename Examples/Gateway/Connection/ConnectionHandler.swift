@@ -241,7 +241,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func quiesce() {
     isQuiescing = true
-    if case .awaitingHead = phase, parser.isAtStart { channel.close(promise: nil) }
+    // A request may be here already that nobody has read: an end now would be its only answer.
+    if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: service.lastCallTime) }
   }
 
   private func closeInput() {

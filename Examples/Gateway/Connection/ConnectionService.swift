@@ -14,6 +14,8 @@ struct ConnectionService: Sendable {
   var lingerTime = TimeAmount.seconds(2)
   /// How long an answer goes on for a client that has closed its side.
   var halfClosedTime = TimeAmount.seconds(5)
+  /// How long a connection without a request stays when the server is to end: what is on its way by then is answered.
+  var lastCallTime = TimeAmount.milliseconds(500)
   /// Bytes of a body that nobody wants and that are read all the same, to keep the connection.
   var drainLimit = 256 * 1024
   var clock: any CacheClock = SystemClock()

@@ -61,7 +61,7 @@ extension StoredMetadata {
     return Data(writer.bytes)
   }
 
-  /// Metadata of its bytes; nil when they are not whole, or of a version that is not known.
+  /// Metadata of its bytes; nil when they are not whole, of a version that is not known, or state what can't be: a length below zero.
   public init?(decoding data: some Sequence<UInt8>) {
     var reader = ByteReader(data)
     guard reader.integer(UInt8.self) == Self.codingVersion else { return nil }
@@ -79,16 +79,22 @@ extension StoredMetadata {
       switch tag {
       case Tag.request: request = part.request()
       case Tag.response: response = part.response()
-      case Tag.trailers: trailers = part.fields()
+      case Tag.trailers:
+        guard let fields = part.fields() else { return nil }
+        trailers = fields
       case Tag.times:
         guard let sent = part.timestamp(), let received = part.timestamp() else { return nil }
         times = (sent, received)
-      case Tag.bodyLength: bodyLength = part.integer(Int64.self)
+      case Tag.bodyLength:
+        guard let length = part.integer(Int64.self), length >= 0 else { return nil }
+        bodyLength = length
       case Tag.revision:
         guard let high = part.integer(UInt64.self), let low = part.integer(UInt64.self) else { return nil }
         revision = Revision(high: high, low: low)
       case Tag.facts: facts = part.facts()
-      case Tag.expiration: expiration = part.expiration()
+      case Tag.expiration:
+        guard let end = part.expiration() else { return nil }
+        expiration = end
       default: continue
       }
     }

@@ -4,6 +4,11 @@ internal import CacheCore
 ///
 /// The name of a file is only a hash, so what is found under it is compared with the key that was asked for.
 enum KeySection {
+  /// Bytes of a key that are stored at most: it is held in memory, and compared, on every read.
+  static let keyLimit = 64 << 20
+  /// Bytes of a section at most.
+  static let lengthLimit = keyLimit + 16
+
   static func encoded(_ key: CacheKey) -> [UInt8] {
     var writer = ByteWriter()
     writer.text(key.resource)

@@ -32,13 +32,10 @@ final class DiskEntryWriter: EntryWriter {
   private let spool: Spool
   private let state = Lock(State())
 
-  /// Bytes of a key that are stored at most: it is compared on every read.
-  private static let keyLimit = 64 << 20
-
   init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: DiskEngine) throws(CacheError) {
     let keyBytes = key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count
-    guard keyBytes <= Self.keyLimit else {
-      throw CacheError(.entryTooLarge, reason: "the key is larger than \(Self.keyLimit) bytes", path: engine.folder.root)
+    guard keyBytes <= KeySection.keyLimit else {
+      throw CacheError(.entryTooLarge, reason: "the key is larger than \(KeySection.keyLimit) bytes", path: engine.folder.root)
     }
     self.metadata = metadata
     self.engine = engine

@@ -36,9 +36,12 @@ extension ETagValidator {
     let tag = EntityTag.asked(of: fields)
     let isAboutOne = Self.asksAboutOneTag(sent)
     return order.first { index in
-      guard matches(stored[index], exchange.request) || mayConfirm(stored[index], exchange.request),
+      let isOwn = matches(stored[index], exchange.request)
+      guard isOwn || mayConfirm(stored[index], exchange.request),
         sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
       else { return false }
+      // Another variant is confirmed by its own tag alone.
+      if !isOwn, tag?.isWeak == true { return false }
       return confirms(fields, tag, stored[index].response.headerFields, isAboutOne: isAboutOne, sent)
     }
   }

@@ -89,9 +89,17 @@ extension ETagValidator {
       .sorted { Self.isOlder($1, $0) }
   }
 
-  /// Whether a 304 may let this request have the stored answer: never one user's answer another.
+  /// Whether a 304 may let this request have the stored answer: never one user's answer another, and another variant only by a strong tag and in the same coding.
+  ///
+  /// A weak tag may label the compressed bytes and the plain ones alike (RFC 9110 §8.8.1), and whoever did not ask for the compressed ones can't read them. The plain
+  /// ones anybody can, but an origin that compresses on the way would confirm them to everybody, and nobody had compressed ones again.
   func mayConfirm(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
-    metadata.response.status == .ok && SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)
+    guard metadata.response.status == .ok,
+      SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)
+    else { return false }
+    if matches(metadata, request) { return true }
+    return EntityTag.strong(of: metadata.response.headerFields) != nil
+      && SelectingFields.haveSameCodings(metadata, request, secret: secret)
   }
 
   /// The index of a part that begins at the first byte, whose rest the origin may send (RFC 9110 §14.2, RFC 9111 §3.4).

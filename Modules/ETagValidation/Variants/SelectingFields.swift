@@ -97,6 +97,14 @@ struct SelectingFields {
     return stored == (mode == .shared ? nil : storedForm(of: .authorization, in: request.headerFields, secret: secret))
   }
 
+  /// Whether the two bear the same `Accept-Encoding`, where `Vary` names that.
+  static func haveSameCodings(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
+    let members = metadata.response.headerFields[values: .vary].flatMap { Array(FieldList($0)) }
+    return members.allSatisfy { member in
+      !member.isName("accept-encoding") || isSame(member, metadata.request.headerFields, request.headerFields, secret)
+    }
+  }
+
   private static func storedForm(of name: HTTPField.Name, in fields: HTTPFields, secret: DigestSecret) -> [UInt8]? {
     guard fields.contains(name) else { return nil }
     let lines = fields[fields: name].map(\.bytes)
@@ -104,11 +112,15 @@ struct SelectingFields {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
     if FieldValue.isPreference(name.canonicalName) {
-      return Preference.normalised(
-        FieldValue.members(of: lines), isTyped: name.canonicalName == "accept",
-        isOrdered: name.canonicalName == "accept-language")
+      return preference(lines, in: name.canonicalName)
     }
     return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
+  }
+
+  private static func preference(_ lines: [[UInt8]], in name: String) -> [UInt8] {
+    let isOrdered = name == "accept-language"
+    if lines.count == 1, let plain = Preference.normalised(plain: lines[0], isOrdered: isOrdered) { return plain }
+    return Preference.normalised(FieldValue.members(of: lines), isTyped: name == "accept", isOrdered: isOrdered)
   }
 
   private static func trimmed(_ line: [UInt8]) -> [UInt8] { FieldValue.normalised([line], isList: false) }

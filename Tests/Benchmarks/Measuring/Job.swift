@@ -11,9 +11,15 @@ protocol Job: Codable, Sendable {
 
 /// Every job, by name: what a started process looks up.
 enum Jobs {
-  private static let all: [any Job.Type] = [
-    SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, DecidingJob.self,
-  ]
+  private static var all: [any Job.Type] {
+    var all: [any Job.Type] = [
+      SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, DecidingJob.self,
+    ]
+    #if AsyncHTTP
+    all.append(StaleJob.self)
+    #endif
+    return all
+  }
 
   /// Does what the arguments after `measure` say: a name, and the job's fields in JSON.
   static func run(_ arguments: [String]) async throws -> Measurement {

@@ -11,6 +11,8 @@ struct Measurement: Codable, Sendable {
     case peakMemory
     /// Seconds that one download alone takes.
     case download
+    /// Seconds from a bare request's start to its answer's end.
+    case roundTrip
     /// Seconds for so many hits in memory, in tasks of their own.
     case hits
     /// Seconds for so many hits in memory, one after another.

@@ -90,7 +90,11 @@ struct Settings {
 
 /// The figures that are kept.
 enum Scenario: String, CaseIterable {
-  case small, large, waiters, storm, link, deciding
+  case small, large, waiters, storm, link
+  #if AsyncHTTP
+  case stale
+  #endif
+  case deciding
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -99,6 +103,9 @@ enum Scenario: String, CaseIterable {
     case .waiters: try await WaitersScenario(bench: bench).run()
     case .storm: try await StormScenario(bench: bench).run()
     case .link: try await LinkScenario(bench: bench).run()
+    #if AsyncHTTP
+    case .stale: try await StaleScenario(bench: bench).run()
+    #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     }
   }

@@ -1,0 +1,37 @@
+#if Origin && AsyncHTTP
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// One conditional request after the other on one connection, by async-http-client alone: a round trip, and what a client can't do without.
+struct BareRevalidation {
+  private let client = HTTPClient(eventLoopGroupProvider: .singleton)
+  private let request: HTTPClientRequest
+
+  init(_ url: String, etag: String) {
+    var request = HTTPClientRequest(url: url)
+    request.headers.add(name: "if-none-match", value: etag)
+    self.request = request
+  }
+
+  /// - Returns: how long it took.
+  @discardableResult
+  func run() async throws -> Duration {
+    let stopwatch = Stopwatch()
+    let response = try await client.execute(request, timeout: .minutes(1))
+    for try await _ in response.body {}
+    let wall = stopwatch.wall
+    guard response.status == .notModified else { throw BenchmarkFailure("status \(response.status.code)") }
+    return wall
+  }
+
+  func median(of count: Int) async throws -> Duration {
+    var seconds: [Double] = []
+    for _ in 0..<count { seconds.append(try await run() / .seconds(1)) }
+    return .seconds(Sample.median(seconds))
+  }
+
+  func close() async { try? await client.shutdown() }
+}
+#endif

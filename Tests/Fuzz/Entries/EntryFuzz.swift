@@ -1,0 +1,97 @@
+import CacheCore
+import Foundation
+
+@testable import DiskStore
+
+/// Any bytes as an entry's file; the last one chooses: bit 0, whether the checksums stay as they are (as a rule they are put right, since nothing gets
+/// past a wrong one); bits 1 and 2, how much room follows that was never written.
+///
+/// Whatever they are, the answer is an entry or a reason, in little memory; and an entry gives its own bytes and no others, also when one of them changes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzEntry(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  var bytes = Array(UnsafeBufferPointer(start: start, count: count))
+  guard let choice = bytes.popLast() else { return 0 }
+  if choice & 1 == 0 { mendChecksums(&bytes) }
+  let rooms = [0, 0, 140_000, 1 << 40]
+  let file = FuzzedFile(bytes, room: rooms[Int(choice >> 1) & 3])
+  guard case .entry(let entry) = file.find() else { return 0 }
+  file.check(entry)
+  FuzzedLog(bytes, entry)?.append(tearing: Int(choice >> 3))
+  if !bytes.isEmpty { file.damage(at: (Int(choice) << 8 + count) % bytes.count, entry) }
+  return 0
+}
+
+/// A file with the bytes that are tried, the same one again and again.
+private struct FuzzedFile {
+  private static let path = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid()).e").path
+  private static let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC, 0o600)
+
+  let bytes: [UInt8]
+  private let size: Int
+
+  init(_ bytes: [UInt8], room: Int) {
+    self.bytes = bytes
+    size = bytes.count + room
+    write(bytes)
+  }
+
+  private func write(_ bytes: [UInt8]) {
+    let file = Self.descriptor
+    precondition(
+      ftruncate(file, 0) == 0 && pwrite(file, bytes, bytes.count, 0) == bytes.count && ftruncate(file, off_t(size)) == 0)
+  }
+
+  func find() -> EntryFile.Finding {
+    let found = EntryFile.find(Self.path, expecting: nil)
+    switch found {
+    case .entry, .newer: break
+    case .damaged(let reason, let identity): precondition(!reason.isEmpty && identity != nil)
+    case .nothing, .otherKey, .failed: preconditionFailure("\(found)")
+    }
+    return found
+  }
+
+  func check(_ entry: EntryFile) {
+    precondition(entry.metadata.revision == entry.header.revision && entry.metadata.bodyLength == entry.bodyLength)
+    let key = KeySection.encoded(entry.key)
+    guard case .entry = EntryFile.find(Self.path, expecting: key),
+      case .otherKey = EntryFile.find(Self.path, expecting: key + [0])
+    else { preconditionFailure("the key is not the entry's own") }
+    _ = body(of: entry)
+  }
+
+  /// The body, compared with the file's bytes; nil when it is damaged.
+  private func body(of entry: EntryFile) -> [UInt8]? {
+    guard (try? entry.isBodyWhole()) == true else { return nil }
+    let stored = padded(Int(entry.header.bodyOffset)..<Int(entry.header.bodyOffset) + Int(entry.bodyLength))
+    if let data = entry.bodyInMemory(0..<entry.bodyLength) {
+      precondition(data.elementsEqual(stored))
+    } else {
+      var read: [UInt8] = []
+      while read.count < stored.count, let memory = try? entry.checkedBlocks(from: Int64(read.count)) {
+        memory.withBytes { read.append(contentsOf: $0) }
+      }
+      precondition(read == stored)
+    }
+    return stored
+  }
+
+  /// What is in the file there: zeros behind the bytes.
+  private func padded(_ range: Range<Int>) -> [UInt8] {
+    let inside = range.clamped(to: 0..<bytes.count)
+    return Array(bytes[inside]) + repeatElement(0, count: range.count - inside.count)
+  }
+
+  /// A changed byte is found, or is none of the entry's.
+  func damage(at place: Int, _ entry: EntryFile) {
+    let before = body(of: entry)
+    var damaged = bytes
+    damaged[place] ^= 0x10
+    write(damaged)
+    guard case .entry(let after) = find() else { return }
+    precondition(after.header == entry.header && after.key == entry.key && after.checksums == entry.checksums)
+    precondition(after.newest.sequence <= entry.newest.sequence)
+    let isInBody = entry.header.bodyOffset..<entry.header.bodyOffset + entry.header.bodyLength ~= UInt64(place)
+    if before != nil { precondition((body(of: after) == nil) == isInBody) }
+  }
+}

@@ -1,0 +1,45 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+
+/// Any bytes as encoded metadata. What can be read is written and read again as the same, a piece of it is nothing, and the validator can work with it:
+/// with lengths, statuses and times that no server states.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzMetadata(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  let bytes = UnsafeBufferPointer(start: start, count: count)
+  guard let metadata = StoredMetadata(decoding: bytes) else { return 0 }
+  let written = metadata.encoded()
+  // A path of control characters alone is an empty one to HTTPTypes, and is written as none.
+  guard let again = StoredMetadata(decoding: written) else { preconditionFailure("what was read can't be written") }
+  precondition(StoredMetadata(decoding: again.encoded()) == again)
+  precondition(StoredMetadata(decoding: written.dropLast(1 + count % written.count)) == nil)
+  precondition(metadata.bodyLength ?? 0 >= 0)
+  for mode in CacheMode.allCases {
+    let validator = ETagValidator(mode: mode, parts: .completed, digestSecret: DigestSecret(high: 1, low: 2))
+    for now in [Timestamp.distantPast, metadata.responseTime, metadata.facts.freshUntil, .distantFuture] {
+      use(metadata, validator, now)
+    }
+  }
+  return 0
+}
+
+private func use(_ metadata: StoredMetadata, _ validator: ETagValidator, _ now: Timestamp) {
+  var request = metadata.request
+  request.headerFields[.range] = "bytes=1-2"
+  let reply = validator.reply(to: request, from: metadata, now: now)
+  if case .range(let range) = reply.content {
+    precondition(range.lowerBound >= 0 && range.upperBound <= metadata.bodyLength ?? .max)
+  }
+  for policy in [LoadPolicy.standard, .staleWhileRevalidate, .cacheFirst] {
+    guard case .fetch(let sent, let fallback, _) = validator.plan(request, policy: policy, stored: [metadata], now: now) else {
+      continue
+    }
+    for status in [304, 206, 503] {
+      let head = HTTPResponse(status: .init(code: status), headerFields: metadata.response.headerFields)
+      let verdict = validator.judge(
+        .success(head), to: request, sent: sent, fallback: fallback, stored: [metadata], requestTime: now, now: now,
+        revision: Revision(high: 3, low: 4))
+      if case .freshen(_, let freshened, _) = verdict { precondition(freshened.revision == metadata.revision) }
+    }
+  }
+}
