@@ -17,7 +17,7 @@ import Testing
     try await Fixture.run(configuration) { fixture async throws in
       let gate = Gate()
       let delivery = OriginDelivery(bodyGate: gate, bodyGateOffset: 50_000)
-      fixture.origin.setRoute("/a", Route(pattern(150_001), delivery: delivery))
+      fixture.origin.setRoute("/a", Route(pattern(120_000), delivery: delivery))
       let lazy = try await fixture.get("/a")
       let handle = DownloadTask()
       let busy = try await fixture.downloader.download(fixture.request("/a"), as: handle)
@@ -26,7 +26,7 @@ import Testing
       gate.open()
       while let chunk = try await iterator.next() { bytes.append(chunk) }
 
-      #expect(bytes == pattern(150_001))
+      #expect(bytes == pattern(120_000))
       let error = await #expect(throws: CacheError.self) { try await lazy.body.collect() }
       #expect(error?.code == .readerTooSlow)
       #expect(error?.reason.contains("100000") == true)

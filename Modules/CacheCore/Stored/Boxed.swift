@@ -1,10 +1,10 @@
 /// A value behind one reference: as cheap to hand on as an object, and as separate from its copies as any value.
 ///
-/// What passes through many asynchronous calls is kept in it: each of them holds room for its arguments, its result and its error, and a large value is copied by every one.
+/// What passes through many asynchronous calls is kept in it: each of them holds room for its arguments, its result and its error, and a large value is copied by
+/// every one. A change makes a new object, so it is for what is handed on far more often than changed.
 struct Boxed<Content: Sendable>: Sendable {
-  /// Changed only while nobody else has a reference to it.
-  private final class Box: @unchecked Sendable {
-    var content: Content
+  private final class Box: Sendable {
+    let content: Content
 
     init(_ content: Content) { self.content = content }
   }
@@ -16,8 +16,9 @@ struct Boxed<Content: Sendable>: Sendable {
   var content: Content {
     _read { yield box.content }
     _modify {
-      if !isKnownUniquelyReferenced(&box) { box = Box(box.content) }
-      yield &box.content
+      var changed = box.content
+      defer { box = Box(changed) }
+      yield &changed
     }
   }
 
