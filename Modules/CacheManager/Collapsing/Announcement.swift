@@ -7,6 +7,8 @@ final class Announcement<Value: Sendable>: Sendable {
     var waiting: [Int: CheckedContinuation<Value?, Never>] = [:]
     /// Who waits no longer, though it may only be about to begin.
     var released: Set<Int> = []
+    /// The latest waiter without a number of its own.
+    var lastUnnumbered = 0
   }
 
   private let state = Lock(State())
@@ -42,6 +44,15 @@ final class Announcement<Value: Sendable>: Sendable {
     } onCancel: {
       release(id)
     }
+  }
+
+  /// Waits for the word. Nil: the waiting task is cancelled.
+  func value() async -> Value? {
+    let id = state.withLock { state in
+      state.lastUnnumbered -= 1
+      return state.lastUnnumbered
+    }
+    return await value(for: id)
   }
 
   /// Waits for the word, not longer than `limit`.

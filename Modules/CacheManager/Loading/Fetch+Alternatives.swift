@@ -55,7 +55,7 @@ extension Fetch {
   }
 
   private func fetch(_ load: ResolvedLoad) async throws(CacheError) -> Fetched {
-    try await Fetch(load: load, priority: priority, report: report).followingRedirects()
+    try await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
   }
 
   /// Whether another source may help. Not when somebody has decided that there shall be no answer, or that nobody is asked.

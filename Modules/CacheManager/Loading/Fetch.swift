@@ -15,6 +15,7 @@ struct Fetch: Sendable {
   let load: ResolvedLoad
   let priority: LoadPriority
   let report: @Sendable (FlightEvent<Fetched>) -> Void
+  let revalidations: Revalidations
 
   func run() async -> Result<Fetched, CacheError> {
     do throws(CacheError) {

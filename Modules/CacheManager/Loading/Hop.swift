@@ -38,7 +38,7 @@ struct Hop: Sendable {
         let stored = usable(kept, candidates[index])
         guard let revalidation, load.target.isMemory || load.writes.contains(.disk) else { return stored }
         announce(stored)
-        return try await ask(revalidation, candidates, fallback: index)
+        return try await revalidate(revalidation, candidates, index)
       case .fetch(let sent, let fallback, _):
         guard load.policy != .cacheOnly else { throw Self.notCached }
         return try await ask(sent, candidates, fallback: fallback)
@@ -47,6 +47,31 @@ struct Hop: Sendable {
         throw Fetch.unacceptable(response.status, attempt: 0)
       }
     }
+  }
+
+  /// Asks about what has been shown; where somebody does so already, waits for that and looks again.
+  @inline(never)
+  private func revalidate(
+    _ sent: HTTPRequest, _ candidates: [Candidate], _ index: Int
+  ) async throws(CacheError) -> Fetched {
+    guard load.target.isMemory else { return try await ask(sent, candidates, fallback: index) }
+    let subject = Revalidations.Subject(shelf)
+    if let other = fetch.revalidations.enter(subject) {
+      guard await other.value() != nil else { throw .cancelled }
+      if let fetched = try await confirmed() { return fetched }
+      return try await ask(sent, candidates, fallback: index)
+    }
+    defer { fetch.revalidations.leave(subject) }
+    return try await ask(sent, candidates, fallback: index)
+  }
+
+  /// What is stored and fresh by now.
+  private func confirmed() async throws(CacheError) -> Fetched? {
+    let candidates = try await shelf.candidates(for: request)
+    guard case .use(let index, nil) = Planner(load).plan(request, stored: candidates.map(\.metadata)),
+      let kept = try await shelf.read(candidates[index])
+    else { return nil }
+    return usable(kept, candidates[index])
   }
 
   /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do they stand in for its own.

@@ -71,7 +71,7 @@ extension LoadCore {
     } catch {
       return .failure(error.about(load.address))
     }
-    let result = await Fetch(load: storing, priority: priority, report: report).run()
+    let result = await Fetch(load: storing, priority: priority, report: report, revalidations: revalidations).run()
     guard case .success(let fetched) = result, !fetched.isStored else { return result }
     return .failure(CacheError(.notCached, reason: "the answer may not be stored", url: load.address))
   }
@@ -94,7 +94,7 @@ extension LoadCore {
     {
       return result
     }
-    return await Fetch(load: load, priority: priority, report: report).run()
+    return await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).run()
   }
 
   /// Nil: nobody stores it, or what came of that is of no use here.

@@ -41,7 +41,7 @@ struct Responder: Sendable {
           candidates.remove(at: index)
           continue
         }
-        if let revalidation { revalidate(chosen, candidates, revalidation) }
+        if let revalidation { revalidate(candidates, revalidation) }
         return finished(reply, status(hitBy: chosen))
       case .fetch(let sent, let fallback, let reason):
         // Without a validator nobody has looked at that yet.
@@ -88,14 +88,14 @@ struct Responder: Sendable {
     return response
   }
 
-  /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for each stored answer.
-  private func revalidate(_ chosen: Candidate, _ candidates: [Candidate], _ sent: HTTPRequest) {
+  /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for each resource.
+  private func revalidate(_ candidates: [Candidate], _ sent: HTTPRequest) {
     let background = Responder(
       behind: self,
       load: load.with { parts in
         for name in Confidential.conditions + [.range] { parts.head.headerFields[name] = nil }
       })
-    core.revalidations.begin(chosen.key) {
+    core.revalidations.begin(Revalidations.Subject(shelf)) {
       let forwarding = Forwarding(responder: background, candidates: candidates, fallback: nil, reason: .stale)
       do throws(CacheError) {
         let response = try await forwarding.run(sent, nil)

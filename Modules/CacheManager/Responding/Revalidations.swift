@@ -1,37 +1,65 @@
 internal import CacheCore
 
-/// Questions about stored answers that nobody waits for: one at a time for each answer.
+/// Questions about what is stored that go on behind an answer which has been shown: one at a time for each resource, whoever has shown it.
 final class Revalidations: Sendable {
+  /// What is asked about: a resource, as it is stored in these stores.
+  struct Subject: Hashable, Sendable {
+    private let resource: String
+    private let stores: [ComponentID?]
+
+    init(_ shelf: Shelf) {
+      resource = shelf.resource
+      stores = [shelf.load.memory?.id, shelf.load.store?.id]
+    }
+  }
+
   private struct Work {
     let number: Int
-    /// Nil while it is being begun.
+    /// Nil while it is being begun, and where a load asks.
     var task: Task<Void, Never>?
+    let end = Announcement<Void>()
   }
 
   private struct State {
-    var running: [CacheKey: Work] = [:]
+    var running: [Subject: Work] = [:]
     var last = 0
     var isClosed = false
   }
 
   private let state = Lock(State())
 
-  /// Begins the work, unless some is under way for the same answer, or the manager is closing.
-  func begin(_ key: CacheKey, _ work: @escaping @Sendable () async -> Void) {
-    let number = state.withLock { state -> Int? in
-      guard !state.isClosed, state.running[key] == nil else { return nil }
+  /// For who asks itself: it has the turn, until ``leave(_:)``. Or another one asks already, and what is returned tells when it has its answer.
+  func enter(_ subject: Subject) -> Announcement<Void>? {
+    state.withLock { state in
+      if let other = state.running[subject] { return other.end }
       state.last += 1
-      state.running[key] = Work(number: state.last)
+      state.running[subject] = Work(number: state.last)
+      return nil
+    }
+  }
+
+  /// The turn is over.
+  func leave(_ subject: Subject) {
+    let work = state.withLock { $0.running.removeValue(forKey: subject) }
+    work?.end.make(())
+  }
+
+  /// Begins the work, unless some is under way for the same resource, or the manager is closing.
+  func begin(_ subject: Subject, _ work: @escaping @Sendable () async -> Void) {
+    let number = state.withLock { state -> Int? in
+      guard !state.isClosed, state.running[subject] == nil else { return nil }
+      state.last += 1
+      state.running[subject] = Work(number: state.last)
       return state.last
     }
     guard let number else { return }
     let task = Task.detached {
       await work()
-      self.state.withLock { _ = $0.running.removeValue(forKey: key) }
+      self.leave(subject)
     }
     let isClosed = state.withLock { state in
       // It may have ended already, and another one may have begun.
-      if state.running[key]?.number == number { state.running[key]?.task = task }
+      if state.running[subject]?.number == number { state.running[subject]?.task = task }
       return state.isClosed
     }
     if isClosed { task.cancel() }
