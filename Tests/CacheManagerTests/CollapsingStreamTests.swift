@@ -144,7 +144,7 @@ struct CollapsingStreamTests {
     await house.clock.sleepers(10)
     #expect(house.network.requests.count == 1)
     first.open()
-    await others.arrived(10)
+    try await Turns.until { others.arrivals >= 10 }
     others.open()
     #expect(try await asked.value.allSatisfy { $0.text == text })
     #expect(try await leader.value.text == text)

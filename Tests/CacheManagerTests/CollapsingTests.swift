@@ -123,7 +123,7 @@ struct CollapsingTests {
     _ = try await house.ask()
 
     var asked = house.ask(times: 2)
-    await gate.arrived(3)
+    try await Turns.until { gate.arrivals >= 3 }
     gate.letThrough(2)
     _ = try await asked.value
     house.clock.advance(by: .seconds(121))
@@ -142,7 +142,7 @@ struct CollapsingTests {
       .ok(request.headerFields[.authorization] ?? "nobody", cacheControl: "max-age=60").held(by: gate)
     }
     let asked = house.ask(times: 4) { [.authorization: "Bearer \($0)"] }
-    await gate.arrived(4)
+    try await Turns.until { gate.arrivals >= 4 }
     gate.open()
     #expect(Set(try await asked.value.map(\.text)) == ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 3"])
   }
@@ -159,7 +159,7 @@ struct CollapsingTests {
     let asked = house.ask(times: 20, languages)
     await house.clock.sleepers(19)
     gate.letThrough(1)
-    await gate.arrived(2)
+    try await Turns.until { gate.arrivals >= 2 }
     // The other variant's nine wait for its tenth.
     try await Turns.until { house.clock.pendingSleeps == 9 }
     gate.open()
@@ -180,7 +180,7 @@ struct CollapsingTests {
     await house.clock.sleepers(10)
 
     leader.cancel()
-    await gate.arrived(2)
+    try await Turns.until { gate.arrivals >= 2 }
     try await Turns.until { house.clock.pendingSleeps == 9 }
     gate.open()
 
@@ -200,7 +200,7 @@ struct CollapsingTests {
     let asked = house.ask(times: 10)
     await house.clock.sleepers(10)
     first.open()
-    await others.arrived(10)
+    try await Turns.until { others.arrivals >= 10 }
     others.open()
     #expect(try await asked.value.allSatisfy { $0.text == "text" })
     await #expect(throws: CacheError.self) { try await leader.value }
@@ -245,7 +245,7 @@ struct CollapsingTests {
       #expect(gate.arrivals == 1)
       house.clock.advance(by: .seconds(5))
     }
-    await gate.arrived(10)
+    try await Turns.until { gate.arrivals >= 10 }
     gate.open()
     #expect(try await asked.value.allSatisfy { $0.text == "text" && !$0.cache.contains("collapsed") })
   }
@@ -260,7 +260,7 @@ struct CollapsingTests {
     let gate = Gate()
     house.network.serve(house.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
     let asked = house.ask(times: 3) { $0 == 0 ? [:] : fields }
-    await gate.arrived(3)
+    try await Turns.until { gate.arrivals >= 3 }
     gate.open()
     _ = try await asked.value
   }
@@ -274,7 +274,7 @@ struct CollapsingTests {
     async let post = house.ask([:], .post, sending: "x")
     async let search = house.ask([:], .get, sending: "y")
     async let options = house.ask([:], .options)
-    await gate.arrived(4)
+    try await Turns.until { gate.arrivals >= 4 }
     gate.open()
     _ = try await (get, post, search, options)
   }
