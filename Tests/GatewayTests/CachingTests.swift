@@ -224,7 +224,7 @@ struct CachingTests {
       #expect(document.traffic.misses == 2)
       #expect(document.traffic.bytesSaved == 8)
       #expect(document.traffic.bytesSent == 16)
-      #expect((document.store?.memoryEntries ?? 0) >= 2)
+      #expect(document.store?.memoryEntries == 2)
     }
   }
 }
