@@ -26,11 +26,17 @@ final class TransferTable: Sendable {
   private struct State {
     var engine: SessionEngine
     var isClosed = false
+  }
+
+  private struct Tables {
     var running: [ObjectIdentifier: SessionDataTask] = [:]
     var joinable: [Key: SessionDataTask] = [:]
   }
 
+  /// Held while a transfer is made, which takes a session some time: who leaves does not wait for that.
   private let state: Lock<State>
+  /// Inside of the other, where both are held.
+  private let tables = Lock(Tables())
 
   init(_ engine: SessionEngine) { state = Lock(State(engine: engine)) }
 
@@ -55,13 +61,15 @@ final class TransferTable: Sendable {
   func enter(_ key: Key?, make: () -> SessionDataTask) throws(CacheError) -> Share {
     try state.withLock { state throws(CacheError) in
       guard !state.isClosed else { throw CacheError(.closed, reason: "the downloader has been closed") }
-      if let key, let running = state.joinable[key], let token = running.join() {
+      if let key, let running = tables.withLock({ $0.joinable[key] }), let token = running.join() {
         return Share(transfer: running, token: token)
       }
       let task = make()
       guard let token = task.join() else { throw CacheError(.other, reason: "a new transfer could not be joined") }
-      state.running[ObjectIdentifier(task)] = task
-      if let key { state.joinable[key] = task }
+      tables.withLock { tables in
+        tables.running[ObjectIdentifier(task)] = task
+        if let key { tables.joinable[key] = task }
+      }
       task.resume()
       return Share(transfer: task, token: token)
     }
@@ -69,14 +77,14 @@ final class TransferTable: Sendable {
 
   /// The transfer is over, or given up: whoever asks now starts anew.
   func leave(_ task: SessionDataTask, _ key: Key?) {
-    let removed: SessionDataTask? = state.withLock { state in
-      if let key, state.joinable[key] === task { state.joinable[key] = nil }
-      return state.running.removeValue(forKey: ObjectIdentifier(task))
+    let removed: SessionDataTask? = tables.withLock { tables in
+      if let key, tables.joinable[key] === task { tables.joinable[key] = nil }
+      return tables.running.removeValue(forKey: ObjectIdentifier(task))
     }
     withExtendedLifetime(removed) {}
   }
 
-  func all() -> [SessionDataTask] { state.withLock { Array($0.running.values) } }
+  func all() -> [SessionDataTask] { tables.withLock { Array($0.running.values) } }
 
   /// Closes the table for new transfers and returns the engine; nil when it was closed before.
   func close() -> SessionEngine? {
