@@ -11,9 +11,8 @@ import Testing
 struct OriginFaultTests {
   @Test("nobody listens: 502 with the reason, and the code in Cache-Status")
   func refused() async throws {
-    let gone = try await OriginServer.start()
-    await gone.stop()
-    try await GatewayFixture.run(inFrontOf: gone.port) { gateway in
+    // Not the port of an origin that has ended: another one may get that.
+    try await GatewayFixture.run(inFrontOf: 1) { gateway in
       let answer = try await gateway.get("/a")
       #expect(answer.statusLine == "HTTP/1.1 502 Bad Gateway")
       #expect(answer.body == "502 Bad Gateway: connection refused\n")
