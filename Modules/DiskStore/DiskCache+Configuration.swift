@@ -49,7 +49,7 @@ extension DiskCache {
     var sizeMark: Int64 { sizeLimit.map { $0 / 10 * 9 } ?? .max }
 
     /// Bytes of the largest body that is taken.
-    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark) }
+    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark, EntryHeader.bodyLimit) }
 
     func validate() throws(CacheError) {
       for (name, limit) in [("sizeLimit", sizeLimit), ("entrySizeLimit", entrySizeLimit)] {

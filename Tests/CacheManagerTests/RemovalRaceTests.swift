@@ -8,7 +8,7 @@ import MemoryStore
 import Testing
 
 /// What makes everything outdated that was asked for before.
-enum Outdating: CaseIterable, Sendable { case unsafeRequest, unsafeLoad, otherTarget, removal, clearing }
+enum Outdating: CaseIterable, Sendable { case unsafeRequest, unsafeLoad, otherTarget, storedPost, removal, clearing }
 
 extension House {
   fileprivate func outdate(by means: Outdating) async throws {
@@ -20,6 +20,9 @@ extension House {
     case .otherTarget:
       network.answer(try url("/pictures"), .response(.created, fields: [.location: "/picture.png"]))
       _ = try await ask([:], .post, path: "/pictures", sending: "x")
+    case .storedPost:
+      network.answer(url, .ok("new", cacheControl: "max-age=600", fields: [.contentLocation: url.absoluteString]))
+      _ = try await ask([:], .post, sending: "x")
     case .removal: try await manager.remove(url)
     case .clearing: try await manager.clear()
     }
@@ -69,7 +72,8 @@ struct RemovalRaceTests {
     #expect(try await house.ask().text == "new")
   }
 
-  @Test("where nothing new was asked for meanwhile, nothing is stored", arguments: Outdating.allCases)
+  @Test(
+    "where nothing new was asked for meanwhile, nothing is stored", arguments: Outdating.allCases.filter { $0 != .storedPost })
   func nothing(_ means: Outdating) async throws {
     let gate = Gate()
     let house = try house(gate)

@@ -44,6 +44,17 @@ struct SeveralVariantsTests {
     #expect(shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
   }
 
+  @Test("a date confirms no other variant: whoever publishes them together gives all the same")
+  func sameDate() {
+    var shelf = shelf(["de"], "Last-Modified: \(date(-9))")
+    let before = shelf.stored
+    let outcome = shelf.load(.page(.get, "Accept-Language: it", "If-Modified-Since: \(date(-9))")) { _ in
+      .success(.head(304, "Cache-Control: max-age=60"))
+    }
+    #expect(outcome.source == .network)
+    #expect(shelf.stored == before)
+  }
+
   @Test("the one that the 304 names is filed for the new request's fields too, so that the next one is answered without asking")
   func filed() {
     var shelf = shelf()

@@ -38,6 +38,20 @@ struct SharedCacheTests {
     #expect(facts(fields, mode: .private).servesStaleUntil != nil)
   }
 
+  @Test("what confirms an answer to one user's credentials is nobody else's, unless it says so", arguments: [false, true])
+  func confirmedForOne(isForAll: Bool) {
+    var shelf = Self.shelf()
+    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60", "ETag: \"x\"")) }
+    shelf.advance(120)
+    let outcome = shelf.load(.page(.get, "Authorization: alice")) { _ in
+      .success(
+        .head(304, "ETag: \"x\"", "Cache-Control: max-age=60\(isForAll ? ", public" : "")", "Set-Cookie: sid=alice"))
+    }
+    #expect(outcome.source == .revalidated)
+    #expect((shelf.stored[0].response.headerFields[text: "Set-Cookie"] != nil) == isForAll)
+    #expect(shelf.load { _ in .success(.head(500)) }.source == (isForAll ? .cache : .network))
+  }
+
   @Test(
     "what one user's cache may store and a shared one may not",
     arguments: [

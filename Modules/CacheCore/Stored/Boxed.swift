@@ -25,3 +25,7 @@ struct Boxed<Content: Sendable>: Sendable {
   /// Whether both are one object still: then they are equal.
   func isSame(as other: Self) -> Bool { box === other.box }
 }
+
+extension Boxed: CustomStringConvertible {
+  var description: String { String(describing: content) }
+}

@@ -77,8 +77,12 @@ extension StoredMetadata {
       guard let tag = reader.integer(UInt8.self), let bytes = reader.counted() else { return nil }
       var part = ByteReader(bytes)
       switch tag {
-      case Tag.request: request = part.request()
-      case Tag.response: response = part.response()
+      case Tag.request:
+        guard let head = part.request() else { return nil }
+        request = head
+      case Tag.response:
+        guard let head = part.response() else { return nil }
+        response = head
       case Tag.trailers:
         guard let fields = part.fields() else { return nil }
         trailers = fields
@@ -91,7 +95,9 @@ extension StoredMetadata {
       case Tag.revision:
         guard let high = part.integer(UInt64.self), let low = part.integer(UInt64.self) else { return nil }
         revision = Revision(high: high, low: low)
-      case Tag.facts: facts = part.facts()
+      case Tag.facts:
+        guard let known = part.facts() else { return nil }
+        facts = known
       case Tag.expiration:
         guard let end = part.expiration() else { return nil }
         expiration = end

@@ -3,8 +3,10 @@ internal import HTTPTypes
 
 /// How a request waits for an equal one, and what it has learnt while it did.
 struct Collapsing: Sendable {
-  /// How long it waits; nil: not at all.
-  var limit: Duration?
+  /// How long it waits, in all; nil: not at all.
+  private let limit: Duration?
+  /// When it stops waiting, by the clock that only durations are measured with; nil: it has not begun to.
+  private var end: Duration?
   /// Fields, in lower case, that have been seen to select an answer of the resource.
   private var selecting: Set<String> = ["authorization"]
   /// How often it has begun anew.
@@ -12,12 +14,23 @@ struct Collapsing: Sendable {
 
   init(limit: Duration?) { self.limit = limit.flatMap { $0 > .zero ? $0 : nil } }
 
-  /// The same request, after it has waited for what was of no use to it. Not for ever: the third time it asks for itself.
-  func again(knowing metadata: StoredMetadata?) -> Collapsing {
+  /// What is left of the time to wait; nil: none, or it has waited three times for what was of no use to it.
+  mutating func left(at uptime: Duration) -> Duration? {
+    guard let limit, rounds < 3 else { return nil }
+    let end = end ?? uptime + limit
+    self.end = end
+    return end > uptime ? end - uptime : nil
+  }
+
+  /// The same request, after it has waited.
+  ///
+  /// - Parameters:
+  ///   - metadata: of an answer that was of no use to it.
+  ///   - counts: whether there was an answer; who has left is nobody's fault.
+  func again(knowing metadata: StoredMetadata? = nil, counts: Bool = true) -> Collapsing {
     var next = self
     if let metadata { next.selecting.formUnion(metadata.response.headerFields.selecting) }
-    next.rounds += 1
-    if next.rounds == 3 { next.limit = nil }
+    if counts { next.rounds += 1 }
     return next
   }
 
@@ -28,7 +41,7 @@ struct Collapsing: Sendable {
       load.with { parts in
         parts.head.method = .get
         parts.head.headerFields = parts.head.headerFields.filter { names.contains($0.name.canonicalName) }
-      })
+      }, timeout: load.timeout)
   }
 }
 

@@ -9,11 +9,14 @@ extension Responder {
   func forward(
     _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: Body?, since count: Int
   ) async throws(CacheError) -> CachedResponse {
-    guard let limit = collapsing.limit, body == nil, isCollapsible else { return try await forwarding.run(sent, body) }
+    var collapsing = collapsing
+    guard let limit = collapsing.left(at: load.clock.uptime), body == nil, isCollapsible else {
+      return try await forwarding.run(sent, body)
+    }
     let key = collapsing.key(of: load, forwarding.candidates)
     switch core.collapsing.place(key, since: count, mayLead: mayLead(forwarding.reason), shelf) {
     case .alone: return try await forwarding.run(sent, nil)
-    case .late: return try await again()
+    case .late: return try await again(collapsing.again())
     case .leading(let leadership):
       var leading = forwarding
       leading.leadership = leadership
@@ -24,14 +27,22 @@ extension Responder {
       if Task.isCancelled { throw .cancelled }
       switch outcome {
       case nil: return try await forwarding.run(sent, nil)
-      case .abandoned: return try await again()
+      case .abandoned: return try await again(collapsing.again(counts: false))
       case .unshared(let answer):
         if let reply = try await forwarding.standIn(for: answer, sent) { return reply }
         return try await forwarding.run(sent, nil)
       case .growing(let candidate, let body):
-        return try await follow(forwarding, sent, candidate, status: nil) { await self.reply(with: candidate, from: body, limit) }
+        guard candidate.metadata.facts.isFresh(at: load.clock.now) else {
+          // It began too long ago for this one: who comes next need not find it.
+          core.collapsing.end(request, key, isStored: false)
+          return try await again(collapsing.again())
+        }
+        let left = collapsing.left(at: load.clock.uptime) ?? .zero
+        return try await follow(forwarding, sent, collapsing, candidate, status: nil) {
+          await self.reply(with: candidate, from: body, left)
+        }
       case .stored(let candidate, let status):
-        return try await follow(forwarding, sent, candidate, status: status) { () throws(CacheError) in
+        return try await follow(forwarding, sent, collapsing, candidate, status: status) { () throws(CacheError) in
           try await self.reply(with: candidate)
         }
       }
@@ -40,26 +51,25 @@ extension Responder {
 
   /// Answers with what another's request has brought, where this one may have it.
   private func follow(
-    _ forwarding: Forwarding, _ sent: HTTPRequest, _ candidate: Candidate, status: Int?,
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ collapsing: Collapsing, _ candidate: Candidate, status: Int?,
     _ reply: () async throws(CacheError) -> CachedResponse?
   ) async throws(CacheError) -> CachedResponse {
     switch Planner(load).plan(load.head, stored: [candidate.metadata]) {
     case .use:
       guard let reply = try await reply() else {
         if Task.isCancelled { throw .cancelled }
-        return try await again()
+        return try await again(collapsing.again())
       }
       return finished(reply, forwarding.collapsed(with: candidate.metadata, status: status))
     // Who needs the same variant finds each other.
-    case .fetch(_, _, .varyMiss): return try await again(knowing: candidate.metadata)
+    case .fetch(_, _, .varyMiss): return try await again(collapsing.again(knowing: candidate.metadata))
     case .fetch, .answer: return try await forwarding.run(sent, nil)
     }
   }
 
   /// Looks again into the stores, and for others.
-  private func again(knowing metadata: StoredMetadata? = nil) async throws(CacheError) -> CachedResponse {
-    try await Responder(load: load, core: core, name: name, collapsing: collapsing.again(knowing: metadata))
-      .respond(sending: nil)
+  private func again(_ collapsing: Collapsing) async throws(CacheError) -> CachedResponse {
+    try await Responder(load: load, core: core, name: name, collapsing: collapsing).respond(sending: nil)
   }
 
   /// What is sent of an answer that is still on its way. Nil: it can't be read any more.

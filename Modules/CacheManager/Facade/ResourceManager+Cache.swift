@@ -65,6 +65,8 @@ extension ResourceManager {
   ) async throws(CacheError) {
     let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
     let resource = load.parts.resource
+    // Also what leads there by a redirect, whose name tells nothing of it.
+    if layers == .all { core.flights.closeToOthers() }
     try await Shelf(load: load, resource: resource).removeAll(from: layers)
   }
 
@@ -72,6 +74,12 @@ extension ResourceManager {
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
     if layers == .all { core.removals.advance(with: .everything) } else { core.removals.advance() }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
-    if layers.contains(.disk) { try await configuration.store?.removeAll() }
+    guard layers.contains(.disk), let store = configuration.store else { return }
+    defer {
+      // Who began after the first count may have put into memory what the disk still had.
+      core.removals.advance()
+      if layers.contains(.memory) { configuration.memory?.removeAll() }
+    }
+    try await store.removeAll()
   }
 }

@@ -62,6 +62,7 @@ extension Exchange {
   private func store(
     _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], _ answer: Answer
   ) async throws(CacheError) -> Fetched {
+    let shelf = hop.request.method == .get ? shelf : shelf.begunAnew()
     var candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     // Announced, so that a store that is too small for it can say so before it has taken half of it.

@@ -20,6 +20,7 @@ final class FlightKey: Hashable, Sendable {
     var idleTimeout: Duration?
     var alternatives: [Alternative]
     var components: [ComponentID?]
+    var timeout: Duration?
   }
 
   /// An alternative by what would be asked of it.
@@ -31,8 +32,10 @@ final class FlightKey: Hashable, Sendable {
   private let parts: Parts
   private let hash: Int
 
-  /// - Parameter isWhereverKept: equal also for loads that keep the answer elsewhere, or take a larger one.
-  init(_ load: ResolvedLoad, isWhereverKept: Bool = false) {
+  /// - Parameters:
+  ///   - isWhereverKept: equal also for loads that keep the answer elsewhere, or take a larger one.
+  ///   - timeout: of the whole transfer, where the first one's is everybody's.
+  init(_ load: ResolvedLoad, isWhereverKept: Bool = false, timeout: Duration? = nil) {
     parts = Parts(
       head: load.head, resource: load.parts.resource, policy: load.policy, reads: isWhereverKept ? .all : load.reads,
       writes: isWhereverKept ? .all : load.writes, expiration: load.expiration, acceptedStatuses: load.acceptedStatuses,
@@ -43,9 +46,13 @@ final class FlightKey: Hashable, Sendable {
       components: [
         load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.observer?.id, load.clockIdentity,
         load.redirectHandler?.id,
-      ])
+      ],
+      timeout: timeout)
     hash = Self.hash(of: parts)
   }
+
+  /// What the answer is filed under, but for redirects.
+  var resource: String { parts.resource }
 
   /// What tells nearly all loads apart is enough for a hash; the rest is compared.
   private static func hash(of parts: Parts) -> Int {

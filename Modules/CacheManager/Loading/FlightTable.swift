@@ -62,9 +62,10 @@ final class FlightTable: Sendable {
   ///
   /// - Parameter number: that of the flight which waits. A later one is not joined: two that look for each other at the same moment would both wait, for ever.
   func joinOpen<Output: Shareable>(
-    _ id: FlightID, before number: Int, task: LoadTask, waiter: Flight<Output>.Waiter
+    _ id: FlightID, before number: Int, task: LoadTask, waiter: Flight<Output>.Waiter, _ removals: RemovalEpoch
   ) -> Bool {
     guard let flight = state.withLock({ $0.open[id] as? Flight<Output> }), flight.number < number,
+      !removals.mayHaveMet(id.request.resource, since: flight.epoch),
       let token = flight.join(waiter)
     else { return false }
     follow(flight, task, token)

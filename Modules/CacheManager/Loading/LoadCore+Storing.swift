@@ -152,7 +152,7 @@ extension LoadCore {
     let task = LoadTask(priority: priority)
     let waiter = Flight<Output>.Waiter(
       post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
-    guard flights.joinOpen(id, before: number, task: task, waiter: waiter) else { return nil }
+    guard flights.joinOpen(id, before: number, task: task, waiter: waiter, removals) else { return nil }
     channel.onAbandon { task.cancel() }
     while let next = try await channel.next() {
       switch next {

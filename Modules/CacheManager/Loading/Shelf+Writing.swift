@@ -168,6 +168,11 @@ extension Shelf {
     if layers == .all { load.removals.advance(removing: resource) } else { load.removals.advance() }
     if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
     guard layers.contains(.disk), let store = load.store else { return }
+    defer {
+      // Who began after the first count may have put into memory what the disk still had.
+      load.removals.advance()
+      if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
+    }
     for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
   }
 }

@@ -45,6 +45,12 @@ struct Shelf: Sendable {
   /// The same resource for another load, which has begun to look when this one did: what was removed since then has been removed for it too.
   func seen(by load: ResolvedLoad) -> Shelf { Shelf(load: load, resource: resource, epoch: epoch) }
 
+  /// For an answer that is the resource's new state: what was asked for before is outdated (RFC 9111 §4.4).
+  func begunAnew() -> Shelf {
+    load.removals.advance(removing: resource)
+    return Shelf(load: load, resource: resource)
+  }
+
   private var memory: MemoryFacets? { load.reads.contains(.memory) ? load.memory.map(MemoryFacets.init) : nil }
   private var disk: (any CacheStore)? { load.reads.contains(.disk) ? load.store : nil }
 

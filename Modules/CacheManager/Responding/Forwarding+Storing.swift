@@ -5,8 +5,9 @@ internal import HTTPTypes
 extension Forwarding {
   /// A body that is stored as it is read, and whether it is stored anywhere, as far as can be told before it has come.
   func storing(
-    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate]
+    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], on another: Shelf? = nil
   ) async throws(CacheError) -> (body: Body, isStored: Bool) {
+    let shelf = another ?? shelf
     var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     candidate.metadata.bodyLength = body.length

@@ -117,7 +117,8 @@ struct Forwarding: Sendable {
     case .store(let variant, let metadata, let changes):
       await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
       let (body, isStored) = try await storing(
-        answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] })
+        answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] },
+        on: load.head.method == .get ? shelf : shelf.begunAnew())
       return .answered(passing(answer, body, isStored: isStored, facts: metadata.facts))
     case .complete(let index, let variant, let metadata, let changes):
       return try await complete(index, variant, metadata, changes, answer)
@@ -152,8 +153,9 @@ struct Forwarding: Sendable {
       return .again(load.head)
     }
     let head = answer.response.head
+    var isStored = false
     if let copy, reply.head.status == metadata.response.status {
-      reply.body = try await storing(reply.body, copy.metadata, copy.variant, replacing: []).body
+      (reply.body, isStored) = try await storing(reply.body, copy.metadata, copy.variant, replacing: [])
     } else if isReusable(metadata) {
       leadership?.stored(confirmed, status: head.status.code)
     } else {
@@ -161,6 +163,7 @@ struct Forwarding: Sendable {
     }
     reply.metrics = answer.response.metrics
     var status = forwarded(head.status.code)
+    status.isStored = isStored
     status.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
     return .answered(responder.finished(reply, status))
   }

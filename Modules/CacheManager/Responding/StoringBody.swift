@@ -146,18 +146,16 @@ final class StoringBody: Body.Source {
       return state
     }
     guard let taken else { return }
+    // What is not to be stored is not aborted either: who reads along needs what the writer has. It goes with the last of them.
     guard await !isSuperseded() else {
-      taken.writer?.abort()
       taken.leadership?.abandon()
       return
     }
     var stored = candidate
     stored.metadata.bodyLength = taken.count
     var isOnDisk = false
-    if let writer = taken.writer, shelf.surviving(stored) == nil {
-      // Purged while it came: it has reached its caller, and that is all.
-      writer.abort()
-    } else if let writer = taken.writer {
+    // Purged while it came: it has reached its caller, and that is all.
+    if let writer = taken.writer, shelf.surviving(stored) != nil {
       do throws(CacheError) {
         stored.metadata = try await writer.commit(trailers: base.source.trailers)
         isOnDisk = true

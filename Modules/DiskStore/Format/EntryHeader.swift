@@ -102,10 +102,13 @@ struct EntryHeader: Hashable, Sendable {
     metadataOffset = bytes.integer(at: 80)
   }
 
+  /// Bytes of a body at most: its table of checksums, which is read as one piece, takes 64 MiB then.
+  static let bodyLimit: Int64 = 1 << 40
+
   /// The parts lie in their order inside the file, no sum overflows, and what is read as one piece has a bound: a file with a hole states any length.
   private func fits(fileSize: Int64) -> Bool {
     let size = UInt64(clamping: fileSize)
-    guard bodyLength <= size, keyLength <= UInt64(KeySection.lengthLimit) else { return false }
+    guard bodyLength <= min(size, UInt64(Self.bodyLimit)), keyLength <= UInt64(KeySection.lengthLimit) else { return false }
     let (keyEnd, a) = keyOffset.addingReportingOverflow(keyLength)
     let (bodyEnd, b) = bodyOffset.addingReportingOverflow(bodyLength)
     let (tableEnd, c) = tableOffset.addingReportingOverflow(BlockChecksums.tableLength(ofBody: bodyLength))

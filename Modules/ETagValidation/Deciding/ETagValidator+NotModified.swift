@@ -40,8 +40,8 @@ extension ETagValidator {
       guard isOwn || mayConfirm(stored[index], exchange.request),
         sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
       else { return false }
-      // Another variant is confirmed by its own tag alone.
-      if !isOwn, tag?.isWeak == true { return false }
+      // Another variant is confirmed by its own strong tag alone, which the 304 names or all that was asked about: two may well be of one date.
+      if !isOwn, tag.map(\.isWeak) ?? !isAboutOne { return false }
       return confirms(fields, tag, stored[index].response.headerFields, isAboutOne: isAboutOne, sent)
     }
   }
@@ -100,7 +100,9 @@ extension ETagValidator {
   /// Whether nothing of an answer's fields may be stored: a 304 then confirms the body once, and the next use asks again.
   func keepsNothing(of exchange: Exchange) -> Bool {
     let directives = rules.directives(of: exchange.response.headerFields)
-    return directives.stated.noStore || directives.isOthers || CacheControl(request: exchange.request).noStore
+    // What answers one user's credentials is for everybody only where it says so (§3.5), as with what is stored.
+    let isOneUsers = !directives.allowsAuthorised && exchange.request.headerFields.contains(.authorization)
+    return directives.stated.noStore || directives.isOthers || isOneUsers || CacheControl(request: exchange.request).noStore
   }
 
   /// The stored answer with the fields of the 304, or of a HEAD's answer, and new times; body, length and revision stay.
