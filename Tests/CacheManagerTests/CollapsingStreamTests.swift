@@ -101,6 +101,59 @@ struct CollapsingStreamTests {
     try house.network.verify()
   }
 
+  @Test("who has waited as long as it waits, for a head or for bytes, asks for itself", arguments: Keeping.allCases)
+  func stalled(_ keeping: Keeping) async throws {
+    let house = try house(keeping)
+    let gate = Gate()
+    house.network.answer(house.url, answer(gate), answer(Gate(isOpen: true)))
+    let leader = try await house.exchange()
+    let reading = Task { try await leader.body.source.next() }
+    await gate.arrived()
+    let follower = Task { try await house.ask() }
+    await house.clock.sleepers(1)
+    house.clock.advance(by: .seconds(5))
+    #expect(try await follower.value.text == Self.text)
+    gate.open()
+    #expect(try await reading.value?.count == 100)
+    try house.network.verify()
+  }
+
+  @Test(
+    "an answer that has become stale while a slow reader reads it keeps nobody from asking together", arguments: Keeping.allCases)
+  func slowReader(_ keeping: Keeping) async throws {
+    let house = try house(keeping)
+    let (slow, gate) = (Gate(), Gate())
+    house.network.answer(
+      house.url, .ok("old", cacheControl: "max-age=1").bodyHeld(by: slow), .ok("new", cacheControl: "max-age=60").held(by: gate))
+    let reader = try await house.exchange()
+    house.clock.advance(by: .seconds(2))
+    let asked = house.ask(times: 5)
+    await house.clock.sleepers(4)
+    gate.open()
+    #expect(try await asked.value.allSatisfy { $0.text == "new" })
+    slow.open()
+    #expect(try await rest(of: reader.body) == "old")
+    #expect(try await house.ask().text == "new")
+    #expect(house.network.requests.count == 2)
+  }
+
+  @Test("who reads a large body along gets all of it, though it is purged before it is whole", arguments: [100, 3_000])
+  func purged(chunk: Int) async throws {
+    let disk = try TemporaryDisk()
+    let house = try House {
+      $0.store = disk.cache
+      $0.maximumBodyInMemory = 100
+    }
+    let text = String((0..<30_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+    house.network.answer(house.url, .ok(text, cacheControl: "max-age=60").chunked(by: chunk), .ok("new"))
+    let leader = try await house.exchange()
+    let follower = try await house.exchange()
+    try await house.manager.purge(.url(house.url))
+    #expect(try await rest(of: leader.body) == text)
+    #expect(try await rest(of: follower.body) == text)
+    #expect(try await house.ask().text == "new")
+  }
+
   @Test("a body that breaks breaks for all who read it, and is asked for anew by who comes then", arguments: Keeping.allCases)
   func broken(_ keeping: Keeping) async throws {
     let house = try house(keeping)

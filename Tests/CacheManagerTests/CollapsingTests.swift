@@ -114,7 +114,23 @@ struct CollapsingTests {
     #expect(told.count == 45 && told.allSatisfy { $0.text == "mine" && !$0.cache.contains("collapsed") })
   }
 
-  @Test("once an answer was of no use to others, nobody waits for two minutes, or until one is stored")
+  @Test("that is over as soon as an answer is stored")
+  func unmarked() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("mine", cacheControl: "no-store"), .ok("all's", cacheControl: "max-age=1"),
+      .ok("all's", cacheControl: "max-age=60").held(by: gate))
+    for _ in 0..<2 { _ = try await house.ask() }
+    house.clock.advance(by: .seconds(2))
+    let asked = house.ask(times: 5)
+    await house.clock.sleepers(4)
+    gate.open()
+    #expect(try await asked.value.allSatisfy { $0.text == "all's" })
+    #expect(house.network.requests.count == 3)
+  }
+
+  @Test("once an answer was of no use to others, nobody waits for two minutes")
   func marks() async throws {
     let house = try House()
     let gate = Gate()
@@ -187,6 +203,38 @@ struct CollapsingTests {
     #expect(try await asked.value.allSatisfy { $0.text == "text" })
     #expect(house.network.requests.count == 2)
     await #expect(throws: CacheError.self) { try await leader.value }
+  }
+
+  @Test("however many leave who ask, one at a time asks")
+  func leadersLeave() async throws {
+    let house = try House()
+    let gate = Gate()
+    let name = try #require(HTTPField.Name("X-Who"))
+    house.network.serve(house.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let asking = (0..<8).map { who in Task { try await house.ask([name: "\(who)"]) } }
+    for turn in 1...5 {
+      try await Turns.until { gate.arrivals == turn && house.clock.pendingSleeps == 8 - turn }
+      guard turn < 5 else { break }
+      let leader = try #require(house.network.requests.last?.headerFields[name].flatMap { Int($0) })
+      asking[leader].cancel()
+    }
+    gate.open()
+    var told: [String] = []
+    for task in asking { if let answer = try? await task.value { told.append(answer.text) } }
+    #expect(told == Array(repeating: "text", count: 4))
+    #expect(house.network.requests.count == 5)
+  }
+
+  @Test("who has another time limit for the transfer asks for itself: the first one's would be its own")
+  func timeouts() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.serve(house.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let hasty = Task { try await house.ask(options: RequestOptions { $0.timeout = .seconds(60) }) }
+    let patient = Task { try await house.ask() }
+    try await Turns.until { gate.arrivals == 2 }
+    gate.open()
+    for asking in [hasty, patient] { #expect(try await asking.value.text == "text") }
   }
 
   @Test("when nobody answers who asks, all others ask at once; where a stored answer may stand in, it does so for all of them")

@@ -50,10 +50,10 @@ final class CollapseTable: Sendable {
         return .following(request)
       }
       if Self.wasStored(hash, since: count, state) { return .late }
-      if let until = state.marks[hash], now < until { return .alone }
       guard mayLead else { return .alone }
       let request = CollapsedRequest(epoch: shelf.epoch)
-      state.open[key] = request
+      // Nobody waits for a marked one; but what comes of it ends the mark, or renews it.
+      if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = request }
       return .leading(Leadership(request, key, self, load.clock))
     }
   }

@@ -37,11 +37,10 @@ struct Collapsing: Sendable {
   /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as they are known.
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
     let names = candidates.reduce(into: selecting) { $0.formUnion($1.metadata.response.headerFields.selecting) }
-    return FlightKey(
-      load.with { parts in
-        parts.head.method = .get
-        parts.head.headerFields = parts.head.headerFields.filter { names.contains($0.name.canonicalName) }
-      }, timeout: load.timeout)
+    var head = load.head
+    head.method = .get
+    head.headerFields.removeAll { !names.contains($0.name.canonicalName) }
+    return FlightKey(load, head: head, timeout: load.timeout)
   }
 }
 

@@ -33,11 +33,13 @@ final class FlightKey: Hashable, Sendable {
   private let hash: Int
 
   /// - Parameters:
+  ///   - load: whose work may be shared.
+  ///   - head: of the load's request what tells it apart; nil: all of it.
   ///   - isWhereverKept: equal also for loads that keep the answer elsewhere, or take a larger one.
   ///   - timeout: of the whole transfer, where the first one's is everybody's.
-  init(_ load: ResolvedLoad, isWhereverKept: Bool = false, timeout: Duration? = nil) {
+  init(_ load: ResolvedLoad, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
     parts = Parts(
-      head: load.head, resource: load.parts.resource, policy: load.policy, reads: isWhereverKept ? .all : load.reads,
+      head: head ?? load.head, resource: load.parts.resource, policy: load.policy, reads: isWhereverKept ? .all : load.reads,
       writes: isWhereverKept ? .all : load.writes, expiration: load.expiration, acceptedStatuses: load.acceptedStatuses,
       redirectLimit: load.redirectLimit, allowsInsecureRedirects: load.allowsInsecureRedirects,
       networkAccess: load.networkAccess, maximumBodySize: isWhereverKept ? 0 : load.maximumBodySize,
