@@ -57,6 +57,7 @@ struct ReceivedHead {
 
   /// Repeated and equal lengths are one length (RFC 9110 §8.6); anything else is none.
   private static func length(from value: String) -> Int64? {
+    if value.utf8.allSatisfy({ (48...57).contains($0) }) { return Int64(value) }
     let values = Set(value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
     guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
     return Int64(text)
@@ -65,7 +66,9 @@ struct ReceivedHead {
   /// Sorted by name, since a dictionary has no order; names that are no tokens can't be said in HTTP, so they are dropped.
   private static func fields(of platform: HTTPURLResponse) -> HTTPFields {
     var fields = HTTPFields()
-    let pairs = platform.allHeaderFields.compactMap { key, value in (key.base as? String).map { ($0, "\(value)") } }
+    let pairs = platform.allHeaderFields.compactMap { key, value in
+      (key.base as? String).map { ($0, value as? String ?? "\(value)") }
+    }
     for (rawName, value) in pairs.sorted(by: { $0.0 < $1.0 }) {
       guard let name = HTTPField.Name(rawName) else { continue }
       // One field in two spellings comes as two keys.

@@ -58,7 +58,7 @@ public final class SessionDownloader: Downloader {
   }
 
   /// Ends the session once its transfers have ended. Nobody is left who could ask it for another.
-  deinit { transfers.close()?.end() }
+  deinit { transfers.close(finishing: true)?.end() }
 
   /// The application on iOS, tvOS and visionOS; elsewhere nil, since nothing is suspended there.
   public static var defaultBackgroundTime: (any BackgroundTime)? {
@@ -172,7 +172,7 @@ public final class SessionDownloader: Downloader {
   ///
   /// - Parameter finishingTransfers: whether what runs may come to its end; else it is cancelled.
   public func close(finishingTransfers: Bool = false) {
-    guard let engine = transfers.close() else { return }
+    guard let engine = transfers.close(finishing: finishingTransfers) else { return }
     guard !finishingTransfers else { return engine.end() }
     cancelAll()
     engine.cancel()
@@ -291,7 +291,7 @@ public final class SessionDownloader: Downloader {
     background.enter()
     var isNew = false
     defer { if !isNew { background.leave() } }
-    return try transfers.enter(key) {
+    return try transfers.enter(key, in: engine) {
       let transfer = SessionDataTask(
         Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
         joinLimit: isShared ? configuration.joinLimit : 0,

@@ -18,7 +18,15 @@ final class SessionEngine: Sendable {
   let platform: URLSessionConfiguration?
   let session: URLSession
   let routing: ProxyRouting
-  private let isEnded = Lock(false)
+  private let life = Lock(Life())
+
+  private enum Ending { case finishing, cancelling }
+
+  private struct Life {
+    /// Who makes a task right now.
+    var users = 0
+    var ending: Ending?
+  }
 
   init(
     number: Int, configuration: SessionDownloader.Configuration, delegate: SessionDelegate, platform: URLSessionConfiguration?
@@ -40,23 +48,45 @@ final class SessionEngine: Sendable {
 
   deinit { end() }
 
-  /// Takes no more tasks; those that run come to their end. Without this the session would never go away.
-  func end() {
-    if endsNow() { session.finishTasksAndInvalidate() }
+  /// Runs `work`, which may ask the session for tasks; nil when its end has begun. An end that begins meanwhile comes after it: Foundation on Linux traps
+  /// when a session that was invalidated is asked for a task.
+  func whileOpen<Result>(_ work: () -> Result) -> Result? {
+    let isOpen = life.withLock { life in
+      guard life.ending == nil else { return false }
+      life.users += 1
+      return true
+    }
+    guard isOpen else { return nil }
+    defer {
+      let ending: Ending? = life.withLock { life in
+        life.users -= 1
+        return life.users == 0 ? life.ending : nil
+      }
+      if let ending { invalidate(ending) }
+    }
+    return work()
   }
+
+  /// Takes no more tasks; those that run come to their end. Without this the session would never go away.
+  func end() { end(.finishing) }
 
   /// Takes no more tasks, and cancels those that run.
-  func cancel() {
-    guard endsNow() else { return }
-    // Where transfers are cancelled too, and for the same reason.
-    session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
+  func cancel() { end(.cancelling) }
+
+  private func end(_ ending: Ending) {
+    let isNow = life.withLock { life in
+      guard life.ending == nil else { return false }
+      life.ending = ending
+      return life.users == 0
+    }
+    if isNow { invalidate(ending) }
   }
 
-  /// Whether its end has not begun yet; it has from now on.
-  private func endsNow() -> Bool {
-    isEnded.withLock { isEnded in
-      defer { isEnded = true }
-      return !isEnded
+  private func invalidate(_ ending: Ending) {
+    switch ending {
+    case .finishing: session.finishTasksAndInvalidate()
+    // Where transfers are cancelled too, and for the same reason.
+    case .cancelling: session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
     }
   }
 }

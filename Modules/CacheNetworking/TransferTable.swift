@@ -23,9 +23,11 @@ final class TransferTable: Sendable {
     var token: SessionDataTask.CancelToken
   }
 
+  private enum Closing { case finishing, cancelling }
+
   private struct State {
     var engine: SessionEngine
-    var isClosed = false
+    var closing: Closing?
   }
 
   private struct Tables {
@@ -33,10 +35,14 @@ final class TransferTable: Sendable {
     var joinable: [Key: SessionDataTask] = [:]
   }
 
-  /// Held while a transfer is made, which takes a session some time: who leaves does not wait for that.
   private let state: Lock<State>
-  /// Inside of the other, where both are held.
   private let tables = Lock(Tables())
+  /// Held while a transfer that may be joined is made, by its key: equal requests wait for each other, and others hardly ever do.
+  private let doors = (0..<16).map { _ in Door() }
+
+  private final class Door: Sendable {
+    let lock = Lock(())
+  }
 
   init(_ engine: SessionEngine) { state = Lock(State(engine: engine)) }
 
@@ -46,7 +52,7 @@ final class TransferTable: Sendable {
   /// Puts another engine in the place of the present one, unless the table is closed.
   func replace(by make: (SessionEngine) -> SessionEngine) {
     let old: SessionEngine? = state.withLock { state in
-      guard !state.isClosed else { return nil }
+      guard state.closing == nil else { return nil }
       defer { state.engine = make(state.engine) }
       return state.engine
     }
@@ -54,26 +60,39 @@ final class TransferTable: Sendable {
     withExtendedLifetime(old) {}
   }
 
-  /// A share of a transfer: of a running one with this key, else of the one that `make` makes and starts.
+  /// A share of a transfer: of a running one with this key, else of the one that `make` makes in the engine's session and starts.
   ///
-  /// `make` runs under the lock, because a session that is invalidated meanwhile traps on Linux when it is asked for a task; it starts the task too, so that a
-  /// session that ends right after waits for it. It must call no user's code, which could come back here.
-  func enter(_ key: Key?, make: () -> SessionDataTask) throws(CacheError) -> Share {
-    try state.withLock { state throws(CacheError) in
-      guard !state.isClosed else { throw CacheError(.closed, reason: "the downloader has been closed") }
-      if let key, let running = tables.withLock({ $0.joinable[key] }), let token = running.join() {
+  /// `make` must call no user's code, which could come back here and wait for itself.
+  func enter(_ key: Key?, in engine: SessionEngine, make: () -> SessionDataTask) throws(CacheError) -> Share {
+    guard state.withLock({ $0.closing == nil }) else { throw Self.closed }
+    // Making takes a session some time, so nothing is locked meanwhile that others need.
+    guard let key else { return try begin(nil, engine, make) }
+    return try doors[abs(key.hashValue % doors.count)].lock.withLock { (_: inout Void) throws(CacheError) in
+      if let running = tables.withLock({ $0.joinable[key] }), let token = running.join() {
         return Share(transfer: running, token: token)
       }
+      return try begin(key, engine, make)
+    }
+  }
+
+  private func begin(_ key: Key?, _ engine: SessionEngine, _ make: () -> SessionDataTask) throws(CacheError) -> Share {
+    let begun: Result<Share, CacheError>? = engine.whileOpen {
       let task = make()
-      guard let token = task.join() else { throw CacheError(.other, reason: "a new transfer could not be joined") }
+      guard let token = task.join() else { return .failure(CacheError(.other, reason: "a new transfer could not be joined")) }
       tables.withLock { tables in
         tables.running[ObjectIdentifier(task)] = task
         if let key { tables.joinable[key] = task }
       }
       task.resume()
-      return Share(transfer: task, token: token)
+      // Who closes the table cancels what is in it, and may have done so already.
+      if state.withLock({ $0.closing == .cancelling }) { task.forceCancel() }
+      return .success(Share(transfer: task, token: token))
     }
+    guard let begun else { throw Self.closed }
+    return try begun.get()
   }
+
+  private static var closed: CacheError { CacheError(.closed, reason: "the downloader has been closed") }
 
   /// The transfer is over, or given up: whoever asks now starts anew.
   func leave(_ task: SessionDataTask, _ key: Key?) {
@@ -87,10 +106,12 @@ final class TransferTable: Sendable {
   func all() -> [SessionDataTask] { tables.withLock { Array($0.running.values) } }
 
   /// Closes the table for new transfers and returns the engine; nil when it was closed before.
-  func close() -> SessionEngine? {
+  ///
+  /// - Parameter finishing: whether what is being made meanwhile may run; else it is cancelled.
+  func close(finishing: Bool) -> SessionEngine? {
     state.withLock { state in
-      guard !state.isClosed else { return nil }
-      state.isClosed = true
+      guard state.closing == nil else { return nil }
+      state.closing = finishing ? .finishing : .cancelling
       return state.engine
     }
   }

@@ -129,6 +129,36 @@ import Testing
     }
   }
 
+  // In a process of its own: a session that is asked for a task after its end ends the process.
+  @Test(
+    "a downloader that is closed while downloads begin: each of them ends, whole, cancelled or refused", arguments: [true, false])
+  func closedAmongBeginners(finishing: Bool) async {
+    await #expect(processExitsWith: .success) { [finishing] in
+      let origin = try await OriginServer.start()
+      origin.setRoute("/a", Route(pattern(2000)))
+      for _ in 0..<100 {
+        let downloader = SessionDownloader()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<12 {
+            // Some share a transfer, some don't.
+            let request = DownloadRequest(head: try HTTPRequest(resource: origin.url("/a?\(number % 8)")))
+            group.addTask {
+              do throws(CacheError) {
+                let body = try await downloader.download(request).body.collect()
+                guard body == pattern(2000) else { throw CacheError(.other, reason: "\(body.count) bytes") }
+              } catch {
+                guard error.code == .closed || (error.isCancellation && !finishing) else { throw error }
+              }
+            }
+            if number == 6 { group.addTask { downloader.close(finishingTransfers: finishing) } }
+          }
+          try await group.waitForAll()
+        }
+      }
+      await origin.stop()
+    }
+  }
+
   // In a process of its own: sessions that go away have crashed Foundation (swift-corelibs-foundation #5469).
   @Test("downloaders that come and go, busy and idle, do not crash")
   func comeAndGo() async {
