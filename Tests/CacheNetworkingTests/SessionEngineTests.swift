@@ -1,0 +1,40 @@
+#if Origin
+import CacheCore
+@testable import CacheNetworking
+import CacheTesting
+import Foundation
+import LoopbackOrigin
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("Session engine", .timeLimit(.minutes(5))) struct SessionEngineTests {
+  #if os(Linux)
+  // In a process of its own: a session that is asked for a task after its end ends the process.
+  @Test("a session's end waits for who makes a task in it, and the session takes no more after that")
+  func endWaits() async {
+    await #expect(processExitsWith: .success) {
+      let origin = try await OriginServer.start()
+      let address = origin.url("/a")
+      let ends = Recorder<Bool>()
+      let delegate = SessionDelegate()
+      delegate.onSessionEnd.delegate(on: ends) { (ends, error) in ends.record(error == nil) }
+      let engine = SessionEngine(number: 0, configuration: .init(), delegate: delegate, platform: nil)
+
+      let task = engine.whileOpen {
+        engine.end()
+        let task = engine.session.dataTask(with: URLRequest(url: address))
+        task.resume()
+        return task
+      }
+
+      guard task != nil, engine.whileOpen({ true }) == nil else { throw CacheError(.other, reason: "open at the wrong time") }
+      await ends.wait(for: 1)
+      await origin.stop()
+    }
+  }
+  #endif
+}
+#endif
