@@ -150,6 +150,8 @@ extension CacheError.Code {
   /// The body came faster than it was read, and more of it would have to be held than the engine is allowed to.
   public static let readerTooSlow = Self(rawValue: "readerTooSlow")
   /// What is stored must be confirmed before it is used (`must-revalidate`, `no-cache`), and nobody could be asked. In HTTP that is 504 (RFC 9111 §5.2.2.2).
+  /// `respond(to:)` throws it, for servers that have to tell 504 from 502; a load, whose caller wants to know what is wrong with the network, throws what is `underlying`
+  /// here.
   public static let revalidationFailed = Self(rawValue: "revalidationFailed")
   /// The status is none that was asked for; see ``CacheError/status``.
   public static let unacceptableStatus = Self(rawValue: "unacceptableStatus")

@@ -112,6 +112,12 @@ public struct ETagValidator: ResponseValidator {
     SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode).variant
   }
 
+  /// What the answer's `Vary` names; in a private cache `Authorization` as well, named or not.
+  public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
+    let names = Vary(metadata.response.headerFields).names
+    return rules.mode == .shared || names.contains(.authorization) ? names : names + [.authorization]
+  }
+
   func matches(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     SelectingFields.match(metadata, request, secret: secret, mode: rules.mode)
   }

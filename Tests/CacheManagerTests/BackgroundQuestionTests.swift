@@ -96,6 +96,28 @@ struct BackgroundQuestionTests {
     }
     #expect(house.isFresh("nl"))
   }
+
+  @Test("one that another variant answers is read to its end, behind everybody's back: the next equal request is a hit")
+  func filed() async throws {
+    let house = try House()
+    let vary: HTTPFields = [.vary: "Accept-Language"]
+    house.network.serve(house.url) { request in
+      let tag = request.headerFields[.acceptLanguage] ?? ""
+      return .ok(tag, etag: "\"\(tag)\"", cacheControl: Self.stale, fields: vary)
+    }
+    for language in ["de", "nl"] { _ = try await house.ask([.acceptLanguage: language]) }
+    house.clock.advance(by: .seconds(2))
+    // Who wants German is to have the Dutch one from now on.
+    house.network.answer(house.url, .notModified(etag: "\"nl\"", cacheControl: "max-age=60"))
+
+    #expect(try await house.ask([.acceptLanguage: "de"]).text == "de")
+    try await Turns.until(limit: 1_000_000) { house.isFresh("de") }
+
+    let again = try await house.ask([.acceptLanguage: "de"])
+    #expect(again.text == "nl" && again.cache == "Etagere;hit;ttl=60")
+    try house.network.verify()
+    #expect(house.network.requests.count == 3)
+  }
 }
 
 extension House {

@@ -167,6 +167,24 @@ struct VariantTests {
     #expect(validator.selected(by: request, from: []) == nil)
   }
 
+  @Test(
+    "the fields that select an answer are those its Vary names, had its request them or not; in a private cache Authorization too",
+    arguments: [
+      ("", []), ("Accept, ,x-b", ["accept", "x-b"]), ("X-B;q=1, Accept", ["accept"]), ("*", []),
+      ("authorization", ["authorization"]),
+    ])
+  func selectingFields(vary: String, names: [String]) {
+    let response = HTTPResponse.ok("Vary: \(vary)")
+    let metadata = StoredMetadata(
+      request: .page(), response: response, requestTime: Shelf.start, responseTime: Shelf.start,
+      revision: Revision(high: 0, low: 0),
+      facts: validator.facts(of: response, requestTime: Shelf.start, responseTime: Shelf.start))
+    let shared = ETagValidator(mode: .shared).selectingFields(of: metadata).map(\.canonicalName)
+    let own = validator.selectingFields(of: metadata).map(\.canonicalName)
+    #expect(Set(shared) == Set(names) && shared.count == names.count)
+    #expect(Set(own) == Set(names + ["authorization"]) && own.count == Set(own).count)
+  }
+
   @Test("a new answer drops the stored ones that it replaces and no others")
   func dropping() {
     var shelf = Shelf()

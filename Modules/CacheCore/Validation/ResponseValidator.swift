@@ -40,6 +40,11 @@ public protocol ResponseValidator: Component {
   ///   - metadata: the answer that is used, freshened where a 304 has done so.
   ///   - now: the time, which `Age` is told by.
   func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply
+
+  /// The request fields that selected a stored answer (RFC 9111 §4.1): a request in which one of them is another, or is not there, may get another answer.
+  ///
+  /// Requests whose answers are not known yet wait for each other only where these fields are equal. One too few costs a wait in vain, and no wrong answer.
+  func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name]
 }
 
 extension ResponseValidator {
@@ -47,4 +52,7 @@ extension ResponseValidator {
   public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
     StoredReply(head: metadata.response, content: request.method == .head ? .none : .whole)
   }
+
+  /// Those that are stored with the answer: the fields that its request had.
+  public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] { metadata.request.headerFields.map(\.name) }
 }

@@ -7,8 +7,8 @@ struct Collapsing: Sendable {
   private let limit: Duration?
   /// When it stops waiting, by the clock that only durations are measured with; nil: it has not begun to.
   private var end: Duration?
-  /// Fields, in lower case, that have been seen to select an answer of the resource.
-  private var selecting: Set<String> = ["authorization"]
+  /// Fields that have been seen to select an answer of the resource.
+  private var selecting: Set<HTTPField.Name> = [.authorization]
   /// How often it has begun anew.
   private var rounds = 0
 
@@ -25,28 +25,21 @@ struct Collapsing: Sendable {
   /// The same request, after it has waited.
   ///
   /// - Parameters:
-  ///   - metadata: of an answer that was of no use to it.
+  ///   - fields: that selected an answer which was of no use to it.
   ///   - counts: whether there was an answer; who has left is nobody's fault.
-  func again(knowing metadata: StoredMetadata? = nil, counts: Bool = true) -> Collapsing {
+  func again(knowing fields: [HTTPField.Name] = [], counts: Bool = true) -> Collapsing {
     var next = self
-    if let metadata { next.selecting.formUnion(metadata.response.headerFields.selecting) }
+    next.selecting.formUnion(fields)
     if counts { next.rounds += 1 }
     return next
   }
 
   /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as they are known.
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
-    let names = candidates.reduce(into: selecting) { $0.formUnion($1.metadata.response.headerFields.selecting) }
+    let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).selectingFields(of: $1.metadata)) }
     var head = load.head
     head.method = .get
-    head.headerFields.removeAll { !names.contains($0.name.canonicalName) }
+    head.headerFields.removeAll { !names.contains($0.name) }
     return FlightKey(load, head: head, timeout: load.timeout)
-  }
-}
-
-extension HTTPFields {
-  /// The names in `Vary`, in lower case.
-  fileprivate var selecting: [String] {
-    self[values: .vary].flatMap { $0.split { $0 == "," || $0 == " " || $0 == "\t" } }.map { $0.lowercased() }
   }
 }

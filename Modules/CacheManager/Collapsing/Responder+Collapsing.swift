@@ -62,7 +62,8 @@ extension Responder {
       }
       return finished(reply, forwarding.collapsed(with: candidate.metadata, status: status))
     // Who needs the same variant finds each other.
-    case .fetch(_, _, .varyMiss): return try await again(collapsing.again(knowing: candidate.metadata))
+    case .fetch(_, _, .varyMiss):
+      return try await again(collapsing.again(knowing: Planner(load).selectingFields(of: candidate.metadata)))
     case .fetch, .answer: return try await forwarding.run(sent, nil)
     }
   }

@@ -9,7 +9,7 @@ internal import Foundation
 
 /// A body that is being stored, for as many readers as come: each gets all of it from the first byte on, at its own pace.
 ///
-/// Whoever needs bytes that have not come yet pulls them for all. What has come is held in memory where it fits there; of a larger body it lies in the durable store's
+/// Whoever needs bytes that have not come yet has them pulled for all: itself while it is alone, else by a task of the body's, which waits while nobody wants any. What has come is held in memory where it fits there; of a larger body it lies in the durable store's
 /// spool, so a slow reader neither stalls the others nor costs memory. When the last reader leaves, the transfer ends.
 final class SharedBody: Sendable {
   /// A pull under way: it ends with a word.
@@ -42,6 +42,9 @@ final class SharedBody: Sendable {
     /// Whether anybody has come after the first.
     var isFollowed = false
     var pull: Pull?
+    var hasPump = false
+    /// The pump, while nobody wants bytes.
+    var idle: CheckedContinuation<Pull?, Never>?
 
     /// Whether all of it is there, as far as the announced length tells.
     func isWhole(_ length: Int64?) -> Bool {
@@ -62,7 +65,7 @@ final class SharedBody: Sendable {
   /// - Parameters:
   ///   - base: the bytes, stored as they are read.
   ///   - writer: who stores them durably.
-  ///   - executor: where pulls run that outlive their reader.
+  ///   - executor: where the pump runs, whose pulls outlive who asked for them.
   init?(_ base: StoringBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
     guard base.fitsInMemory || writer != nil else { return nil }
     self.base = base
@@ -101,11 +104,14 @@ final class SharedBody: Sendable {
   }
 
   func leave(_ reader: Int) {
-    let (pull, isLast) = state.withLock { state in
-      (state.pull, state.readers.remove(reader) != nil && state.readers.isEmpty)
+    let (pull, isLast, idle) = state.withLock { state in
+      let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
+      defer { if isLast { state.idle = nil } }
+      return (state.pull, isLast, isLast ? state.idle : nil)
     }
     pull?.end.release(reader)
     if isLast { base.cancel() }
+    idle?.resume(returning: nil)
   }
 
   // MARK: Reading
@@ -137,10 +143,34 @@ final class SharedBody: Sendable {
     }
   }
 
-  /// Pulls the next chunk. One that others need as well runs behind its reader's back: a reader who leaves does not break it off.
+  /// Pulls the next chunk. One that others need as well is the pump's: a reader who leaves does not break it off.
   func run(_ pull: Pull) async {
     guard pull.isShielded else { return await perform(pull) }
-    Task.detached(executorPreference: executor) { await self.perform(pull) }
+    let (pump, next, isNew) = state.withLock { state -> (CheckedContinuation<Pull?, Never>?, Pull?, Bool) in
+      // The pump may have found it by itself.
+      guard let next = state.pull else { return (nil, nil, false) }
+      defer { (state.idle, state.hasPump) = (nil, true) }
+      return (state.idle, next, !state.hasPump)
+    }
+    pump?.resume(returning: next)
+    if isNew { Task.detached(executorPreference: executor) { await self.pump() } }
+  }
+
+  /// Pulls whenever somebody wants bytes, until all have come or nobody reads any more.
+  private func pump() async {
+    while let pull = await demand() { await perform(pull) }
+  }
+
+  /// The next pull, as soon as somebody wants it. Nil: nobody will.
+  private func demand() async -> Pull? {
+    await withCheckedContinuation { continuation in
+      let (isKnown, pull) = state.withLock { state -> (Bool, Pull?) in
+        if state.pull != nil || state.ending != nil || state.readers.isEmpty { return (true, state.pull) }
+        state.idle = continuation
+        return (false, nil)
+      }
+      if isKnown { continuation.resume(returning: pull) }
+    }
   }
 
   private func perform(_ pull: Pull) async {

@@ -32,6 +32,11 @@ struct Planner {
     }
   }
 
+  /// The request fields that selected a stored answer; without a validator nothing selects.
+  func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
+    load.validator?.selectingFields(of: metadata) ?? []
+  }
+
   /// Which stored answer the request selects, fresh or not.
   func selection(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     guard !stored.isEmpty else { return nil }

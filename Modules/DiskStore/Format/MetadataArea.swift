@@ -10,6 +10,10 @@ struct MetadataArea {
   /// Bytes beyond which no area of ours grows, with records of the largest size.
   static let lengthLimit = 8 * (MetadataRecord.payloadLimit + MetadataRecord.slot)
 
+  /// Bytes of records that don't agree with their checksums, beyond which an area is damage, unless four times the area are more. Each append may leave one torn
+  /// record, which the next writes over; but records that claim each other's bytes would be summed up again and again. An area within ``slotBound`` never has as many.
+  static let vainLimit = 2 << 20
+
   /// The newest valid record.
   struct Newest {
     var firstSlot: Int
@@ -27,12 +31,18 @@ struct MetadataArea {
     var wantsBarrier: Bool
   }
 
+  /// The newest valid record; nil where there is none, or where more seem to have been torn than appends can tear: see ``vainLimit``.
+  ///
+  /// Linear in the area's length, whatever the records claim.
   static func newest(in area: UnsafeRawBufferPointer, revision: Revision) -> Newest? {
     var best: Newest?
     var slot = 0
+    var vain = 0
     while slot * MetadataRecord.slot + MetadataRecord.headLength <= area.count {
       let start = slot * MetadataRecord.slot
       guard let found = MetadataRecord.parse(area.part(start..<area.count), revision: revision) else {
+        vain += claimed(by: area.part(start..<area.count), revision)
+        guard vain <= max(4 * area.count, vainLimit) else { return nil }
         slot += 1
         continue
       }
@@ -44,6 +54,15 @@ struct MetadataArea {
       slot += slots
     }
     return best
+  }
+
+  /// Bytes that had to be summed up to see that a slot begins no valid record.
+  private static func claimed(by slot: UnsafeRawBufferPointer, _ revision: Revision) -> Int {
+    guard slot.integer(at: 0) == MetadataRecord.magic, slot.integer(at: 24) == revision.high,
+      slot.integer(at: 32) == revision.low
+    else { return 0 }
+    let length = Int(clamping: slot.integer(at: 8, as: UInt32.self))
+    return length <= min(MetadataRecord.payloadLimit, slot.count - MetadataRecord.headLength) ? length : 0
   }
 
   /// Where a record of `slots` slots goes after `newest`, in an area that has `areaSlots` slots now.

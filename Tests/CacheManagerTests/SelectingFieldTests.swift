@@ -1,0 +1,62 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Keeps an answer for each language, though no `Vary` says so.
+private struct LanguageValidator: ResponseValidator {
+  let id = ComponentID.unique(LanguageValidator.self)
+  private let base = ETagValidator()
+
+  func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan {
+    let index = stored.firstIndex { metadata in
+      let fields = metadata.request.headerFields
+      return fields.isEmpty || fields[.acceptLanguage] == request.headerFields[.acceptLanguage]
+    }
+    if let index { return .use(index, thenRevalidate: nil) }
+    return .fetch(request, fallback: nil, reason: stored.isEmpty ? .uriMiss : .varyMiss)
+  }
+
+  func judge(
+    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
+  ) -> ValidationVerdict {
+    let verdict = base.judge(
+      answer, to: request, sent: sent, fallback: nil, stored: [], requestTime: requestTime, now: now, revision: revision)
+    guard case .store(_, var metadata, let changes) = verdict else { return verdict }
+    let language = request.headerFields[.acceptLanguage]
+    metadata.request.headerFields[.acceptLanguage] = language
+    return .store(variant: language ?? "", metadata, changes)
+  }
+}
+
+@Suite("Equal requests at once, and what makes them equal")
+struct SelectingFieldTests {
+  @Test(
+    "who learns which fields select waits for those alone that have the same, whether Vary names them or the validator knows",
+    arguments: [true, false])
+  func validators(_ isOwn: Bool) async throws {
+    let house = try House { if isOwn { $0.validator = LanguageValidator() } }
+    let gate = Gate()
+    house.network.serve(house.url) { request in
+      .ok(
+        request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: isOwn ? [:] : [.vary: "Accept-Language"]
+      ).held(by: gate)
+    }
+    let languages = ["de", "fr", "nl"]
+    let asked = house.ask(times: 12) { [.acceptLanguage: languages[$0 % 3]] }
+    await house.clock.sleepers(11)
+    gate.letThrough(1)
+
+    // The two others at the same time, and not one after the other.
+    try await Turns.until(limit: 1_000_000) { gate.arrivals == 3 && house.clock.pendingSleeps == 6 }
+    gate.open()
+
+    let told = try await asked.value
+    for language in languages { #expect(told.filter { $0.text == language }.count == 4) }
+    #expect(house.network.requests.count == 3)
+  }
+}

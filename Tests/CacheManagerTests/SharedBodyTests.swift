@@ -1,0 +1,86 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Runs jobs on a queue, and notes whose they are.
+private final class TaskNotes: TaskExecutor {
+  private let queue = DispatchQueue(label: "etagere.test.pump")
+  private let seen = Lock<Set<String>>([])
+
+  /// How many tasks have run here.
+  var tasks: Int { seen.withLock { $0.count } }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let task = job.description
+    seen.withLock { _ = $0.insert(task) }
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// An engine whose answers arrive on an executor of its own.
+private struct HomeDownloader: Downloader {
+  let base: any Downloader
+  let preferredExecutor: (any TaskExecutor)?
+
+  var id: ComponentID { base.id }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse { try await base.download(request) }
+}
+
+@Suite("One body for many readers")
+struct SharedBodyTests {
+  private static let text = String(repeating: "0123456789", count: 100)
+
+  private func house(_ keeping: Keeping, _ notes: TaskNotes) throws -> House {
+    let house = try House(keeping) {
+      $0.maximumBodyInMemory = 2_000
+      $0.downloader = $0.downloader.map { HomeDownloader(base: $0, preferredExecutor: notes) }
+    }
+    house.network.answer(house.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 10))
+    return house
+  }
+
+  @Test("is pulled by one task, whoever of them is ahead", arguments: Keeping.allCases)
+  func oneTask(_ keeping: Keeping) async throws {
+    let notes = TaskNotes()
+    let house = try house(keeping, notes)
+    let bodies = [try await house.exchange().body, try await house.exchange().body]
+    var texts = ["", ""]
+
+    for turn in 0..<200 {
+      // One after the other takes the lead, by up to ten chunks.
+      let reader = turn / 20 % 2
+      guard let chunk = try await bodies[reader].source.next() else { continue }
+      texts[reader] += String(decoding: chunk, as: UTF8.self)
+    }
+    for (reader, body) in bodies.enumerated() {
+      while let chunk = try await body.source.next() { texts[reader] += String(decoding: chunk, as: UTF8.self) }
+    }
+
+    #expect(texts == [Self.text, Self.text])
+    #expect(notes.tasks == 1)
+    #expect(house.network.requests.count == 1)
+  }
+
+  @Test("that all leave half-way leaves nothing behind that waits", arguments: Keeping.allCases)
+  func left(_ keeping: Keeping) async throws {
+    weak var left: TaskNotes?
+    try await {
+      let notes = TaskNotes()
+      left = notes
+      let house = try house(keeping, notes)
+      let bodies = [try await house.exchange().body, try await house.exchange().body]
+      for body in bodies { _ = try await body.source.next() }
+      #expect(notes.tasks == 1)
+      for body in bodies { body.source.cancel() }
+      #expect(house.network.cancelledBodies == 1)
+    }()
+    // The task holds its executor until it has ended.
+    try await Turns.until { left == nil }
+  }
+}
