@@ -157,8 +157,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .awaitingHead:
       // Nothing more can come, and what is there is no request.
       guard !inputIsClosed else { return channel.close(promise: nil) }
+    case .serving(let serving) where serving.isComplete:
+      // The next request may come meanwhile, as much of it as one read brings: to stop looking and begin again with each request would be two system calls more.
+      guard parser.unreadBytes == 0 else { return }
     case .serving(let serving):
-      guard !serving.isComplete, let body = serving.body, body.wantsMore else { return }
+      guard let body = serving.body, body.wantsMore else { return }
       if serving.drained > service.drainLimit {
         if serving.isAnswered { finish() }
         return

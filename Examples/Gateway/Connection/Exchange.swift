@@ -55,7 +55,7 @@ struct Exchange: Sendable {
     return ProxyRequest(
       head: HTTPRequest(
         method: head.method, scheme: "http", authority: head.target.authority, path: head.target.path,
-        headerFields: head.fields.endToEnd(without: ["host", "content-length", "expect"])),
+        headerFields: head.fields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }),
       body: body.map { Body(length: length, source: $0) }, peer: channel.remoteAddress)
   }
 

@@ -26,6 +26,15 @@ extension UInt8 {
     }
   }
 
+  /// What a registered name is made of (RFC 3986 §3.2.2), the percent sign of an escape included.
+  var isHostByte: Bool {
+    if isLetterOrDigit { return true }
+    switch self {
+    case 0x21, 0x24...0x2E, 0x3B, 0x3D, 0x5F, 0x7E: return true
+    default: return false
+    }
+  }
+
   /// What a field's value is made of (RFC 9110 §5.5): visible, blank, or beyond ASCII. CR, LF and NUL are dangerous, other controls are invalid.
   var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == 9 }
 

@@ -2,27 +2,47 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// Fields about one connection, which no intermediary passes on (RFC 9110 §7.6.1, §11.7).
-  private static let hopByHop: Set<String> = [
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
-    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-  ]
-
-  /// What goes on to the other side: everything but the fields about one connection and those that `Connection` names, in the same order.
+  /// What goes on to the other side: everything but the fields about one connection (RFC 9110 §7.6.1, §11.7) and those that `Connection` names, in the same order.
   ///
-  /// - Parameter dropped: further names, in lower case.
-  func endToEnd(without dropped: Set<String> = []) -> HTTPFields {
-    var named = Set<String>()
-    for value in self[values: .connection] {
-      for option in value.split(separator: ",") { named.insert(option.trimmingBlanks().lowercased()) }
-    }
+  /// - Parameter isDropped: told of names in lower case; those for which it says yes stay behind too.
+  func endToEnd(without isDropped: (String) -> Bool = { _ in false }) -> HTTPFields {
+    let named = namedByConnection
     var fields = HTTPFields()
     fields.reserveCapacity(count)
     for field in self {
       let name = field.name.canonicalName
-      if !Self.hopByHop.contains(name), !dropped.contains(name), !named.contains(name) { fields.append(field) }
+      if !Self.isHopByHop(name), !isDropped(name), !named.contains(name) { fields.append(field) }
     }
     return fields
+  }
+
+  /// In lower case. The usual members, which name no field that could be passed on, are left out.
+  private var namedByConnection: Set<String> {
+    var named = Set<String>()
+    for field in self where field.name == .connection {
+      guard !Self.isUsual(field) else { continue }
+      for option in field.value.split(separator: ",") { named.insert(option.trimmingBlanks().lowercased()) }
+    }
+    return named
+  }
+
+  private static func isUsual(_ connection: HTTPField) -> Bool {
+    connection.value == "keep-alive" || connection.value == "close"
+  }
+
+  /// Told apart by length first: every field of every message is looked up here.
+  private static func isHopByHop(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 2: name == "te"
+    case 7: name == "trailer" || name == "upgrade"
+    case 10: name == "connection" || name == "keep-alive"
+    case 16: name == "proxy-connection"
+    case 17: name == "transfer-encoding"
+    case 18: name == "proxy-authenticate"
+    case 19: name == "proxy-authorization"
+    case 25: name == "proxy-authentication-info"
+    default: false
+    }
   }
 }
 #endif

@@ -15,11 +15,13 @@ struct RequestTarget: Hashable, Sendable {
   ///   - isHTTP10: `Host` may be missing.
   init(_ text: String, method: HTTPRequest.Method, fields: HTTPFields, isHTTP10: Bool) throws(RequestRefusal) {
     guard method != .connect else { throw .notImplemented("CONNECT: this is no tunnel") }
-    let hosts = fields.filter { $0.name.canonicalName == "host" }.map(\.value)
-    guard hosts.count <= 1 else { throw .malformed("more than one Host") }
-    guard isHTTP10 || hosts.count == 1 else { throw .malformed("no Host") }
-    if let host = hosts.first, !Self.isAuthority(host) { throw .malformed("Host is no host") }
-    authority = hosts.first
+    authority = nil
+    for field in fields where field.name.canonicalName == "host" {
+      guard authority == nil else { throw .malformed("more than one Host") }
+      authority = field.value
+    }
+    guard isHTTP10 || authority != nil else { throw .malformed("no Host") }
+    if let authority, !Self.isAuthority(authority) { throw .malformed("Host is no host") }
     guard !text.utf8.contains(UInt8(ascii: "#")) else { throw .malformed("a fragment in the target") }
     if text.utf8.first == UInt8(ascii: "/") {
       path = text
@@ -44,24 +46,35 @@ struct RequestTarget: Hashable, Sendable {
   }
 
   /// `host [":" port]` (RFC 9110 §7.2), without user information; a port may be empty (RFC 3986 §3.2.3).
+  ///
+  /// By bytes: every request has one, and characters cost many times as much.
   static func isAuthority(_ text: String) -> Bool {
-    var rest = Substring(text)
-    if rest.hasPrefix("[") {
-      guard let end = rest.firstIndex(of: "]") else { return false }
-      let address = rest[..<end].dropFirst()
-      guard !address.isEmpty, address.utf8.allSatisfy({ $0.isHexDigit || ":.".utf8.contains($0) }) else { return false }
-      rest = rest[rest.index(after: end)...]
-    } else {
-      let host = rest.prefix { $0 != ":" }
-      guard !host.isEmpty, host.utf8.allSatisfy({ $0.isLetterOrDigit || "-._~%!$&'()*+,;=".utf8.contains($0) }) else {
-        return false
+    var text = text
+    return text.withUTF8 { bytes in
+      let host: Int
+      if bytes.first == UInt8(ascii: "[") {
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "]")), end > 1,
+          bytes[1..<end].allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+        else { return false }
+        host = end + 1
+      } else {
+        host = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
+        guard host > 0, bytes[..<host].allSatisfy(\.isHostByte) else { return false }
       }
-      rest = rest[host.endIndex...]
+      guard host < bytes.count else { return true }
+      return bytes[host] == UInt8(ascii: ":") && isPort(bytes[(host + 1)...])
     }
-    guard !rest.isEmpty else { return true }
-    let port = rest.dropFirst()
-    guard rest.hasPrefix(":"), port.utf8.allSatisfy({ (48...57).contains($0) }) else { return false }
-    return port.isEmpty || (Int(port) ?? .max) <= 65535
+  }
+
+  /// Digits of a number that a port can have, or none at all.
+  private static func isPort(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+    var port = 0
+    for digit in digits {
+      guard (48...57).contains(digit) else { return false }
+      port = port * 10 + Int(digit - 48)
+      if port > 65_535 { return false }
+    }
+    return true
   }
 }
 #endif

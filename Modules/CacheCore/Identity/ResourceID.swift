@@ -53,6 +53,7 @@ public enum ResourceID {
 
   /// An authority without a port that is empty or the scheme's own.
   private static func withoutStandardPort(_ authority: String, _ scheme: String) -> Substring {
+    guard authority.utf8.contains(UInt8(ascii: ":")) else { return Substring(authority) }
     let standard = scheme == "http" ? ":80" : scheme == "https" ? ":443" : nil
     var bytes = authority.utf8[...]
     if let standard, bytes.suffix(standard.utf8.count).elementsEqual(standard.utf8) {
@@ -62,10 +63,16 @@ public enum ResourceID {
     return Substring(bytes)
   }
 
+  /// In lower case; mostly it is already, and what is costs no copy.
+  private static func lowercased(_ text: String) -> String {
+    let isLowercase = text.utf8.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    return isLowercase ? text : text.lowercased()
+  }
+
   /// The effective URI of a request in normal form, or nil when the request names no absolute resource.
   public static func uri(of request: HTTPRequest) -> String? {
-    guard let scheme = request.scheme?.lowercased() else { return nil }
-    guard let named = request.authority?.lowercased(), !named.isEmpty else {
+    guard let scheme = request.scheme.map(lowercased) else { return nil }
+    guard let named = request.authority.map(lowercased), !named.isEmpty else {
       // `file:///a` and `data:…` have no authority.
       return request.path.map { scheme == "data" ? "data:\($0)" : "\(scheme)://\($0)" }
     }

@@ -20,7 +20,9 @@ package enum HostPort {
   ///
   /// By bytes, as everything that each load does with a URL: characters cost many times as much.
   package static func withoutUserInformation(_ authority: String) -> String {
-    guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return authority }
+    guard authority.utf8.contains(UInt8(ascii: "@")), let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else {
+      return authority
+    }
     return String(authority[authority.utf8.index(after: at)...])
   }
 

@@ -47,10 +47,12 @@ public struct CacheStatus: Hashable, Sendable {
     isHit = false
   }
 
+  private static let fieldName = HTTPField.Name("Cache-Status")
+
   /// Appends the member behind those of the caches that the answer has passed already (§2).
   public func append(to fields: inout HTTPFields) {
     // A collection of 65,535 fields traps.
-    guard fields.count + 1 < Int(UInt16.max), let name = HTTPField.Name("Cache-Status") else { return }
+    guard fields.count + 1 < Int(UInt16.max), let name = Self.fieldName else { return }
     fields.append(HTTPField(name: name, value: description))
   }
 }
@@ -60,12 +62,19 @@ extension CacheStatus: CustomStringConvertible {
   public var description: String {
     var text = StructuredText.tokenOrString(cache)
     if let forward {
-      text += ";fwd=\(forward.rawValue)"
-      if let forwardStatus { text += ";fwd-status=\(forwardStatus)" }
+      text += ";fwd="
+      text += forward.rawValue
+      if let forwardStatus {
+        text += ";fwd-status="
+        text += String(forwardStatus)
+      }
     } else if isHit {
       text += ";hit"
     }
-    if let lifetimeLeft { text += ";ttl=\(StructuredText.integer(lifetimeLeft.components.seconds))" }
+    if let lifetimeLeft {
+      text += ";ttl="
+      text += String(StructuredText.integer(lifetimeLeft.components.seconds))
+    }
     if forward != nil, isStored { text += ";stored" }
     if forward != nil, isCollapsed { text += ";collapsed" }
     if let key { text += ";key=\(StructuredText.string(key))" }

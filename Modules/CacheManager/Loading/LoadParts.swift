@@ -10,7 +10,8 @@ internal import Foundation
 /// What a load is made of: a request with every component settled, by the caller, else by the manager.
 struct LoadParts: Sendable {
   var head: HTTPRequest
-  var url: URL
+  /// Nil: as ``head`` names it; an exchange needs it for errors and events alone.
+  private var statedURL: URL?
   var body: RequestBody?
   var downloader: (any Downloader)?
   var isProvided: Bool
@@ -64,17 +65,23 @@ struct LoadParts: Sendable {
   init(
     _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
   ) throws(CacheError) {
-    self.removals = removals
-    let options = request.options
     let source = try Source(request.url, request, headerFields: request.headerFields, manager)
+    self.init(source, body: request.body, request.options, manager, removals)
+    if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, manager) }
+  }
+
+  private init(
+    _ source: Source, body: RequestBody? = nil, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
+    _ removals: RemovalEpoch
+  ) {
+    self.removals = removals
     head = source.head
-    url = source.url
+    statedURL = source.url
     downloader = source.downloader
     isProvided = source.isProvided
-    body = request.body
+    self.body = body
     partition = options.partition
-    resource = ResourceID.make(
-      uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
+    resource = Self.resource(of: source, options)
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
     validator = options.validator.resolved(manager.validator)
@@ -98,7 +105,18 @@ struct LoadParts: Sendable {
     maximumBodySize = options.maximumBodySize ?? manager.maximumBodySize
     maximumBodyInMemory = manager.maximumBodyInMemory
     settleLayers()
-    if !options.alternatives.isEmpty { settle(options.alternatives, request, manager) }
+  }
+
+  private static func resource(of source: Source, _ options: RequestOptions) -> String {
+    ResourceID.make(
+      uri: ResourceID.uri(of: source.head) ?? source.url?.absoluteString ?? "", key: options.key, partition: options.partition)
+  }
+
+  /// What is asked for.
+  var url: URL {
+    // A head that no URL can be made of has one beside it.
+    get { statedURL ?? head.absoluteURL ?? URL(filePath: "/") }
+    set { statedURL = newValue }
   }
 
   /// An exchange: the request goes out as it stands.
@@ -106,19 +124,29 @@ struct LoadParts: Sendable {
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
     _ removals: RemovalEpoch
   ) throws(CacheError) {
+    if let source = Source(plain: request, options, manager) {
+      self.init(source, options, manager, removals)
+    } else {
+      try self.init(modified: request, options, manager, removals)
+    }
+    isExchange = true
+    if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
+  }
+
+  /// An exchange whose target has to be looked at, or changed.
+  private init(
+    modified request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
+  ) throws(CacheError) {
     guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
       throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
     }
     var options = options
     options.alternatives = []
     try self.init(ResourceRequest(url, method: request.method, options: options), manager, removals)
-    isExchange = true
-    let modifier = options.requestModifier ?? manager.requestModifier
     head = request
-    if let modifier { try modifier(&head) }
+    if let modifier = options.requestModifier ?? manager.requestModifier { try modifier(&head) }
     resource = ResourceID.make(
       uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
-    if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
   }
 
   private mutating func leaveStoresAlone() {
@@ -157,7 +185,7 @@ struct LoadParts: Sendable {
   /// The load of an alternative in the original's place.
   func asking(_ source: Source, as kind: AlternativeSource.Kind) -> LoadParts {
     var load = self
-    (load.head, load.url) = (source.head, source.url)
+    (load.head, load.statedURL) = (source.head, source.url)
     (load.downloader, load.isProvided) = (source.downloader, source.isProvided)
     load.alternatives = []
     switch kind {
@@ -165,7 +193,7 @@ struct LoadParts: Sendable {
     case .lowData:
       load.standing = .lowData
       load.resource = ResourceID.make(
-        uri: ResourceID.uri(of: source.head) ?? source.url.absoluteString, partition: partition)
+        uri: ResourceID.uri(of: source.head) ?? load.url.absoluteString, partition: partition)
     }
     return load
   }

@@ -10,7 +10,8 @@ internal import Foundation
 /// A place that a load may ask, the original or an alternative: the request, and who answers it.
 struct Source: Sendable {
   var head: HTTPRequest
-  var url: URL
+  /// Nil: as the head names it.
+  var url: URL?
   var downloader: (any Downloader)?
   var isProvided: Bool
 
@@ -29,6 +30,14 @@ struct Source: Sendable {
     let provider = isHTTP ? nil : manager.providers[scheme]
     downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
     if case .inherited = request.options.downloader { isProvided = provider != nil } else { isProvided = false }
+  }
+
+  /// A request that goes out as it stands. Nil where a modifier, or a URL made of it, has a say.
+  init?(plain request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration) {
+    guard options.requestModifier == nil, manager.requestModifier == nil, request.hasPlainTarget else { return nil }
+    head = request
+    downloader = options.downloader.resolved(manager.downloader)
+    isProvided = false
   }
 
   /// What the modifier makes of the request is what is loaded, also when it names another resource.

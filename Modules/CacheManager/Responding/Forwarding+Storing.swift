@@ -41,6 +41,13 @@ extension Forwarding {
 
   /// Whether an equal request may be answered with an answer.
   func isReusable(_ metadata: StoredMetadata) -> Bool {
+    // Nothing lets it be used: no need to make the question that a plan would come with.
+    if load.validator != nil, load.policy == .standard, !metadata.facts.isFresh(at: load.clock.now),
+      metadata.facts.servesStaleUntil == nil,
+      !load.head.headerFields.contains(.cacheControl)
+    {
+      return false
+    }
     guard case .use = Planner(load).plan(load.head, stored: [metadata]) else { return false }
     return true
   }

@@ -13,7 +13,7 @@ struct EntityTagList {
   /// The list of all lines of a field; of no line, an empty list.
   init(_ name: HTTPField.Name, of fields: HTTPFields) {
     guard fields.contains(name) else { return }
-    for field in fields[fields: name] { read(field.bytes[...]) }
+    for field in fields where field.name == name { field.withUnsafeBytesOfValue { read($0[...]) } }
   }
 
   /// Whether one of the tags labels the same state as `tag` (§13.1.2: weak comparison).
@@ -22,27 +22,28 @@ struct EntityTagList {
     return matchesAny || tags.contains { $0.weaklyMatches(tag) }
   }
 
-  private mutating func read(_ line: ArraySlice<UInt8>) {
+  private mutating func read(_ line: Slice<UnsafeBufferPointer<UInt8>>) {
     var rest = line
     while true {
-      rest = rest.drop { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
+      rest = rest.drop { EntityTag.isBlank($0) || $0 == UInt8(ascii: ",") }
       guard !rest.isEmpty else { return }
       let end = Self.endOfTag(rest)
       let member = rest[..<(end ?? rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex)]
       rest = rest[member.endIndex...]
       if end == nil { isWellFormed = false }
-      if let tag = EntityTag(bytes: Array(member)) {
+      if let tag = EntityTag(UnsafeBufferPointer(rebasing: member)) {
         if tag.opaque == [UInt8(ascii: "*")], end == nil { matchesAny = true } else { tags.append(tag) }
       }
     }
   }
 
   /// Where the tag that begins here ends, when it is one by the grammar and a comma or the end follows.
-  private static func endOfTag(_ text: ArraySlice<UInt8>) -> Int? {
+  private static func endOfTag(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
     let quote = UInt8(ascii: "\"")
-    let tag = text.starts(with: [UInt8(ascii: "W"), UInt8(ascii: "/")]) ? text.dropFirst(2) : text
+    let isMarked = text.count > 1 && text[text.startIndex] == UInt8(ascii: "W") && text[text.startIndex + 1] == UInt8(ascii: "/")
+    let tag = isMarked ? text.dropFirst(2) : text
     guard tag.first == quote, let close = tag.dropFirst().firstIndex(of: quote) else { return nil }
-    let after = text[(close + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
+    let after = text[(close + 1)...].drop(while: EntityTag.isBlank)
     return after.isEmpty || after.first == UInt8(ascii: ",") ? close + 1 : nil
   }
 }

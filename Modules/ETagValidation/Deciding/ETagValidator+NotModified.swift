@@ -88,8 +88,8 @@ extension ETagValidator {
   private func copy(
     of confirmed: Int, _ fresh: StoredMetadata, _ exchange: Exchange, _ stored: [StoredMetadata], _ revision: Revision
   ) -> StoreChanges.Copy? {
-    guard exchange.request.method == .get, stored.count < variantLimit, !keepsNothing(of: exchange),
-      !matches(fresh, exchange.request), !Vary(fresh.response.headerFields).matchesNothing
+    guard exchange.request.method == .get, stored.count < variantLimit, !matches(fresh, exchange.request),
+      !keepsNothing(of: exchange), !Vary(fresh.response.headerFields).matchesNothing
     else { return nil }
     var copy = fresh
     copy.request = storedRequest(exchange.request, selectedBy: fresh.response, part: nil)
@@ -108,18 +108,20 @@ extension ETagValidator {
   /// The stored answer with the fields of the 304, or of a HEAD's answer, and new times; body, length and revision stay.
   func freshened(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
     guard !keepsNothing(of: exchange) else { return metadata }
-    var fresh = metadata
-    fresh.response.headerFields = metadata.response.headerFields.updated(by: exchange.response.headerFields)
-    let directives = rules.directives(of: fresh.response.headerFields)
-    fresh.facts = Freshness(rules: rules).facts(
-      of: fresh.response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-    fresh.response.headerFields.leaveOut(directives.leftOut)
-    if isSelected(metadata, as: fresh.response, by: exchange.request) {
-      fresh.request = storedRequest(exchange.request, selectedBy: fresh.response, part: StoredPart(metadata)?.range)
-    }
-    (fresh.requestTime, fresh.responseTime) = (exchange.requestTime, exchange.responseTime)
-    if StatusRule(fresh.response.status.code) == .whileFresh { fresh.expiration = .at(fresh.facts.freshUntil) }
-    return fresh
+    var response = metadata.response
+    response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
+    let directives = rules.directives(of: response.headerFields)
+    let facts = Freshness(rules: rules).facts(
+      of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+    response.headerFields.leaveOut(directives.leftOut)
+    let request =
+      isSelected(metadata, as: response, by: exchange.request)
+      ? storedRequest(exchange.request, selectedBy: response, part: StoredPart(metadata)?.range) : metadata.request
+    // Made at once: a change of one part copies all of them.
+    return StoredMetadata(
+      request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
+      responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, facts: facts,
+      expiration: StatusRule(response.status.code) == .whileFresh ? .at(facts.freshUntil) : metadata.expiration)
   }
 
   /// Whether the selecting fields of the confirmed answer are the new request's from now on. Another variant keeps its own, unless other fields select now, which it does not

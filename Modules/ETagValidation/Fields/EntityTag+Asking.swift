@@ -12,14 +12,15 @@ extension EntityTag {
   /// them: both would confirm what is stored for ever. One well-formed tag is safe whatever it contains; of what is malformed, text without a comma is one
   /// value to the origin as well, which knows best what it means.
   static func isAsked(with field: HTTPField) -> Bool {
-    guard EntityTag(field) != nil else { return false }
-    let text = field.bytes.drop { $0 == 0x20 || $0 == 0x09 }
-    if text.first == UInt8(ascii: "*") { return false }
-    return !text.contains(UInt8(ascii: ",")) || isWellFormed(text)
+    field.withUnsafeBytesOfValue { bytes in
+      let text = bytes.drop(while: isBlank)
+      guard let first = text.first, first != UInt8(ascii: "*") else { return false }
+      return !text.contains(UInt8(ascii: ",")) || isWellFormed(text)
+    }
   }
 
   /// Whether an answer's `ETag` may go back as one of several.
-  static func isListed(_ field: HTTPField) -> Bool { isWellFormed(field.bytes[...]) }
+  static func isListed(_ field: HTTPField) -> Bool { field.withUnsafeBytesOfValue { isWellFormed($0[...]) } }
 
   /// The tag of an answer where it labels bytes (RFC 9110 §8.8.1); nil where it is weak, or none by the grammar.
   static func strong(of fields: HTTPFields) -> EntityTag? {
@@ -28,9 +29,10 @@ extension EntityTag {
   }
 
   /// `entity-tag` to the letter (RFC 9110 §8.8.3): without blanks and control characters, and with a capital `W`.
-  private static func isWellFormed(_ text: ArraySlice<UInt8>) -> Bool {
+  private static func isWellFormed(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
     let quote = UInt8(ascii: "\"")
-    let tag = text.starts(with: [UInt8(ascii: "W"), UInt8(ascii: "/")]) ? text.dropFirst(2) : text
+    let isMarked = text.count > 1 && text[text.startIndex] == UInt8(ascii: "W") && text[text.startIndex + 1] == UInt8(ascii: "/")
+    let tag = isMarked ? text.dropFirst(2) : text
     guard tag.count >= 2, tag.first == quote, tag.last == quote else { return false }
     return tag.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != quote && $0 != 0x7F }
   }

@@ -17,28 +17,39 @@ public struct EntityTag: Hashable, Sendable {
   public init?(_ text: String) { self.init(bytes: Array(text.utf8)) }
 
   /// A tag of a field; nil when its value is empty.
-  public init?(_ field: HTTPField) { self.init(bytes: field.bytes) }
+  public init?(_ field: HTTPField) {
+    guard let tag = field.withUnsafeBytesOfValue({ EntityTag($0) }) else { return nil }
+    self = tag
+  }
 
   init?(bytes: [UInt8]) {
-    let blanks: Set<UInt8> = [0x20, 0x09]
-    guard let start = bytes.firstIndex(where: { !blanks.contains($0) }),
-      let end = bytes.lastIndex(where: { !blanks.contains($0) })
-    else { return nil }
-    let text = bytes[start...end]
-    let marked = text.count > 2 && text[start] | 0x20 == UInt8(ascii: "w") && text[start + 1] == UInt8(ascii: "/")
-    let tag = marked ? text.dropFirst(2) : text
+    guard let tag = bytes.withUnsafeBufferPointer({ EntityTag($0) }) else { return nil }
+    self = tag
+  }
+
+  init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+    var (start, end) = (0, bytes.count)
+    while start < end, Self.isBlank(bytes[start]) { start += 1 }
+    while start < end, Self.isBlank(bytes[end - 1]) { end -= 1 }
+    guard start < end else { return nil }
+    let isMarked = end - start > 2 && bytes[start] | 0x20 == UInt8(ascii: "w") && bytes[start + 1] == UInt8(ascii: "/")
+    let tag = (isMarked ? start + 2 : start)..<end
     let quote = UInt8(ascii: "\"")
-    if tag.count >= 2, tag.first == quote, tag.last == quote, !tag.dropFirst().dropLast().contains(quote) {
-      (isWeak, opaque) = (marked, Array(tag.dropFirst().dropLast()))
+    if tag.count >= 2, bytes[tag.lowerBound] == quote, bytes[end - 1] == quote,
+      !bytes[(tag.lowerBound + 1)..<(end - 1)].contains(quote)
+    {
+      (isWeak, opaque) = (isMarked, Array(bytes[(tag.lowerBound + 1)..<(end - 1)]))
     } else {
-      (isWeak, opaque) = (true, Array(text))
+      (isWeak, opaque) = (true, Array(bytes[start..<end]))
     }
   }
+
+  /// Space or tab (RFC 9110 §5.6.3).
+  static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Both label the same bytes (RFC 9110 §8.8.3.2).
   public func stronglyMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 
   /// Both label the same state, weak or not (RFC 9110 §8.8.3.2).
   public func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
-
 }

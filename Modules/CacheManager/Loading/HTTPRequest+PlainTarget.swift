@@ -1,0 +1,44 @@
+internal import HTTPTypes
+
+extension HTTPRequest {
+  /// Whether the target is absolute, of `http` or `https`, and of such bytes only that any reader makes the same URL of it (RFC 3986 §3): nothing has to be escaped, no
+  /// user information, no address in brackets. What is not may be a target all the same.
+  var hasPlainTarget: Bool {
+    guard let scheme, scheme == "http" || scheme == "https", let authority, let path else { return false }
+    return Self.isPlain(authority: authority.utf8) && Self.isPlain(path: path.utf8)
+  }
+
+  private static func isPlain(authority: String.UTF8View) -> Bool {
+    var (hostCount, port) = (0, Int?.none)
+    for byte in authority {
+      if let digits = port {
+        guard (48...57).contains(byte), digits <= 6_553 else { return false }
+        port = digits * 10 + Int(byte - 48)
+      } else if byte == UInt8(ascii: ":") {
+        port = 0
+      } else {
+        guard isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") else { return false }
+        hostCount += 1
+      }
+    }
+    return hostCount > 0 && (port.map { (1...65_535).contains($0) } ?? true)
+  }
+
+  private static func isPlain(path: String.UTF8View) -> Bool {
+    guard path.first == UInt8(ascii: "/") else { return false }
+    return path.allSatisfy { byte in
+      if isLetterOrDigit(byte) { return true }
+      switch byte {
+      case UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "?"),
+        UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: ":"),
+        UInt8(ascii: "@"), UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "*"):
+        return true
+      default: return false
+      }
+    }
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (97...122).contains(byte | 0x20)
+  }
+}
