@@ -62,7 +62,7 @@ public final class MemoryCache: MemoryStoring {
     self.expiration = expiration
     self.clock = clock
     sliding = slidesOnRead ? expiration : nil
-    let shard = LockedShard(eviction)
+    let shard = LockedShard(eviction, limits)
     self.shard = shard
     pressure = reactsToMemoryPressure ? PressureSource(shard) : nil
   }
@@ -130,7 +130,11 @@ protocol Shard: AnyObject, Sendable {
 private final class LockedShard<Policy: EvictionPolicy>: Shard {
   private let storage: Lock<MemoryStorage<Policy>>
 
-  init(_ policy: Policy) { storage = Lock(MemoryStorage(policy: policy)) }
+  init(_ policy: Policy, _ limits: MemoryCache.Limits) {
+    var policy = policy
+    policy.bound(cost: limits.cost, count: limits.count)
+    storage = Lock(MemoryStorage(policy: policy))
+  }
 
   // Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that every load makes are
   // compiled for the usual policy by itself: a class behind a protocol is not specialised otherwise, and looks up its types at each turn.

@@ -66,8 +66,8 @@ struct MemoryStorage<Policy: EvictionPolicy> {
       return false
     }
     // Room is made before the entry moves in: the limits hold at every instant.
-    while totalCost > limits.cost - entry.cost, let slot = victim() { take(slot, .cost, &left) }
-    while index.count >= limits.count, let slot = victim() { take(slot, .count, &left) }
+    while totalCost > limits.cost - entry.cost, evict(.cost, toFit: entry.cost, &left) {}
+    while index.count >= limits.count, evict(.count, toFit: entry.cost, &left) {}
     // A policy may refuse to name anybody. A limit that gave way then would be none.
     guard totalCost <= limits.cost - entry.cost, index.count < limits.count else {
       counters.refusals += 1
@@ -83,7 +83,7 @@ struct MemoryStorage<Policy: EvictionPolicy> {
     }
     index[key] = slot
     totalCost += entry.cost
-    policy.insert(slot, fingerprint: key.hashValue, cost: entry.cost)
+    policy.insert(slot, fingerprint: key.fingerprint, cost: entry.cost)
     counters.insertions += 1
     return true
   }
@@ -105,7 +105,7 @@ struct MemoryStorage<Policy: EvictionPolicy> {
   }
 
   mutating func trim(to cost: Int, left: inout [MemoryEntry]) {
-    while totalCost > cost, let slot = victim() { take(slot, .trimmed, &left) }
+    while totalCost > cost, evict(.trimmed, toFit: 0, &left) {}
   }
 
   mutating func removeExpired(at now: Timestamp, left: inout [MemoryEntry]) {
@@ -113,14 +113,19 @@ struct MemoryStorage<Policy: EvictionPolicy> {
     for slot in expired { take(slot, .expired, &left) }
   }
 
-  /// The slot that the policy names, when somebody lives there: a policy is a user's code, and its mistake must cost no trap and no endless loop.
-  private mutating func victim() -> Int? {
-    guard let slot = policy.victim(), slots.indices.contains(slot), slots[slot] != nil else { return nil }
-    return slot
+  /// Whether somebody left. A policy is a user's code: one that names a slot in which nobody lives must cost no trap and no endless loop.
+  private mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout [MemoryEntry]) -> Bool {
+    guard let slot = policy.evict(toFit: cost), slots.indices.contains(slot), slots[slot] != nil else { return false }
+    vacate(slot, reason, &left)
+    return true
   }
 
   private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout [MemoryEntry]) {
     policy.remove(slot)
+    vacate(slot, reason, &left)
+  }
+
+  private mutating func vacate(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout [MemoryEntry]) {
     guard let resident = slots[slot] else { return }
     slots[slot] = nil
     free.append(slot)

@@ -42,5 +42,5 @@ struct FirstInFirstOut: EvictionPolicy {
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) { queue.append(slot) }
   mutating func access(_ slot: Int) {}
   mutating func remove(_ slot: Int) { queue.removeAll { $0 == slot } }
-  mutating func victim() -> Int? { queue.first }
+  mutating func evict(toFit cost: Int) -> Int? { queue.isEmpty ? nil : queue.removeFirst() }
 }

@@ -22,6 +22,9 @@ public struct CacheKey: Hashable, Sendable {
     hash = hasher.finalize()
   }
 
+  /// The hash, for tables of a store's own; another one in each process.
+  package var fingerprint: Int { hash }
+
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
   public static func == (a: Self, b: Self) -> Bool {

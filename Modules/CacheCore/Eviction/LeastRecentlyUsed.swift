@@ -26,7 +26,12 @@ public struct LeastRecentlyUsed: EvictionPolicy {
 
   public mutating func remove(_ slot: Int) { unlink(Int32(slot)) }
 
-  public mutating func victim() -> Int? { oldest < 0 ? nil : Int(oldest) }
+  public mutating func evict(toFit cost: Int) -> Int? {
+    guard oldest >= 0 else { return nil }
+    let slot = Int(oldest)
+    unlink(oldest)
+    return slot
+  }
 
   private mutating func pushNewest(_ slot: Int32) {
     links[Int(slot)] = Link(previous: -1, next: newest)
