@@ -9,7 +9,7 @@ struct CounterTests {
   func everyReason() {
     // Given
     let clock = ManualClock()
-    let cache = MemoryCache(limits: .init(cost: 10, count: 3, entryCost: 8), clock: clock)
+    let cache = MemoryCache(limits: .init(cost: 10, count: 3, entryCost: 8), eviction: LeastRecentlyUsed(), clock: clock)
 
     // When
     cache.insert(entry(cost: 1), for: key("replaced"))

@@ -13,7 +13,7 @@ struct ModelTests {
     let limits = MemoryCache.Limits(
       cost: Int.random(in: 50...400, using: &generator), count: Int.random(in: 5...40, using: &generator),
       entryCost: Int.random(in: 10...100, using: &generator))
-    let cache = MemoryCache(limits: limits, clock: clock)
+    let cache = MemoryCache(limits: limits, eviction: LeastRecentlyUsed(), clock: clock)
     var model = ReferenceCache(limits: limits)
 
     for step in 0..<10_000 {

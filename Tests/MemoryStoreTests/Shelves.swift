@@ -12,11 +12,14 @@ func entry(
 }
 
 extension MemoryCache {
-  /// A cache whose entries may each be as large as the whole.
+  /// A cache whose entries may each be as large as the whole; the least recently used leave first, which is easily foreseen.
   static func limited(
-    cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never, clock: any CacheClock = ManualClock()
+    cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never,
+    eviction: some EvictionPolicy = LeastRecentlyUsed(), clock: any CacheClock = ManualClock(), shards: Int? = nil
   ) -> MemoryCache {
-    MemoryCache(limits: .init(cost: cost, count: count, entryCost: cost), expiration: expiration, clock: clock)
+    MemoryCache(
+      limits: .init(cost: cost, count: count, entryCost: cost), expiration: expiration, eviction: eviction, clock: clock,
+      shards: shards)
   }
 
   func text(_ name: String) -> String? { entry(for: key(name))?.value(as: String.self) }
