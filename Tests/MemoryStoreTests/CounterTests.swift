@@ -37,7 +37,7 @@ struct CounterTests {
 
   @Test("balance: what came in has left, or is still there")
   func balance() {
-    var generator = SeededGenerator(state: 7)
+    var generator = SplitMix(state: 7)
     let cache = MemoryCache.limited(cost: 50, count: 10)
     for _ in 0..<2_000 {
       let name = key("\(Int.random(in: 0..<30, using: &generator))")

@@ -25,19 +25,6 @@ extension MemoryCache {
   func text(_ name: String) -> String? { entry(for: key(name))?.value(as: String.self) }
 }
 
-/// Random numbers that are the same in every run.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
-}
-
 /// Evicts what came first, however often it is used.
 struct FirstInFirstOut: EvictionPolicy {
   private var queue: [Int] = []
