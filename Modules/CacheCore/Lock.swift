@@ -29,6 +29,12 @@ package struct Lock<State>: ~Copyable, Sendable {
     defer { storage.lock.unlock() }
     return try body(&storage.state)
   }
+
+  package borrowing func withLockIfAvailable<Result>(_ body: (inout State) -> Result) -> Result? {
+    guard storage.lock.try() else { return nil }
+    defer { storage.lock.unlock() }
+    return body(&storage.state)
+  }
 }
 #else
 /// The one lock of this package: state that can't be reached without holding it.
@@ -58,6 +64,12 @@ package struct Lock<State>: ~Copyable, Sendable {
   ) throws(Failure) -> Result {
     // `Mutex` wants a `sending` result; what comes out here is as sendable as the caller made it, so it travels in a box of the same proof.
     try mutex.withLock { guarded throws(Failure) in Passed(value: try body(&guarded.state)) }.value
+  }
+
+  /// The same, unless somebody else holds the lock: nil then, without waiting.
+  @inlinable
+  package borrowing func withLockIfAvailable<Result>(_ body: (inout State) -> Result) -> Result? {
+    mutex.withLockIfAvailable { guarded in Passed(value: body(&guarded.state)) }?.value
   }
 
   // Proof of `@unchecked Sendable`: one value, handed once from the critical section to the caller who made it there.

@@ -5,12 +5,13 @@ import Testing
 
 @Suite("A memory cache under eight tasks")
 struct ConcurrencyTests {
-  @Test("keeps its bounds at every moment, and never mixes values up")
-  func bounds() async {
+  @Test("keeps its bounds at every moment, and never mixes values up", arguments: Policy.allCases, [1, 4, 16])
+  func bounds(_ policy: Policy, _ shards: Int) async {
     // Given
     let clock = ManualClock()
     let cache = MemoryCache(
-      limits: .init(cost: 200, count: 20, entryCost: 50), expiration: .after(.seconds(5)), clock: clock)
+      limits: .init(cost: 200, count: 20, entryCost: 50), expiration: .after(.seconds(5)), eviction: policy.made, clock: clock,
+      shards: shards)
 
     // When
     let mistakes = await withTaskGroup(of: Int.self) { group in
@@ -31,9 +32,9 @@ struct ConcurrencyTests {
 
   /// How often a bound was passed, or a key led to another's value.
   private static func hammer(_ cache: MemoryCache, _ clock: ManualClock, seed: UInt64) -> Int {
-    var generator = SeededGenerator(state: seed)
+    var generator = SplitMix(state: seed)
     var mistakes = 0
-    for _ in 0..<3_000 {
+    for _ in 0..<2_000 {
       let name = "\(Int.random(in: 0..<60, using: &generator))"
       switch Int.random(in: 0..<20, using: &generator) {
       case 0: cache.remove(key(name))
@@ -41,6 +42,11 @@ struct ConcurrencyTests {
       case 2: clock.advance(by: .milliseconds(1))
       case 3: cache.removeExpired()
       case 4 where seed == 0: cache.removeAll()
+      case 4:
+        cache.update(key(name)) { found in
+          if let text = found?.value(as: String.self), text != name { mistakes += 1 }
+          return .replace(entry(name, cost: 30))
+        }
       case 5...12: cache.insert(entry(name, cost: Int.random(in: 0...60, using: &generator)), for: key(name))
       default: if let found = cache.text(name), found != name { mistakes += 1 }
       }

@@ -9,7 +9,7 @@ struct CounterTests {
   func everyReason() {
     // Given
     let clock = ManualClock()
-    let cache = MemoryCache(limits: .init(cost: 10, count: 3, entryCost: 8), clock: clock)
+    let cache = MemoryCache(limits: .init(cost: 10, count: 3, entryCost: 8), eviction: LeastRecentlyUsed(), clock: clock)
 
     // When
     cache.insert(entry(cost: 1), for: key("replaced"))
@@ -37,7 +37,7 @@ struct CounterTests {
 
   @Test("balance: what came in has left, or is still there")
   func balance() {
-    var generator = SeededGenerator(state: 7)
+    var generator = SplitMix(state: 7)
     let cache = MemoryCache.limited(cost: 50, count: 10)
     for _ in 0..<2_000 {
       let name = key("\(Int.random(in: 0..<30, using: &generator))")

@@ -93,7 +93,7 @@ private struct Pinning: EvictionPolicy {
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
   mutating func access(_ slot: Int) {}
   mutating func remove(_ slot: Int) {}
-  mutating func victim() -> Int? { nil }
+  mutating func evict(toFit cost: Int) -> Int? { nil }
 }
 
 /// Names always the same slot, whoever lives there.
@@ -103,5 +103,5 @@ private struct Mistaken: EvictionPolicy {
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
   mutating func access(_ slot: Int) {}
   mutating func remove(_ slot: Int) {}
-  mutating func victim() -> Int? { slot }
+  mutating func evict(toFit cost: Int) -> Int? { slot }
 }

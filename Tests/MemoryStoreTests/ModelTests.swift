@@ -8,12 +8,12 @@ struct ModelTests {
   @Test("does the same in 10,000 random operations, and keeps its limits after each", arguments: [1, 2, 3, 4, 5] as [UInt64])
   func model(_ seed: UInt64) {
     // Given
-    var generator = SeededGenerator(state: seed)
+    var generator = SplitMix(state: seed)
     let clock = ManualClock()
     let limits = MemoryCache.Limits(
       cost: Int.random(in: 50...400, using: &generator), count: Int.random(in: 5...40, using: &generator),
       entryCost: Int.random(in: 10...100, using: &generator))
-    let cache = MemoryCache(limits: limits, clock: clock)
+    let cache = MemoryCache(limits: limits, eviction: LeastRecentlyUsed(), clock: clock)
     var model = ReferenceCache(limits: limits)
 
     for step in 0..<10_000 {
@@ -39,7 +39,7 @@ struct ModelTests {
 
   /// One random operation on both; false when they answer differently.
   private static func operate(
-    _ cache: MemoryCache, _ model: inout ReferenceCache, _ clock: ManualClock, _ step: Int, _ generator: inout SeededGenerator
+    _ cache: MemoryCache, _ model: inout ReferenceCache, _ clock: ManualClock, _ step: Int, _ generator: inout SplitMix
   ) -> Bool {
     let name = Int.random(in: 0..<60, using: &generator)
     switch Int.random(in: 0..<100, using: &generator) {

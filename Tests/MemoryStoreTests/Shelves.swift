@@ -12,27 +12,17 @@ func entry(
 }
 
 extension MemoryCache {
-  /// A cache whose entries may each be as large as the whole.
+  /// A cache whose entries may each be as large as the whole; the least recently used leave first, which is easily foreseen.
   static func limited(
-    cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never, clock: any CacheClock = ManualClock()
+    cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never,
+    eviction: some EvictionPolicy = LeastRecentlyUsed(), clock: any CacheClock = ManualClock(), shards: Int? = nil
   ) -> MemoryCache {
-    MemoryCache(limits: .init(cost: cost, count: count, entryCost: cost), expiration: expiration, clock: clock)
+    MemoryCache(
+      limits: .init(cost: cost, count: count, entryCost: cost), expiration: expiration, eviction: eviction, clock: clock,
+      shards: shards)
   }
 
   func text(_ name: String) -> String? { entry(for: key(name))?.value(as: String.self) }
-}
-
-/// Random numbers that are the same in every run.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
 }
 
 /// Evicts what came first, however often it is used.
@@ -42,5 +32,5 @@ struct FirstInFirstOut: EvictionPolicy {
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) { queue.append(slot) }
   mutating func access(_ slot: Int) {}
   mutating func remove(_ slot: Int) { queue.removeAll { $0 == slot } }
-  mutating func victim() -> Int? { queue.first }
+  mutating func evict(toFit cost: Int) -> Int? { queue.isEmpty ? nil : queue.removeFirst() }
 }

@@ -8,22 +8,28 @@ public struct CacheKey: Hashable, Sendable {
   public let variant: String
   /// Empty for the origin's bytes; else the decoder, the processors and their parameters.
   public let form: String
-  private let hash: Int
+  @usableFromInline let hash: Int
 
   /// A key of its three parts. Any characters, any lengths.
   public init(resource: String, variant: String = "", form: String = "") {
     (self.resource, self.variant, self.form) = (resource, variant, form)
-    var hasher = Hasher()
-    hasher.combine(resource)
-    if !variant.isEmpty || !form.isEmpty {
+    if variant.isEmpty, form.isEmpty {
+      hash = resource.hashValue
+    } else {
+      var hasher = Hasher()
+      hasher.combine(resource)
       hasher.combine(variant)
       hasher.combine(form)
+      hash = hasher.finalize()
     }
-    hash = hasher.finalize()
   }
+
+  /// The hash, for tables of a store's own; another one in each process.
+  @inlinable package var fingerprint: Int { hash }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
+  @inlinable
   public static func == (a: Self, b: Self) -> Bool {
     a.hash == b.hash && a.resource == b.resource && a.variant == b.variant && a.form == b.form
   }

@@ -1,0 +1,58 @@
+/// What was evicted lately: fingerprints and costs without entries, first in, first out. O(1), amortised.
+struct GhostQueue: Sendable {
+  private struct Ghost {
+    var fingerprint: Int
+    /// -1: it was taken out.
+    var cost: Int
+  }
+
+  // A ring, whose length is a power of two; positions only rise.
+  private var ring: [Ghost] = []
+  private var first = 0
+  private var end = 0
+  private var places = FingerprintTable()
+  private(set) var cost = 0
+
+  var count: Int { places.count }
+
+  /// Whether `fingerprint` was there; it no longer is.
+  mutating func take(_ fingerprint: Int) -> Bool {
+    guard let place = places.first(fingerprint, where: { _ in true }) else { return false }
+    drop(place)
+    return true
+  }
+
+  mutating func push(_ fingerprint: Int, cost: Int) {
+    guard places.first(fingerprint, where: { _ in true }) == nil else { return }
+    if end - first == ring.count { makeRoom() }
+    let place = end & (ring.count - 1)
+    ring[place] = Ghost(fingerprint: fingerprint, cost: cost)
+    places.insert(place, fingerprint)
+    self.cost += cost
+    end += 1
+  }
+
+  /// Forgets the oldest one.
+  mutating func pop() {
+    while first < end {
+      let place = first & (ring.count - 1)
+      first += 1
+      if ring[place].cost >= 0 { return drop(place) }
+    }
+  }
+
+  private mutating func drop(_ place: Int) {
+    cost -= ring[place].cost
+    places.remove(place, ring[place].fingerprint)
+    ring[place].cost = -1
+  }
+
+  /// Closes the gaps, and grows when they were few.
+  private mutating func makeRoom() {
+    let ghosts = (first..<end).map { ring[$0 & (ring.count - 1)] }.filter { $0.cost >= 0 }
+    let length = ghosts.count * 2 > ring.count ? ring.count * 2 : max(16, ring.count)
+    self = GhostQueue()
+    ring = [Ghost](repeating: Ghost(fingerprint: 0, cost: -1), count: length)
+    for ghost in ghosts { push(ghost.fingerprint, cost: ghost.cost) }
+  }
+}

@@ -1,0 +1,172 @@
+/// Evicts by three first-in-first-out queues: most newcomers leave soon, what is used stays, and what comes back soon is kept.
+///
+/// Newcomers pass a small queue (a tenth of the room). Who was used twice there moves to the main queue; the others leave, and their fingerprints are
+/// remembered in a ghost queue, of as many bytes or entries as the main queue may hold: whoever returns while remembered goes to the main queue
+/// at once. In the main queue, who was used goes round again, three times at most. A scan passes through without pushing out what is in use, and a
+/// hit changes a two-bit count and moves nothing. By bytes or by entries, whichever bound is nearer.
+///
+/// Every operation is O(1), `evict` amortised: each round in the main queue was paid for by a use.
+///
+/// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the numbers of its authors' libCacheSim.
+public struct S3FIFO: EvictionPolicy {
+  private struct Resident {
+    var fingerprint = 0
+    var cost = 0
+    var isMain = false
+  }
+
+  private struct Queue {
+    var slots = SlotQueue()
+    var cost = 0
+    var count = 0
+  }
+
+  private static let usesForMain: UInt8 = 2
+  private static let mostUses: UInt8 = 3
+  /// Entries that weigh nothing must not be remembered without end.
+  private static let ghostsForEach = 8
+
+  private var links = SlotLinks()
+  private var residents: [Resident] = []
+  // Apart from the rest: a hit touches one byte, which is near the others.
+  private var uses: [UInt8] = []
+  private var small = Queue()
+  private var main = Queue()
+  private var ghosts = GhostQueue()
+  private var costBound = Int.max
+  private var countBound = Int.max
+  private var hasEvicted = false
+
+  /// An empty order.
+  public init() {}
+
+  public mutating func bound(cost: Int, count: Int) { (costBound, countBound) = (cost, count) }
+
+  public mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {
+    while residents.count <= slot {
+      residents.append(Resident())
+      uses.append(0)
+    }
+    uses[slot] = 0
+    residents[slot] = Resident(fingerprint: fingerprint, cost: cost)
+    // Until the first eviction, what the small queue can't hold goes on to the main queue: nobody has to leave for it yet.
+    let isKnown = ghosts.take(fingerprint)
+    if isKnown || (!hasEvicted && isSmallFull) { pushMain(slot) } else { pushSmall(slot) }
+  }
+
+  public mutating func access(_ slot: Int) {
+    if uses[slot] < Self.mostUses { uses[slot] += 1 }
+  }
+
+  /// A new value is no use: whoever asked for it has looked here before.
+  public mutating func replace(_ slot: Int, fingerprint: Int, cost: Int) {
+    let change = cost - residents[slot].cost
+    residents[slot].cost = cost
+    if residents[slot].isMain { main.cost += change } else { small.cost += change }
+  }
+
+  public mutating func remove(_ slot: Int) {
+    let resident = residents[slot]
+    if resident.isMain {
+      links.unlink(slot, from: &main.slots)
+      (main.cost, main.count) = (main.cost - resident.cost, main.count - 1)
+    } else {
+      links.unlink(slot, from: &small.slots)
+      (small.cost, small.count) = (small.cost - resident.cost, small.count - 1)
+    }
+    if small.count + main.count == 0 { hasEvicted = false }
+  }
+
+  public mutating func evict(toFit cost: Int) -> Int? {
+    hasEvicted = true
+    let room = room(toFit: cost)
+    let isMainFull = room.inCost ? main.cost > room.mainShare : main.count > room.mainShare
+    if !isMainFull, let slot = evictSmall(room) { return slot }
+    return evictMain() ?? evictSmall(room)
+  }
+
+  private mutating func evictSmall(_ room: Room) -> Int? {
+    while let slot = popSmall() {
+      if uses[slot] >= Self.usesForMain {
+        uses[slot] = 0
+        pushMain(slot)
+      } else {
+        remember(residents[slot], room)
+        return slot
+      }
+    }
+    return nil
+  }
+
+  private mutating func evictMain() -> Int? {
+    while let slot = popMain() {
+      guard uses[slot] > 0 else { return slot }
+      uses[slot] -= 1
+      pushMain(slot)
+    }
+    return nil
+  }
+
+  private mutating func remember(_ resident: Resident, _ room: Room) {
+    ghosts.push(resident.fingerprint, cost: resident.cost)
+    let most = (small.count + main.count + Self.ghostsForEach) * Self.ghostsForEach
+    while room.inCost ? ghosts.cost > room.ghostShare || ghosts.count > most : ghosts.count > room.ghostShare { ghosts.pop() }
+  }
+
+  // MARK: Shares
+
+  /// What the queues are measured in, and what they may hold.
+  private struct Room {
+    let inCost: Bool
+    let mainShare: Int
+    let ghostShare: Int
+
+    init(inCost: Bool, _ whole: Int) {
+      self.inCost = inCost
+      mainShare = whole - S3FIFO.smallShare(of: whole)
+      ghostShare = Int(Double(whole) * 0.9)
+    }
+  }
+
+  private static func smallShare(of whole: Int) -> Int { whole / 10 }
+
+  private var isSmallFull: Bool {
+    small.cost >= max(1, Self.smallShare(of: costBound)) || small.count >= max(1, Self.smallShare(of: countBound))
+  }
+
+  /// The whole is what is there and what comes, as far as the bound allows both; a shard may hold more than its part of the store's bounds, or less.
+  private func room(toFit cost: Int) -> Room {
+    let (held, count) = (small.cost + main.cost, small.count + main.count)
+    let inCost = Double(held) * Double(countBound) >= Double(count) * Double(costBound)
+    let bound = inCost ? costBound : countBound
+    let resident = inCost ? held : count
+    let (sum, overflow) = resident.addingReportingOverflow(inCost ? cost : 1)
+    return Room(inCost: inCost, resident > bound ? resident : min(bound, overflow ? .max : sum))
+  }
+
+  // MARK: Queues
+
+  private mutating func pushSmall(_ slot: Int) {
+    residents[slot].isMain = false
+    links.push(slot, onto: &small.slots)
+    (small.cost, small.count) = (small.cost + residents[slot].cost, small.count + 1)
+  }
+
+  private mutating func pushMain(_ slot: Int) {
+    residents[slot].isMain = true
+    links.push(slot, onto: &main.slots)
+    (main.cost, main.count) = (main.cost + residents[slot].cost, main.count + 1)
+  }
+
+  private mutating func popSmall() -> Int? {
+    guard let slot = links.popOldest(of: &small.slots) else { return nil }
+    (small.cost, small.count) = (small.cost - residents[slot].cost, small.count - 1)
+    return slot
+  }
+
+  private mutating func popMain() -> Int? {
+    guard let slot = links.popOldest(of: &main.slots) else { return nil }
+    (main.cost, main.count) = (main.cost - residents[slot].cost, main.count - 1)
+    return slot
+  }
+}

@@ -1,0 +1,39 @@
+package import CacheCore
+
+extension Trace {
+  /// What a replay has found.
+  package struct Outcome: Sendable {
+    package private(set) var requests = 0
+    package private(set) var hits = 0
+    package private(set) var bytes = 0
+    package private(set) var hitBytes = 0
+
+    package init() {}
+
+    /// Hits by requests, from 0 to 1.
+    package var objectRatio: Double { requests > 0 ? Double(hits) / Double(requests) : 0 }
+    /// Bytes of hits by bytes of requests, from 0 to 1.
+    package var byteRatio: Double { bytes > 0 ? Double(hitBytes) / Double(bytes) : 0 }
+
+    package mutating func add(_ request: Request, isHit: Bool) {
+      requests += 1
+      bytes += request.size
+      guard isHit else { return }
+      hits += 1
+      hitBytes += request.size
+    }
+  }
+
+  /// Looks for each object, and stores those that are not there; an entry costs its size.
+  package func replay(into store: some MemoryStoring) -> Outcome {
+    var outcome = Outcome()
+    let revision = Revision(high: 0, low: 1)
+    for request in requests {
+      let key = CacheKey(resource: String(request.object))
+      let isHit = store.entry(for: key) != nil
+      outcome.add(request, isHit: isHit)
+      if !isHit { store.insert(MemoryEntry(request.object, cost: request.size, revision: revision), for: key) }
+    }
+    return outcome
+  }
+}

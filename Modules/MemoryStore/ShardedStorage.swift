@@ -1,0 +1,172 @@
+internal import CacheCore
+
+/// The shards of a ``MemoryCache``, for one eviction policy.
+///
+/// Proof of `@unchecked Sendable`: `shards` is written in `init` and `deinit` only, and what it points to is reached through each shard's own lock.
+///
+/// Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that every load makes are
+/// compiled for the usual policies by themselves: a class behind a protocol is not specialised otherwise, and looks up its types at each turn.
+final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sendable {
+  // Two shards never share a cache line, or two threads would wait for each other in different locks.
+  struct Place: ~Copyable {
+    let lock: Lock<Shard<Policy>>
+    private let padding: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
+
+    init(_ policy: Policy) { lock = Lock(Shard(policy)) }
+  }
+
+  let shardCount: Int
+  let budget: Budget
+  let lifetimes: Lifetimes
+  /// Held by who makes room in other shards than its own. Nobody waits for it while holding a shard.
+  let makingRoom = Lock(())
+  private let shards: UnsafeMutablePointer<Place>
+
+  init(_ policy: Policy, _ limits: MemoryCache.Limits, _ lifetimes: Lifetimes, shards count: Int) {
+    shardCount = count
+    budget = Budget(limits)
+    self.lifetimes = lifetimes
+    var policy = policy
+    policy.bound(
+      cost: Self.share(of: limits.cost, among: count), count: Self.share(of: limits.count, among: count))
+    shards = .allocate(capacity: count)
+    for number in 0..<count { (shards + number).initialize(to: Place(policy)) }
+  }
+
+  deinit {
+    shards.deinitialize(count: shardCount)
+    shards.deallocate()
+  }
+
+  static func share(of bound: Int, among count: Int) -> Int { bound == .max ? .max : bound / count }
+
+  // The table inside a shard goes by the low bits.
+  func number(of key: CacheKey) -> Int { (key.fingerprint >> 48) & (shardCount - 1) }
+
+  func withShard<Result>(_ number: Int, _ body: (inout Shard<Policy>) -> Result) -> Result {
+    shards[number].lock.withLock(body)
+  }
+
+  /// Nil when somebody else is in there.
+  func withShardIfFree<Result>(_ number: Int, _ body: (inout Shard<Policy>) -> Result) -> Result? {
+    shards[number].lock.withLockIfAvailable(body)
+  }
+
+  // MARK: Reading
+
+  #if compiler(>=6.3)
+  @specialized(where Policy == S3FIFO)
+  @specialized(where Policy == LeastRecentlyUsed)
+  @specialized(where Policy == LeastFrequentlyUsed)
+  #endif
+  func entry(for key: CacheKey) -> MemoryEntry? {
+    var left = Departures()
+    return withShard(number(of: key)) {
+      $0.entry(for: key, lifetimes: lifetimes, budget: budget, left: &left)
+    }
+  }
+
+  func keys() -> [CacheKey] {
+    let now = lifetimes.clock.now
+    return (0..<shardCount).flatMap { number in withShard(number) { $0.keys(at: now) } }
+  }
+
+  var cost: Int { budget.cost }
+  var count: Int { budget.count }
+
+  var counters: MemoryCacheCounters {
+    var counters = MemoryCacheCounters()
+    for number in 0..<shardCount { withShard(number) { $0.tally }.add(to: &counters) }
+    return counters
+  }
+
+  // MARK: Storing
+
+  #if compiler(>=6.3)
+  @specialized(where Policy == S3FIFO)
+  @specialized(where Policy == LeastRecentlyUsed)
+  @specialized(where Policy == LeastFrequentlyUsed)
+  #endif
+  func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool {
+    var left = Departures()
+    let newcomer = newcomer(entry, key)
+    let number = number(of: key)
+    let outcome = withShard(number) { insert(newcomer, into: &$0, number, &left) }
+    return outcome.isPlaced ?? makeRoomElsewhere(newcomer, number, outcome, &left)
+  }
+
+  #if compiler(>=6.3)
+  @specialized(where Policy == S3FIFO)
+  @specialized(where Policy == LeastRecentlyUsed)
+  @specialized(where Policy == LeastFrequentlyUsed)
+  #endif
+  func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
+    var left = Departures()
+    var newcomer: Newcomer?
+    let number = number(of: key)
+    let outcome = withShard(number) { shard in
+      switch change(shard.resident(for: key, lifetimes: lifetimes)) {
+      case .keep: return Insertion(isPlaced: false)
+      case .remove:
+        budget.release(shard.remove(key, .removed, left: &left))
+        return Insertion(isPlaced: true)
+      case .replace(let entry):
+        let changed = self.newcomer(entry, key)
+        newcomer = changed
+        return insert(changed, into: &shard, number, &left)
+      }
+    }
+    guard let newcomer else { return outcome.isPlaced ?? false }
+    return outcome.isPlaced ?? makeRoomElsewhere(newcomer, number, outcome, &left)
+  }
+
+  private func newcomer(_ entry: MemoryEntry, _ key: CacheKey) -> Newcomer {
+    Newcomer(key: key, entry: entry, cost: budget.limits.cost(of: entry, key), deadline: lifetimes.deadline(of: entry))
+  }
+
+  // MARK: Removing
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) {
+    var left = Departures()
+    withShard(number(of: key)) { budget.release($0.remove(key, ifRevision: ifRevision, .removed, left: &left)) }
+  }
+
+  func removeAll() {
+    for number in 0..<shardCount {
+      var left = Departures()
+      withShard(number) { budget.release($0.removeAll(left: &left)) }
+    }
+  }
+
+  func removeExpired() {
+    let now = lifetimes.clock.now
+    for number in 0..<shardCount {
+      var left = Departures()
+      withShard(number) { budget.release($0.removeExpired(at: now, left: &left)) }
+    }
+  }
+
+  /// Each shard gives its part; then one after another gives an entry, until that is enough or nobody gives any more.
+  func trim(to target: Int) {
+    let share = Double(max(0, target)) / Double(max(1, cost))
+    for number in 0..<shardCount where shardCount > 1 {
+      var left = Departures()
+      withShard(number) { shard in
+        let part = (Double(shard.cost) * share).rounded(.up)
+        while Double(shard.cost) > part, let weight = shard.evict(.trimmed, toFit: 0, &left) { budget.release(weight) }
+      }
+    }
+    var hasGiven = true
+    while hasGiven, cost > target {
+      hasGiven = false
+      for number in 0..<shardCount where cost > target {
+        var left = Departures()
+        withShard(number) { shard in
+          guard let weight = shard.evict(.trimmed, toFit: 0, &left) else { return }
+          budget.release(weight)
+          hasGiven = true
+        }
+      }
+    }
+  }
+}

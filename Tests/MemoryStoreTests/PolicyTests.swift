@@ -1,0 +1,108 @@
+import CacheCore
+import CacheTesting
+import Testing
+
+@Suite("An eviction policy")
+struct PolicyTests {
+  @Test(
+    "names each entry that lives there once, nobody else, and in the end nobody", arguments: Policy.allCases,
+    [1, 2, 3] as [UInt64])
+  func everybodyOnce(_ policy: Policy, _ seed: UInt64) {
+    // Given
+    var order = policy.made
+    order.bound(cost: 1_000, count: 100)
+    var generator = SplitMix(state: seed)
+    var residents: Set<Int> = []
+    var evictions = 0
+
+    // When
+    for step in 0..<20_000 {
+      let slot = Int.random(in: 0..<150, using: &generator)
+      let cost = Int.random(in: 0..<30, using: &generator)
+      switch Int.random(in: 0..<10, using: &generator) {
+      case 0 where residents.contains(slot):
+        order.remove(slot)
+        residents.remove(slot)
+      case 1 where residents.contains(slot): order.replace(slot, fingerprint: step % 300, cost: cost)
+      case 2...5 where residents.contains(slot): order.access(slot)
+      case 6...9 where residents.insert(slot).inserted: order.insert(slot, fingerprint: step % 300, cost: cost)
+      case _ where residents.count > 100:
+        // Then
+        guard let victim = order.evict(toFit: cost), residents.remove(victim) != nil else {
+          Issue.record("step \(step): an eviction of nobody")
+          return
+        }
+        evictions += 1
+      default: break
+      }
+    }
+    #expect(evictions > 500)
+    while let victim = order.evict(toFit: 0) { #expect(residents.remove(victim) != nil) }
+    #expect(residents.isEmpty)
+    #expect(order.evict(toFit: 0) == nil)
+  }
+
+  @Test("S3-FIFO lets a scan pass, and keeps what was used")
+  func scan() {
+    // Given: ten entries, each of which was used twice.
+    var order = S3FIFO()
+    order.bound(cost: .max, count: 20)
+    for slot in 0..<10 { order.insert(slot, fingerprint: slot, cost: 1) }
+    for slot in 0..<10 { for _ in 0..<2 { order.access(slot) } }
+    for slot in 10..<20 { order.insert(slot, fingerprint: slot, cost: 1) }
+
+    // When: two hundred come that nobody asks for again.
+    var free = 20
+    for fingerprint in 20..<220 {
+      guard let victim = order.evict(toFit: 1) else { break }
+      #expect(victim >= 10)
+      order.insert(free, fingerprint: fingerprint, cost: 1)
+      free = victim
+    }
+
+    // Then: those that were used are the last to leave.
+    var last: [Int] = []
+    while let victim = order.evict(toFit: 0) { last.append(victim) }
+    #expect(Set(last.suffix(10)) == Set(0..<10))
+  }
+
+  @Test("S3-FIFO keeps what returns soon after it has left, and not what was removed")
+  func ghosts() {
+    var order = S3FIFO()
+    order.bound(cost: .max, count: 10)
+    for slot in 0..<10 { order.insert(slot, fingerprint: slot, cost: 1) }
+
+    // The first to come leaves first, and comes back.
+    #expect(order.evict(toFit: 1) == 0)
+    order.insert(0, fingerprint: 0, cost: 1)
+    // Whoever comes now leaves before it does, unless it is removed and comes as a stranger.
+    #expect(order.evict(toFit: 1) != 0)
+    order.remove(0)
+    order.insert(0, fingerprint: 0, cost: 1)
+    #expect(order.evict(toFit: 1) == 0)
+  }
+
+  @Test("LFU lets go of what is used least, and of what was popular once")
+  func ageing() {
+    var order = LeastFrequentlyUsed()
+    order.insert(0, fingerprint: 0, cost: 1)
+    for _ in 0..<63 { order.access(0) }
+    order.insert(1, fingerprint: 1, cost: 1)
+    order.insert(2, fingerprint: 2, cost: 1)
+    order.access(1)
+    #expect(order.evict(toFit: 1) == 2)
+
+    // Others are used, so often that its uses have been halved away.
+    order.insert(2, fingerprint: 2, cost: 1)
+    for _ in 0..<200 { for slot in 1...2 { order.access(slot) } }
+    #expect(order.evict(toFit: 1) == 0)
+  }
+
+  @Test("LFU lets the one that was used least recently go among equals")
+  func equals() {
+    var order = LeastFrequentlyUsed()
+    for slot in 0..<3 { order.insert(slot, fingerprint: slot, cost: 1) }
+    for slot in [2, 0, 1] { order.access(slot) }
+    #expect((0..<3).map { _ in order.evict(toFit: 1) } == [2, 0, 1])
+  }
+}

@@ -1,0 +1,118 @@
+import CacheCore
+import CacheTesting
+import MemoryStore
+import Testing
+
+@Suite("A memory cache of several shards")
+struct ShardTests {
+  @Test(
+    "has as many as its limits fill, and one for few entries",
+    arguments: [(100, 1), (2_047, 1), (2_048, 2), (4_096, 4)])
+  func number(_ count: Int, _ shards: Int) {
+    let cache = MemoryCache(limits: .init(cost: .max, count: count))
+    // Four for each processor at most: no machine has less than one.
+    #expect(cache.shardCount == shards)
+    #expect(MemoryCache(limits: .init(cost: count * (16 << 10))).shardCount == shards)
+  }
+
+  @Test("has a power of two that is asked for, from 1 to 64", arguments: [(-1, 1), (0, 1), (1, 1), (3, 2), (8, 8), (1_000, 64)])
+  func askedFor(_ number: Int, _ shards: Int) {
+    #expect(MemoryCache(shards: number).shardCount == shards)
+  }
+
+  @Test(
+    "does what a dictionary does, but for what it let go of, and keeps its limits after each step", arguments: Policy.allCases,
+    [1, 2, 8])
+  func model(_ policy: Policy, _ shards: Int) {
+    // Given
+    let limits = MemoryCache.Limits(cost: 300, count: 30, entryCost: 80)
+    let clock = ManualClock()
+    let cache = policy.cache(limits, clock: clock, shards: shards)
+    var model: [Int: (stamp: Int, cost: Int, deadline: Timestamp)] = [:]
+    var generator = SplitMix(state: UInt64(shards))
+
+    for step in 0..<10_000 {
+      // When
+      let name = Int.random(in: 0..<60, using: &generator)
+      switch Int.random(in: 0..<100, using: &generator) {
+      case 0:
+        cache.trim(to: 100)
+        #expect(cache.totalCost <= 100)
+      case 1: cache.removeExpired()
+      case 2...6:
+        cache.remove(key("\(name)"))
+        model[name] = nil
+      case 7...10: clock.advance(by: .milliseconds(300))
+      case 11...60:
+        let cost = Int.random(in: 0...90, using: &generator)
+        let expiration: Expiration = name % 3 == 0 ? .after(.seconds(2)) : .never
+        let isTaken = cache.insert(entry(step, cost: cost, expiration: expiration), for: key("\(name)"))
+        #expect(isTaken == (cost <= limits.entryCost))
+        model[name] = isTaken ? (step, cost, expiration.deadline(from: clock.now)) : nil
+      default:
+        let found = cache.entry(for: key("\(name)"))?.value(as: Int.self)
+        let known = model[name].flatMap { clock.now < $0.deadline ? $0.stamp : nil }
+        #expect(found == nil || found == known)
+        if found == nil { model[name] = nil }
+      }
+
+      // Then
+      guard cache.totalCost <= limits.cost, cache.count <= limits.count, cache.count <= model.count else {
+        Issue.record("step \(step): \(cache.totalCost) bytes, \(cache.count) entries, the model has \(model.count)")
+        return
+      }
+    }
+    let kept = cache.keys().compactMap { key in model.first { MemoryStoreTests.key("\($0.key)") == key }?.value }
+    cache.removeExpired()
+    #expect(kept.reduce(0) { $0 + $1.cost } == cache.totalCost)
+    #expect(kept.count == cache.count)
+    let counters = cache.counters
+    #expect(counters.insertions == counters.evictions.values.reduce(0, +) + cache.count)
+    #expect(counters.hits > 300)
+    #expect(counters.evictions[.cost, default: 0] + counters.evictions[.count, default: 0] > 500)
+  }
+
+  @Test("takes an entry for which only other shards have room to give", arguments: Policy.allCases, [2, 8, 64])
+  func roomElsewhere(_ policy: Policy, _ shards: Int) {
+    // Given: each entry is half of all that the cache may hold, so most shards are empty.
+    let cache = policy.cache(.init(cost: 100, count: 2, entryCost: 60), shards: shards)
+    for name in 0..<100 {
+      // When
+      #expect(cache.insert(entry(name, cost: 50), for: key("\(name)")))
+      #expect(cache.update(key("\(name + 1_000)")) { _ in .replace(entry(name, cost: 60)) })
+
+      // Then
+      #expect(cache.entry(for: key("\(name + 1_000)"))?.value(as: Int.self) == name)
+      #expect(cache.totalCost <= 100 && cache.count <= 2)
+    }
+    #expect(cache.counters.refusals == 0)
+  }
+
+  @Test("comes to hold about the same in each shard, however it was filled first")
+  func balance() {
+    // Given: all room is taken by keys of one shard, which go by the same bits.
+    let cache = MemoryCache(limits: .init(cost: .max, count: 400), eviction: LeastRecentlyUsed(), shards: 8)
+    let alike = (0..<10_000).map { key("first \($0)") }.filter { ($0.fingerprint >> 48) & 7 == 3 }.prefix(400)
+    for key in alike { cache.insert(entry(), for: key) }
+    #expect(alike.count == 400 && cache.count == 400)
+
+    // When
+    for number in 0..<4_000 { cache.insert(entry(), for: key("\(number)")) }
+
+    // Then: no shard is starved, or its newest entries were gone.
+    let kept = (3_800..<4_000).count { cache.entry(for: key("\($0)")) != nil }
+    #expect(kept >= 190)
+    #expect(cache.count == 400)
+  }
+
+  @Test("counts the key and 256 bytes for an entry where that is asked for")
+  func keeping() {
+    let cache = MemoryCache(limits: .init(cost: 1_000, entryCost: 1_000, countsKeeping: true), clock: ManualClock())
+    let key = CacheKey(resource: "abcd", variant: "ef", form: "é")
+    cache.insert(entry(cost: 100), for: key)
+    #expect(cache.totalCost == 100 + 4 + 2 + 2 + 256)
+    #expect(!cache.insert(entry(cost: 900), for: key))
+    #expect(!cache.insert(entry(cost: .max), for: key))
+    #expect(cache.totalCost == 0)
+  }
+}
