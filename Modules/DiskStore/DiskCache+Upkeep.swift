@@ -42,7 +42,10 @@ extension DiskCache {
   }
 
   /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way is done.
-  public func close() async { await engine.executor.close() }
+  public func close() async {
+    engine.index.close()
+    await engine.executor.close()
+  }
 
   func upkeep<Value: Sendable>(
     _ work: @escaping @Sendable (DiskEngine) throws(CacheError) -> Value

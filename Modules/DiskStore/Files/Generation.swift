@@ -77,6 +77,9 @@ final class Generation: @unchecked Sendable {
     own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
   }
 
+  /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the folder.
+  func retire() { cchecksum_shared_increment(memory + Self.startedOffset) }
+
   /// Runs `change` between the two counts.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
     // Ours and everybody's go up under one lock: in between, a change of ours would look like another's.

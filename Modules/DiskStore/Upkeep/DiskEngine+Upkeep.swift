@@ -13,27 +13,32 @@ extension DiskEngine {
   /// Lists the files, so that what other processes stored and removed is counted, once.
   func list() throws(CacheError) {
     folder.adoptGeneration()
-    let foreignChanges = folder.foreignChanges
-    var found: [EntryName: Accounting.Use] = [:]
-    accounting.beginList()
+    let changes = folder.foreignChanges
+    var found: [EntryName: EntryIndex.Use] = [:]
+    found.reserveCapacity(index.known.count)
+    index.beginList()
     do throws(CacheError) {
-      try folder.forEachEntry { name, status in found[name] = Accounting.Use(size: status.size, last: status.modified) }
+      try folder.forEachEntry { name, status in found[name] = EntryIndex.Use(status) }
     } catch {
-      accounting.abandonList()
+      index.abandonList()
       throw error
     }
-    accounting.endList(found, foreignChanges: foreignChanges)
+    // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
+    for name in index.endList(found) {
+      executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
+    }
+    index.trust(since: changes)
   }
 
   /// Bytes and entries, other processes' among them.
   func sum() throws(CacheError) -> (size: Int64, count: Int) {
-    if !folder.hasLostGeneration, let sum = accounting.sum(foreignChanges: folder.foreignChanges) { return sum }
+    if !folder.hasLostGeneration, let sum = index.sum(folder.foreignChanges) { return sum }
     try list()
-    return accounting.known
+    return index.known
   }
 
   func enforceLimit() {
-    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, accounting.known.size > limit else {
+    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, index.known.size > limit else {
       return
     }
     evict(to: configuration.sizeMark, .size)
@@ -45,11 +50,11 @@ extension DiskEngine {
   @discardableResult
   func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
     var removed = 0
-    for (name, use) in accounting.byLastUse() {
-      guard accounting.known.size > target else { break }
+    for (name, use) in index.byLastUse() {
+      guard index.known.size > target else { break }
       let isGone = executor.wait(.entry(name.lane)) {
         // Used or replaced since the order was made.
-        guard accounting.use(name)?.last == use.last, case .removed = remove(name) else { return false }
+        guard index.use(name)?.last == use.last, case .removed = remove(name) else { return false }
         return true
       }
       if isGone { removed += 1 }
@@ -68,7 +73,7 @@ extension DiskEngine {
     try requireWritable()
     try list()
     var removed = 0
-    for (name, _) in accounting.byLastUse() {
+    for (name, _) in index.byLastUse() {
       let isGone = executor.wait(.entry(name.lane)) {
         guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), isExpired(file.metadata),
           case .removed = remove(name, ifStill: file.status.identity)
@@ -85,7 +90,7 @@ extension DiskEngine {
   func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
     try list()
     var wanted: [ListedEntry] = []
-    for (name, _) in accounting.byLastUse() {
+    for (name, _) in index.byLastUse() {
       switch EntryFile.find(folder.path(name), expecting: nil) {
       case .entry(let file):
         if !isExpired(file.metadata), isWanted(file.key, file.metadata) {
@@ -101,7 +106,7 @@ extension DiskEngine {
 
   func summaries() throws(CacheError) -> [EntrySummary] {
     try list()
-    return accounting.byLastUse().compactMap { name, use in
+    return index.byLastUse().compactMap { name, use in
       guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), !isExpired(file.metadata) else {
         return nil
       }
@@ -114,7 +119,7 @@ extension DiskEngine {
     if removes { try requireWritable() }
     try list()
     var report = VerificationReport()
-    for (name, _) in accounting.byLastUse() { verify(name, &report, removes: removes) }
+    for (name, _) in index.byLastUse() { verify(name, &report, removes: removes) }
     return report
   }
 
