@@ -149,9 +149,9 @@ final class DiskEngine: Sendable {
   }
 
   func remove(_ key: CacheKey, _ name: EntryName, ifRevision revision: Revision?) throws(CacheError) {
-    try requireWritable()
     var identity: FileStatus.Identity?
     if let revision {
+      try requireWritable()
       switch EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)) {
       case .entry(let file) where file.header.revision == revision: identity = file.status.identity
       case .failed(let error): throw error.error("open an entry", folder.path(name))
@@ -159,7 +159,11 @@ final class DiskEngine: Sendable {
       case .entry, .nothing, .otherKey, .newer, .damaged: return
       }
     }
-    if case .failed(let error) = remove(name, ifStill: identity) { throw error.error("remove an entry", folder.path(name)) }
+    if case .failed(let error) = remove(name, ifStill: identity) {
+      // Else it was another reason, and nobody asks twice where all is well.
+      try requireWritable()
+      throw error.error("remove an entry", folder.path(name))
+    }
   }
 
   func removeAll() throws(CacheError) {

@@ -44,23 +44,42 @@ extension DiskEngine {
     evict(to: configuration.sizeMark, .size)
   }
 
+  /// How many entries are removed before loads get their turn again.
+  private static let evictionsAtOnce = 128
+
   /// Removes what was not used for longest. Goes on when a file can't be removed.
   ///
   /// - Returns: how many entries were removed.
   @discardableResult
   func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
     var removed = 0
-    for (name, use) in index.byLastUse() {
-      guard index.known.size > target else { break }
-      let isGone = executor.wait(.entry(name.lane)) {
-        // Used or replaced since the order was made.
+    var rest = index.byLastUse()[...]
+    while !rest.isEmpty, index.known.size > target {
+      // As many as are needed, as far as is known now, and a few at most for each lane: changing lanes for each costs more than the removals.
+      var excess = index.known.size - target
+      var lanes: [UInt64: [(name: EntryName, use: EntryIndex.Use)]] = [:]
+      var count = 0
+      while let next = rest.first, excess > 0, count < Self.evictionsAtOnce {
+        rest.removeFirst()
+        lanes[executor.number(of: next.name.lane), default: []].append(next)
+        excess -= next.use.size
+        count += 1
+      }
+      for victims in lanes.values { removed += evict(victims) }
+    }
+    self.count { $0.evictions[reason, default: 0] += removed }
+    return removed
+  }
+
+  /// Removes entries of one lane, but for those that were used or replaced since the order was made.
+  private func evict(_ victims: [(name: EntryName, use: EntryIndex.Use)]) -> Int {
+    guard let first = victims.first else { return 0 }
+    return executor.wait(.entry(first.name.lane)) {
+      victims.count { name, use in
         guard index.use(name)?.last == use.last, case .removed = remove(name) else { return false }
         return true
       }
-      if isGone { removed += 1 }
     }
-    count { $0.evictions[reason, default: 0] += removed }
-    return removed
   }
 
   func trim(to size: Int64) throws(CacheError) -> Int {
