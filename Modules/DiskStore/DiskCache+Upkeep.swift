@@ -45,6 +45,9 @@ extension DiskCache {
   public func close() async {
     engine.index.close()
     await engine.executor.close()
+    // Nothing changes any more, so what is written now is how the folder is left.
+    engine.executor.start(.upkeep, whenClosed: true) { [engine] in engine.saveIndex() }
+    await engine.executor.close()
   }
 
   func upkeep<Value: Sendable>(

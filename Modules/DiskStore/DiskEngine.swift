@@ -12,6 +12,7 @@ final class DiskEngine: Sendable {
   let executor: IOExecutor
   let configuration: DiskCache.Configuration
   let index = EntryIndex()
+  let indexFile = Lock(IndexFileState())
   private let counted = Lock(DiskCounters())
   private let isTrimming = Lock(false)
 
@@ -215,6 +216,7 @@ final class DiskEngine: Sendable {
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
       index.resized(name, size: size, at: now)
+      forgetIndexFile()
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
@@ -237,6 +239,7 @@ final class DiskEngine: Sendable {
       slots: MetadataRecord.slots(payload: payload.count), after: file.newest,
       areaSlots: Int((file.status.size - start + slot - 1) / slot))
     if place.wantsBarrier, configuration.durability != .none { try folder.calls.synchronise(file.descriptor) }
+    forgetIndexFile()
     let record = MetadataRecord.encoded(sequence: place.sequence, revision: file.header.revision, payload: payload)
     let offset = start + Int64(place.firstSlot) * slot
     try folder.calls.writeAll(file.descriptor, record, at: offset)

@@ -8,6 +8,9 @@ package struct ByteWriter {
   @inlinable
   package init() {}
 
+  /// Makes room for so many bytes.
+  package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
+
   @inlinable
   package mutating func integer(_ value: some FixedWidthInteger) {
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }

@@ -72,6 +72,9 @@ final class Generation: @unchecked Sendable {
 
   private var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
 
+  /// How often anybody changed something.
+  var counts: Counts { Counts(started: started, finished: finished) }
+
   /// How often others than this object changed something; equal and quiet counts mean that nobody did meanwhile.
   var foreignChanges: Counts {
     own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }

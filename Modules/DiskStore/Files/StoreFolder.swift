@@ -89,7 +89,12 @@ final class StoreFolder: Sendable {
   /// What others changed in the folder; nil: read-only, so nothing can be said. Asks memory only.
   var foreignChanges: FolderChanges? { state.withLock { $0.foreignChanges } }
 
-  /// The same, and nil when it is time to look whether the counters are still those of the folder.
+  /// The counters that are mapped, and what they say; nil: read-only.
+  var generationNow: (FileStatus.Identity, Generation.Counts)? {
+    state.withLock { $0.generation.map { ($0.identity, $0.counts) } }
+  }
+
+  /// What others changed, and nil when it is time to look whether the counters are still those of the folder.
   func foreignChanges(at uptime: Duration) -> FolderChanges? {
     state.withLock { state in
       guard let last = state.lastLook, uptime - last < Self.trustsCounters else { return nil }
@@ -150,6 +155,8 @@ final class StoreFolder: Sendable {
   ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
     try Paths.makeFolder("\(root)/entries")
     try Paths.makeFolder("\(root)/tmp")
+    // New counters begin at zero, and would come to what an index of the earlier ones bears.
+    if (try? FileStatus(path: "\(root)/generation")) == nil { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {

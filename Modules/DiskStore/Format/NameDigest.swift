@@ -3,7 +3,7 @@ internal import CacheCore
 /// 16 bytes that stand for a text in the name of a file, where they are 32 lower-case hexadecimal digits.
 struct NameDigest: Hashable, Comparable, Sendable {
   /// In the order of the digits.
-  let high, low: UInt64
+  var high, low: UInt64
 
   init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 

@@ -7,7 +7,10 @@ extension DiskEngine {
   /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was lowered.
   func settle() {
     folder.collectOrphans()
-    enforceLimit()
+    folder.adoptGeneration()
+    let isLoaded = loadIndex()
+    if !isLoaded || index.known.size > configuration.sizeLimit ?? .max { enforceLimit() }
+    saveIndex()
   }
 
   /// Lists the files, so that what other processes stored and removed is counted, once.
@@ -23,10 +26,16 @@ extension DiskEngine {
       index.abandonList()
       throw error
     }
+    endList(found, since: changes)
+  }
+
+  /// - Parameter changes: those of others, before the list was begun.
+  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?) {
     // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }
+    folder.look(at: configuration.clock.uptime)
     index.trust(since: changes)
   }
 

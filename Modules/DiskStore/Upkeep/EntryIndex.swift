@@ -199,6 +199,16 @@ final class EntryIndex: Sendable {
     }
   }
 
+  /// All entries, if that is what lies in the folder; nil while somebody changes something.
+  func snapshot(_ changes: FolderChanges?) -> EntryShelves? {
+    state.withLock { state in
+      guard state.isComplete, let changes, changes.counts.isQuiet, state.listed == changes, state.placing.isEmpty,
+        state.doubted.isEmpty
+      else { return nil }
+      return state.entries
+    }
+  }
+
   /// What is known now.
   var known: (size: Int64, count: Int) { state.withLock { ($0.entries.total, $0.entries.count) } }
 
