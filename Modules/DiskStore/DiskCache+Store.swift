@@ -3,11 +3,15 @@ public import CacheCore
 extension DiskCache {
   /// Bodies of entries up to 128 KiB are at hand, and checked.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    try await inLane(CacheKey(resource: resource)) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
+    let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
+    if engine.surelyLacks(resource: name.resource) { return [] }
+    return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await inLane(key) { engine, name throws(CacheError) in try engine.open(key, name, range) }
+    let name = EntryName(key, hashKey: engine.folder.key)
+    if engine.surelyLacks(name) { return nil }
+    return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 
   /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
@@ -49,7 +53,12 @@ extension DiskCache {
   private func inLane<Value: Sendable>(
     _ key: CacheKey, _ work: @escaping @Sendable (DiskEngine, EntryName) throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
-    let name = EntryName(key, hashKey: engine.folder.key)
-    return try await engine.executor.run(.entry(name.lane)) { [engine] () throws(CacheError) in try work(engine, name) }
+    try await inLane(EntryName(key, hashKey: engine.folder.key), work)
+  }
+
+  private func inLane<Value: Sendable>(
+    _ name: EntryName, _ work: @escaping @Sendable (DiskEngine, EntryName) throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
+    try await engine.executor.run(.entry(name.lane)) { [engine] () throws(CacheError) in try work(engine, name) }
   }
 }

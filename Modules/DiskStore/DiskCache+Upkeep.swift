@@ -42,7 +42,13 @@ extension DiskCache {
   }
 
   /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way is done.
-  public func close() async { await engine.executor.close() }
+  public func close() async {
+    engine.index.close()
+    await engine.executor.close()
+    // Nothing changes any more, so what is written now is how the folder is left.
+    engine.executor.start(.upkeep, whenClosed: true) { [engine] in engine.saveIndex() }
+    await engine.executor.close()
+  }
 
   func upkeep<Value: Sendable>(
     _ work: @escaping @Sendable (DiskEngine) throws(CacheError) -> Value

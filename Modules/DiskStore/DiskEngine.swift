@@ -11,7 +11,8 @@ final class DiskEngine: Sendable {
   let folder: StoreFolder
   let executor: IOExecutor
   let configuration: DiskCache.Configuration
-  let accounting = Accounting()
+  let index = EntryIndex()
+  let indexFile = Lock(IndexFileState())
   private let counted = Lock(DiskCounters())
   private let isTrimming = Lock(false)
 
@@ -31,13 +32,14 @@ final class DiskEngine: Sendable {
 
   /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
   func find(_ name: EntryName, expecting key: [UInt8]?) throws(CacheError) -> EntryFile? {
+    let version = index.version
     switch EntryFile.find(folder.path(name), expecting: key) {
     case .entry(let file):
       guard isExpired(file.metadata) else { return file }
       if case .removed = remove(name, ifStill: file.status.identity) { count { $0.evictions[.expired, default: 0] += 1 } }
       return nil
     case .nothing:
-      accounting.removed(name)
+      index.removed(name, since: version)
       return nil
     case .otherKey, .newer: return nil
     case .damaged(_, let identity):
@@ -48,6 +50,7 @@ final class DiskEngine: Sendable {
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
+    folder.look(at: configuration.clock.uptime)
     guard let file = try find(name, expecting: KeySection.encoded(key)), let entry = entry(file, name, range) else {
       return miss()
     }
@@ -71,12 +74,28 @@ final class DiskEngine: Sendable {
 
   private func miss() -> StoredEntry? {
     count { $0.misses += 1 }
+    if index.wantsListAfterMiss(folder.foreignChanges) { executor.start(.upkeep) { [self] in try? list() } }
     return nil
+  }
+
+  /// Whether there surely is no entry, by memory alone; counted as a miss then.
+  func surelyLacks(_ name: EntryName) -> Bool {
+    guard index.lacks(name, folder.foreignChanges(at: configuration.clock.uptime)) else { return false }
+    count { $0.misses += 1 }
+    return true
+  }
+
+  /// Whether there surely is no entry of a resource, by memory alone; counted as a miss then.
+  func surelyLacks(resource: NameDigest) -> Bool {
+    guard index.lacks(resource: resource, folder.foreignChanges(at: configuration.clock.uptime)) else { return false }
+    count { $0.misses += 1 }
+    return true
   }
 
   func variants(
     of resource: String, _ plain: EntryName
   ) throws(CacheError) -> [StoredEntry] {
+    folder.look(at: configuration.clock.uptime)
     var found: [StoredEntry] = []
     if let file = try find(plain, expecting: KeySection.encoded(CacheKey(resource: resource))),
       let entry = entry(file, plain, nil)
@@ -93,7 +112,7 @@ final class DiskEngine: Sendable {
       guard let file = try find(name, expecting: nil), file.key.resource == resource, file.key.form.isEmpty else { continue }
       if let entry = entry(file, name, nil) { found.append(entry) }
     }
-    count { if found.isEmpty { $0.misses += 1 } else { $0.hits += 1 } }
+    if found.isEmpty { _ = miss() } else { count { $0.hits += 1 } }
     return found
   }
 
@@ -104,7 +123,7 @@ final class DiskEngine: Sendable {
   /// Notes a use in memory, and in the file once a minute at most.
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
-    accounting.used(name, at: now)
+    index.used(name, at: now)
     let since = now - file.status.modified
     if since >= .seconds(60) || since <= .seconds(-60), folder.isWritable { file.descriptor.setModified(now) }
   }
@@ -120,19 +139,20 @@ final class DiskEngine: Sendable {
 
   @discardableResult
   func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> StoreFolder.Removal {
+    let version = index.version
     let removal = folder.remove(name, ifStill: identity)
     switch removal {
-    case .removed: accounting.removed(name)
-    case .absent: if identity == nil { accounting.removed(name) }
+    case .removed: index.removed(name, since: version)
+    case .absent: if identity == nil { index.removed(name, since: version) }
     case .failed: count { $0.failedRemovals += 1 }
     }
     return removal
   }
 
   func remove(_ key: CacheKey, _ name: EntryName, ifRevision revision: Revision?) throws(CacheError) {
-    try requireWritable()
     var identity: FileStatus.Identity?
     if let revision {
+      try requireWritable()
       switch EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)) {
       case .entry(let file) where file.header.revision == revision: identity = file.status.identity
       case .failed(let error): throw error.error("open an entry", folder.path(name))
@@ -140,13 +160,19 @@ final class DiskEngine: Sendable {
       case .entry, .nothing, .otherKey, .newer, .damaged: return
       }
     }
-    if case .failed(let error) = remove(name, ifStill: identity) { throw error.error("remove an entry", folder.path(name)) }
+    if case .failed(let error) = remove(name, ifStill: identity) {
+      // Else it was another reason, and nobody asks twice where all is well.
+      try requireWritable()
+      throw error.error("remove an entry", folder.path(name))
+    }
   }
 
   func removeAll() throws(CacheError) {
     try requireWritable()
     try folder.removeAll()
-    accounting.removedAll()
+    index.removedAll()
+    // So that the index answers again. What can't be listed now is listed when it is asked for.
+    try? list()
   }
 
   func requireWritable() throws(CacheError) {
@@ -189,7 +215,8 @@ final class DiskEngine: Sendable {
       guard let size = try append(metadata, to: file) else { return .tooLarge }
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      accounting.resized(name, size: size, at: now)
+      index.resized(name, size: size, at: now)
+      forgetIndexFile()
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
@@ -212,6 +239,7 @@ final class DiskEngine: Sendable {
       slots: MetadataRecord.slots(payload: payload.count), after: file.newest,
       areaSlots: Int((file.status.size - start + slot - 1) / slot))
     if place.wantsBarrier, configuration.durability != .none { try folder.calls.synchronise(file.descriptor) }
+    forgetIndexFile()
     let record = MetadataRecord.encoded(sequence: place.sequence, revision: file.header.revision, payload: payload)
     let offset = start + Int64(place.firstSlot) * slot
     try folder.calls.writeAll(file.descriptor, record, at: offset)
@@ -221,12 +249,19 @@ final class DiskEngine: Sendable {
 
   // MARK: Size
 
-  /// A file was put into its place.
-  func stored(_ name: EntryName, size: Int64) {
+  /// Puts a file of `size` bytes into its place, which is what `move` does, and counts it.
+  func place(_ name: EntryName, size: Int64, _ move: () throws(CacheError) -> Void) throws(CacheError) {
+    index.placing(name)
+    do throws(CacheError) {
+      try move()
+    } catch {
+      index.failedToPlace(name)
+      throw error
+    }
     count { $0.writes += 1 }
-    let total = accounting.stored(name, size: size, at: now)
+    let total = index.stored(name, size: size, at: now)
     guard let limit = configuration.sizeLimit else { return }
-    if total > limit || accounting.wantsList(limit: limit, foreignChanges: folder.foreignChanges) { startTrimming() }
+    if total > limit || index.wantsList(limit: limit, folder.foreignChanges) { startTrimming() }
   }
 
   /// Enforces the size limit in the background; what is over the limit when a trimming runs already, it sees too.

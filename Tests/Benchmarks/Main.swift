@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a file as the measurements
@@ -46,10 +45,3 @@ struct Benchmarks {
     if !report.failures.isEmpty { throw BenchmarkFailure("a check failed") }
   }
 }
-#else
-/// Without the trait `Origin` the package stays free of SwiftNIO, and this program has nothing to measure against.
-@main
-struct Benchmarks {
-  static func main() { print("the benchmarks were built without their trait: see Scripts/bench") }
-}
-#endif

@@ -74,7 +74,7 @@ struct DamageTests {
     for number in 0..<cases {
       let damage = Damage.allCases[number % Damage.allCases.count]
       let damaged = damage.apply(to: whole, &generator)
-      try put(damaged, place)
+      try folder.place(damaged, place)
       let range = number % 3 == 0 ? Int64(length / 3)..<Int64(length / 2) : 0..<Int64(length)
       guard let entry = try await cache.open(key, range: range) else {
         misses += 1
@@ -105,7 +105,7 @@ struct DamageTests {
     let place = folder.entryFiles[0]
     let whole = try file(place)
     for length in 0..<whole.count {
-      try put(whole.prefix(length), place)
+      try folder.place(whole.prefix(length), place)
       if let entry = try await cache.open(key) {
         #expect(whole[length...].allSatisfy { $0 == 0 }, "cut at \(length)")
         #expect(entry.metadata == stored)

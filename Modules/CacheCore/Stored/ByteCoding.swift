@@ -1,23 +1,34 @@
 /// Appends numbers (little-endian) and length-prefixed texts: what the stores' formats are made of.
+///
+/// Inlinable: other modules call it with sequences of their own, which would be walked byte by byte, unspecialised, otherwise.
+@usableFromInline
 package struct ByteWriter {
-  package private(set) var bytes: [UInt8] = []
+  @usableFromInline package internal(set) var bytes: [UInt8] = []
 
+  @inlinable
   package init() {}
 
+  /// Makes room for so many bytes.
+  package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
+
+  @inlinable
   package mutating func integer(_ value: some FixedWidthInteger) {
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
   /// Raw bytes, without a length.
+  @inlinable
   package mutating func raw(_ sequence: some Sequence<UInt8>) { bytes.append(contentsOf: sequence) }
 
   /// Bytes with their count (32 bits) in front.
+  @inlinable
   package mutating func counted(_ collection: some Collection<UInt8>) {
     integer(UInt32(truncatingIfNeeded: collection.count))
     bytes.append(contentsOf: collection)
   }
 
   /// UTF-8 with its count in bytes in front.
+  @inlinable
   package mutating func text(_ text: String) { counted(text.utf8) }
 }
 

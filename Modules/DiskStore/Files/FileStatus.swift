@@ -40,6 +40,23 @@ struct FileStatus: Hashable, Sendable {
     modified = Timestamp(seconds: Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
   }
 
+  /// What lies at `name` in an open folder: links are not followed.
+  init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
+    var status = stat()
+    guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw .last }
+    self.init(status)
+  }
+
+  /// Of a file that is there and can't be looked at.
+  static let unknown = FileStatus()
+
+  private init() {
+    identity = Identity(device: 0, inode: 0)
+    kind = .file
+    size = 0
+    modified = Timestamp(nanoseconds: 0)
+  }
+
   /// What lies at `path` itself: links are not followed.
   init(path: String) throws(SystemError) {
     var status = stat()

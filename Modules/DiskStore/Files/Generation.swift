@@ -72,10 +72,16 @@ final class Generation: @unchecked Sendable {
 
   private var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
 
+  /// How often anybody changed something.
+  var counts: Counts { Counts(started: started, finished: finished) }
+
   /// How often others than this object changed something; equal and quiet counts mean that nobody did meanwhile.
   var foreignChanges: Counts {
     own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
   }
+
+  /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the folder.
+  func retire() { cchecksum_shared_increment(memory + Self.startedOffset) }
 
   /// Runs `change` between the two counts.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {

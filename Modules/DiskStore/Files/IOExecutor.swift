@@ -69,9 +69,12 @@ final class IOExecutor: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
+  /// Which of the lanes it is: entries with the same number share one.
+  func number(of lane: UInt64) -> UInt64 { lane % UInt64(queues.count) }
+
   private func queue(_ lane: Lane) -> DispatchQueue {
     switch lane {
-    case .entry(let number): queues[Int(number % UInt64(queues.count))]
+    case .entry(let lane): queues[Int(number(of: lane))]
     case .upkeep: upkeep
     }
   }

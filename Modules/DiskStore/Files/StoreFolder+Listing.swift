@@ -2,43 +2,48 @@ internal import CacheCore
 
 /// What lies in the folder.
 extension StoreFolder {
-  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over.
+  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over. What can't be looked at is an empty file.
   func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {
     do throws(SystemError) {
-      for shard in try names(entries) where EntryName.isShard(shard) {
-        for file in try names("\(entries)/\(shard)") {
-          if let name = EntryName(shard: shard, file: file) {
-            visit(name, body)
-          } else if EntryName.isResourceFolder(file), file.hasPrefix(shard) {
-            for member in try names("\(entries)/\(shard)/\(file)") {
-              if let name = EntryName(folder: file, member: member) { visit(name, body) }
-            }
-          }
-        }
+      var shards: [String] = []
+      try FolderListing(entries)?.forEach { shard in
+        if EntryName.isShard(shard.bytes) { shards.append(shard.text) }
       }
+      for shard in shards { try list(shard, body) }
     } catch {
       throw error.error("list the entries", entries)
     }
   }
 
-  private func visit(_ name: EntryName, _ body: (EntryName, FileStatus) -> Void) {
-    guard let status = try? FileStatus(path: path(name)), status.kind == .file else { return }
-    body(name, status)
+  private func list(_ shard: String, _ body: (EntryName, FileStatus) -> Void) throws(SystemError) {
+    let digits = Array(shard.utf8)
+    var folders: [(String, NameDigest)] = []
+    try FolderListing("\(entries)/\(shard)")?.forEach { item in
+      if let name = EntryName(shard: digits, file: item.bytes) {
+        if let status = item.status { body(name, status) }
+      } else if let resource = EntryName.resource(ofFolder: item.bytes), item.bytes.starts(with: digits) {
+        folders.append((item.text, resource))
+      }
+    }
+    for (folder, resource) in folders {
+      try FolderListing("\(entries)/\(shard)/\(folder)")?.forEach { item in
+        guard let name = EntryName(resource: resource, member: item.bytes), let status = item.status else { return }
+        body(name, status)
+      }
+    }
   }
 
-  /// The names in a folder of ours; none when it is gone, or is none.
-  private func names(_ folder: String) throws(SystemError) -> [String] {
-    do throws(SystemError) { return try Paths.names(in: folder) } catch {
-      if [.notFound, .notAFolder, .isLink].contains(error) { return [] }
-      throw error
-    }
+  /// What lies at an entry's place; nil when it is no file. What can't be looked at is an empty file.
+  func status(_ name: EntryName) -> FileStatus? {
+    FolderListing.fileStatus(Result { () throws(SystemError) in try FileStatus(path: path(name)) })
   }
 
   /// The other files of a resource that may be its variants.
   func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] {
-    let folder = "\(plain.resource)\(EntryName.folderSuffix)"
-    return try names("\(entries)/\(plain.resourceFolder)").compactMap { member in
-      member.hasSuffix(EntryName.originalSuffix) ? EntryName(folder: folder, member: member) : nil
+    var names: [EntryName] = []
+    try FolderListing("\(entries)/\(plain.resourceFolder)")?.forEach { item in
+      if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isForm == false { names.append(name) }
     }
+    return names
   }
 }

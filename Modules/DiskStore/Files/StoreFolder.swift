@@ -17,9 +17,16 @@ final class StoreFolder: Sendable {
   private let state: Lock<State>
 
   private struct State {
-    var generation: Generation?
+    var generation: Generation? { didSet { generationSerial += 1 } }
+    var generationSerial: UInt64 = 0
+    /// When the file at the counters' path was last seen to be the one that is mapped, by the clock's uptime.
+    var lastLook: Duration?
     var instance: Instance?
     var serial: UInt64 = 0
+
+    var foreignChanges: FolderChanges? {
+      generation.map { FolderChanges(serial: generationSerial, counts: $0.foreignChanges) }
+    }
   }
 
   /// The sign of life beside our temporary files: locked for as long as this object lives, whatever becomes of the process.
@@ -74,8 +81,34 @@ final class StoreFolder: Sendable {
 
   func path(_ name: EntryName) -> String { "\(root)/entries/\(name.path)" }
 
-  /// What others changed in the folder that the counters are of; nil: read-only, so nothing can be said. Asks memory only.
-  var foreignChanges: Generation.Counts? { state.withLock { $0.generation }?.foreignChanges }
+  // MARK: Changes of others
+
+  /// How long nobody looks whether the mapped counters are those of the folder.
+  private static let trustsCounters = Duration.seconds(1)
+
+  /// What others changed in the folder; nil: read-only, so nothing can be said. Asks memory only.
+  var foreignChanges: FolderChanges? { state.withLock { $0.foreignChanges } }
+
+  /// The counters that are mapped, and what they say; nil: read-only.
+  var generationNow: (FileStatus.Identity, Generation.Counts)? {
+    state.withLock { $0.generation.map { ($0.identity, $0.counts) } }
+  }
+
+  /// What others changed, and nil when it is time to look whether the counters are still those of the folder.
+  func foreignChanges(at uptime: Duration) -> FolderChanges? {
+    state.withLock { state in
+      guard let last = state.lastLook, uptime - last < Self.trustsCounters else { return nil }
+      return state.foreignChanges
+    }
+  }
+
+  /// Looks whether the counters are still those of the folder, if it is time; maps those that are, if they are not.
+  func look(at uptime: Duration) {
+    let isDue = state.withLock { state in state.lastLook.map { uptime - $0 >= Self.trustsCounters } ?? true }
+    guard isDue else { return }
+    guard !hasLostGeneration else { return adoptGeneration() }
+    state.withLock { $0.lastLook = uptime }
+  }
 
   /// The counters that lie in the folder now are not those that we have mapped: it was deleted, and perhaps made anew.
   var hasLostGeneration: Bool {
@@ -88,7 +121,17 @@ final class StoreFolder: Sendable {
     guard hasLostGeneration, (try? FileStatus(path: "\(root)/generation"))?.kind == .file else { return }
     guard let lock = try? FileDescriptor(root, .folder), lock.lockExclusively(waits: false) else { return }
     let found = withExtendedLifetime(lock) { try? Generation("\(root)/generation", calls) }
-    if let found { state.withLock { $0.generation = found } }
+    if let found { adopt(found) }
+  }
+
+  private func adopt(_ generation: Generation) {
+    let old = state.withLock { state -> Generation? in
+      guard state.generation?.identity != generation.identity else { return nil }
+      defer { state.generation = generation }
+      return state.generation
+    }
+    // What we change from now on, those who still have the old counters mapped are not told: they must not trust them.
+    old?.retire()
   }
 
   // MARK: Making
@@ -112,6 +155,8 @@ final class StoreFolder: Sendable {
   ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
     try Paths.makeFolder("\(root)/entries")
     try Paths.makeFolder("\(root)/tmp")
+    // New counters begin at zero, and would come to what an index of the earlier ones bears.
+    if (try? FileStatus(path: "\(root)/generation")) == nil { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
@@ -174,8 +219,8 @@ final class StoreFolder: Sendable {
     let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
     }
     if syncsFolders { try Self.synchronise(root, made: made, calls) }
+    adopt(generation)
     state.withLock { state in
-      state.generation = generation
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
     }
   }
@@ -324,7 +369,10 @@ final class StoreFolder: Sendable {
 
   private func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
-    return generation.around(body)
+    let result = generation.around(body)
+    // Those who have mapped what we have mapped meanwhile are told too.
+    if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }
+    return result
   }
 
   enum Removal { case removed, absent, failed(SystemError) }

@@ -8,13 +8,24 @@ internal import CacheCore
 /// 3f/3f0c….d/5be2….f    a derived form
 /// ```
 struct EntryName: Hashable, Sendable {
-  /// 32 hexadecimal digits of the resource.
-  let resource: String
-  /// 32 hexadecimal digits of variant and form, and `.e` or `.f`; nil for the one entry that needs neither.
-  let member: String?
+  /// What is not the resource itself in its original form.
+  struct Member: Hashable, Sendable {
+    /// Of variant and form.
+    let digest: NameDigest
+    let isForm: Bool
+
+    fileprivate static let originalSuffix: UInt8 = 0x65  // e
+    fileprivate static let formSuffix: UInt8 = 0x66  // f
+  }
+
+  let resource: NameDigest
+  /// nil for the one entry that needs neither variant nor form.
+  let member: Member?
+
+  init(resource: NameDigest, member: Member?) { (self.resource, self.member) = (resource, member) }
 
   init(_ key: CacheKey, hashKey: SipHash.Key) {
-    resource = SipHash.hexadecimal(key.resource, key: hashKey)
+    resource = NameDigest(SipHash.digest(key.resource, key: hashKey))
     guard !key.variant.isEmpty || !key.form.isEmpty else {
       member = nil
       return
@@ -22,54 +33,56 @@ struct EntryName: Hashable, Sendable {
     var writer = ByteWriter()
     writer.text(key.variant)
     writer.text(key.form)
-    let (first, second) = SipHash.digest(writer.bytes, key: hashKey)
-    let digits = Hexadecimal.text(first.byteSwapped) + Hexadecimal.text(second.byteSwapped)
-    member = digits + (key.form.isEmpty ? Self.originalSuffix : Self.formSuffix)
+    member = Member(digest: NameDigest(SipHash.digest(writer.bytes, key: hashKey)), isForm: !key.form.isEmpty)
   }
 
   /// The name of a file that was found in a resource's place; nil when it can't be one of ours.
-  init?(shard: String, file: String) {
-    guard file.utf8.count == 34, file.hasSuffix(Self.originalSuffix), file.hasPrefix(shard), Self.areDigits(file.dropLast(2))
-    else {
+  init?(shard: String, file: String) { self.init(shard: Array(shard.utf8), file: Array(file.utf8)) }
+
+  init?(shard: some Collection<UInt8>, file: some Collection<UInt8>) {
+    guard let (digest, suffix) = NameDigest.parse(file), suffix == Member.originalSuffix, file.starts(with: shard) else {
       return nil
     }
-    resource = String(file.dropLast(2))
+    resource = digest
     member = nil
   }
 
   /// The name of a file that was found in a resource's folder; nil when it can't be one of ours.
   init?(folder: String, member: String) {
-    guard member.utf8.count == 34, member.hasSuffix(Self.originalSuffix) || member.hasSuffix(Self.formSuffix),
-      Self.areDigits(member.dropLast(2)), Self.isResourceFolder(folder)
-    else { return nil }
-    resource = String(folder.dropLast(2))
-    self.member = member
+    guard let resource = Self.resource(ofFolder: folder.utf8) else { return nil }
+    self.init(resource: resource, member: member.utf8)
   }
 
-  static let originalSuffix = ".e"
-  static let formSuffix = ".f"
-  static let folderSuffix = ".d"
-
-  static func isShard(_ name: String) -> Bool { name.utf8.count == 2 && areDigits(Substring(name)) }
-
-  static func isResourceFolder(_ name: String) -> Bool {
-    name.utf8.count == 34 && name.hasSuffix(folderSuffix) && areDigits(name.dropLast(2))
+  init?(resource: NameDigest, member: some Collection<UInt8>) {
+    guard let (digest, suffix) = NameDigest.parse(member), suffix == Member.originalSuffix || suffix == Member.formSuffix else {
+      return nil
+    }
+    self.resource = resource
+    self.member = Member(digest: digest, isForm: suffix == Member.formSuffix)
   }
 
-  private static func areDigits(_ text: Substring) -> Bool {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  /// Whose folder that is; nil when it can't be one of ours.
+  static func resource(ofFolder name: some Collection<UInt8>) -> NameDigest? {
+    guard let (digest, suffix) = NameDigest.parse(name), suffix == 0x64 else { return nil }
+    return digest
   }
 
-  var shard: String { String(resource.prefix(2)) }
+  static func isShard(_ name: some Collection<UInt8>) -> Bool {
+    name.count == 2 && name.allSatisfy { NameDigest.value($0) != nil }
+  }
+
+  var shard: String { String(resource.text.prefix(2)) }
 
   /// The resource's folder, which holds all but the plain entry.
-  var resourceFolder: String { "\(shard)/\(resource)\(Self.folderSuffix)" }
+  var resourceFolder: String { "\(shard)/\(resource.text).d" }
 
   /// The folder that holds the file.
   var parent: String { member == nil ? shard : resourceFolder }
 
-  var path: String { member.map { "\(resourceFolder)/\($0)" } ?? "\(shard)/\(resource)\(Self.originalSuffix)" }
+  var path: String {
+    member.map { "\(resourceFolder)/\($0.digest.text).\($0.isForm ? "f" : "e")" } ?? "\(shard)/\(resource.text).e"
+  }
 
   /// All files of one resource are worked on in one lane.
-  var lane: UInt64 { UInt64(resource.prefix(8), radix: 16) ?? 0 }
+  var lane: UInt64 { resource.high >> 32 }
 }

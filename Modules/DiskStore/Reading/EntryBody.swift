@@ -71,6 +71,16 @@ final class EntryBody: Body.Source {
     return memory.data(Int(offset - first)..<Int(last - first))
   }
 
+  /// Reads what is left, in the caller's thread.
+  ///
+  /// - Returns: how many bytes there were.
+  func readAll() throws(CacheError) -> Int {
+    guard case .reading(let start) = state.withLock({ $0 }) else { return 0 }
+    var offset = start
+    while offset < end { offset += Int64(try pull(offset).count) }
+    return Int(offset - start)
+  }
+
   func cancel() {
     state.withLock { state in
       switch state {

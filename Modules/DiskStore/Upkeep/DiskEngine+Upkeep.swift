@@ -7,37 +7,54 @@ extension DiskEngine {
   /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was lowered.
   func settle() {
     folder.collectOrphans()
-    enforceLimit()
+    folder.adoptGeneration()
+    let isLoaded = loadIndex()
+    if !isLoaded || index.known.size > configuration.sizeLimit ?? .max { enforceLimit() }
+    saveIndex()
   }
 
   /// Lists the files, so that what other processes stored and removed is counted, once.
   func list() throws(CacheError) {
     folder.adoptGeneration()
-    let foreignChanges = folder.foreignChanges
-    var found: [EntryName: Accounting.Use] = [:]
-    accounting.beginList()
+    let changes = folder.foreignChanges
+    var found: [EntryName: EntryIndex.Use] = [:]
+    found.reserveCapacity(index.known.count)
+    index.beginList()
     do throws(CacheError) {
-      try folder.forEachEntry { name, status in found[name] = Accounting.Use(size: status.size, last: status.modified) }
+      try folder.forEachEntry { name, status in found[name] = EntryIndex.Use(status) }
     } catch {
-      accounting.abandonList()
+      index.abandonList()
       throw error
     }
-    accounting.endList(found, foreignChanges: foreignChanges)
+    endList(found, since: changes)
+  }
+
+  /// - Parameter changes: those of others, before the list was begun.
+  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?) {
+    // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
+    for name in index.endList(found) {
+      executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
+    }
+    folder.look(at: configuration.clock.uptime)
+    index.trust(since: changes)
   }
 
   /// Bytes and entries, other processes' among them.
   func sum() throws(CacheError) -> (size: Int64, count: Int) {
-    if !folder.hasLostGeneration, let sum = accounting.sum(foreignChanges: folder.foreignChanges) { return sum }
+    if !folder.hasLostGeneration, let sum = index.sum(folder.foreignChanges) { return sum }
     try list()
-    return accounting.known
+    return index.known
   }
 
   func enforceLimit() {
-    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, accounting.known.size > limit else {
+    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, index.known.size > limit else {
       return
     }
     evict(to: configuration.sizeMark, .size)
   }
+
+  /// How many entries are removed before loads get their turn again.
+  private static let evictionsAtOnce = 128
 
   /// Removes what was not used for longest. Goes on when a file can't be removed.
   ///
@@ -45,17 +62,33 @@ extension DiskEngine {
   @discardableResult
   func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
     var removed = 0
-    for (name, use) in accounting.byLastUse() {
-      guard accounting.known.size > target else { break }
-      let isGone = executor.wait(.entry(name.lane)) {
-        // Used or replaced since the order was made.
-        guard accounting.use(name)?.last == use.last, case .removed = remove(name) else { return false }
+    var rest = index.byLastUse()[...]
+    while !rest.isEmpty, index.known.size > target {
+      // As many as are needed, as far as is known now, and a few at most for each lane: changing lanes for each costs more than the removals.
+      var excess = index.known.size - target
+      var lanes: [UInt64: [(name: EntryName, use: EntryIndex.Use)]] = [:]
+      var count = 0
+      while let next = rest.first, excess > 0, count < Self.evictionsAtOnce {
+        rest.removeFirst()
+        lanes[executor.number(of: next.name.lane), default: []].append(next)
+        excess -= next.use.size
+        count += 1
+      }
+      for victims in lanes.values { removed += evict(victims) }
+    }
+    self.count { $0.evictions[reason, default: 0] += removed }
+    return removed
+  }
+
+  /// Removes entries of one lane, but for those that were used or replaced since the order was made.
+  private func evict(_ victims: [(name: EntryName, use: EntryIndex.Use)]) -> Int {
+    guard let first = victims.first else { return 0 }
+    return executor.wait(.entry(first.name.lane)) {
+      victims.count { name, use in
+        guard index.use(name)?.last == use.last, case .removed = remove(name) else { return false }
         return true
       }
-      if isGone { removed += 1 }
     }
-    count { $0.evictions[reason, default: 0] += removed }
-    return removed
   }
 
   func trim(to size: Int64) throws(CacheError) -> Int {
@@ -68,7 +101,7 @@ extension DiskEngine {
     try requireWritable()
     try list()
     var removed = 0
-    for (name, _) in accounting.byLastUse() {
+    for (name, _) in index.byLastUse() {
       let isGone = executor.wait(.entry(name.lane)) {
         guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), isExpired(file.metadata),
           case .removed = remove(name, ifStill: file.status.identity)
@@ -85,7 +118,7 @@ extension DiskEngine {
   func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
     try list()
     var wanted: [ListedEntry] = []
-    for (name, _) in accounting.byLastUse() {
+    for (name, _) in index.byLastUse() {
       switch EntryFile.find(folder.path(name), expecting: nil) {
       case .entry(let file):
         if !isExpired(file.metadata), isWanted(file.key, file.metadata) {
@@ -101,7 +134,7 @@ extension DiskEngine {
 
   func summaries() throws(CacheError) -> [EntrySummary] {
     try list()
-    return accounting.byLastUse().compactMap { name, use in
+    return index.byLastUse().compactMap { name, use in
       guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), !isExpired(file.metadata) else {
         return nil
       }
@@ -114,7 +147,7 @@ extension DiskEngine {
     if removes { try requireWritable() }
     try list()
     var report = VerificationReport()
-    for (name, _) in accounting.byLastUse() { verify(name, &report, removes: removes) }
+    for (name, _) in index.byLastUse() { verify(name, &report, removes: removes) }
     return report
   }
 

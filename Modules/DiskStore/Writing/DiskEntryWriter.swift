@@ -163,6 +163,20 @@ final class DiskEntryWriter: EntryWriter {
     }
   }
 
+  /// Writes a whole body and commits it, in the caller's thread.
+  func writeAndCommit(_ body: Data) throws(CacheError) {
+    try enter()
+    do throws(CacheError) {
+      try requireRoom(Int64(body.count))
+      if body.count < Spool.pendingLimit { spool.append(body) } else { try flush(body) }
+      spool.finish(.committed(try finish(nil).trailers))
+      state.withLock { $0.phase = .committed }
+    } catch {
+      fail(error)
+      throw error
+    }
+  }
+
   private func finish(_ trailers: HTTPFields?) throws(CacheError) -> StoredMetadata {
     // From here on the commit goes through; before it, an abort counts.
     if case .busy(isAborted: true) = state.withLock({ $0.phase }) { throw Self.aborted }
@@ -185,10 +199,11 @@ final class DiskEntryWriter: EntryWriter {
       try guarded("flush an entry") { () throws(SystemError) in try engine.folder.calls.synchronise(file) }
     }
     let path = state.withLock { $0.path } ?? ""
-    try engine.folder.place(path, name, syncsFolders: engine.configuration.durability == .fileAndFolder) {
-      () throws(CacheError) in try copy(file)
+    try engine.place(name, size: Int64(spool.bodyOffset) + spool.length + Int64(tail.count)) { () throws(CacheError) in
+      try engine.folder.place(path, name, syncsFolders: engine.configuration.durability == .fileAndFolder) {
+        () throws(CacheError) in try copy(file)
+      }
     }
-    engine.stored(name, size: Int64(spool.bodyOffset) + spool.length + Int64(tail.count))
     return stored
   }
 

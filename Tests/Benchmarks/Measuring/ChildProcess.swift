@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// Runs this program again, for one measurement.
@@ -81,4 +80,3 @@ struct ChildProcess {
     }
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 import Foundation
 
@@ -33,4 +32,3 @@ final class FileSink: Sendable {
 
   deinit { finish() }
 }
-#endif

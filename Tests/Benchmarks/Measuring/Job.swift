@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// One measurement, for a process of its own: nothing that another one has warmed up, filled or left behind can help or harm it.
@@ -12,9 +11,10 @@ protocol Job: Codable, Sendable {
 /// Every job, by name: what a started process looks up.
 enum Jobs {
   private static var all: [any Job.Type] {
-    var all: [any Job.Type] = [
-      SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, DecidingJob.self,
-    ]
+    var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self]
+    #if Origin
+    all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self]
+    #endif
     #if AsyncHTTP
     all.append(StaleJob.self)
     #endif
@@ -36,4 +36,3 @@ struct BenchmarkFailure: Error, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 }
-#endif

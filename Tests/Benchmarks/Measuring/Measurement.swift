@@ -1,4 +1,3 @@
-#if Origin
 /// What one process has measured: a line of JSON on its way to the process that started it.
 struct Measurement: Codable, Sendable {
   /// What a number is about, and its unit.
@@ -17,6 +16,20 @@ struct Measurement: Codable, Sendable {
     case hits
     /// Seconds for so many hits in memory, one after another.
     case hitsInTurn
+    /// Seconds that the store's own work took, without the way to its executor.
+    case own
+    /// Seconds that the same took through the asynchronous calls.
+    case called
+    /// Seconds that the bare system calls took.
+    case raw
+    /// Seconds that a load took while something else was under way.
+    case meanwhile
+    /// Seconds until an opened store has answered, and until it knows all entries.
+    case firstAnswer
+    case wholeIndex
+    /// Seconds for a list of all files.
+    case list
+    case rawList
     case requests
     case connections
     case succeeded
@@ -50,4 +63,3 @@ struct Measurement: Codable, Sendable {
     if seen != expected { failures.append("\(what): \(seen), not \(expected)") }
   }
 }
-#endif

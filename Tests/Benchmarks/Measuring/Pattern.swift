@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// Bytes that are the same in every run, that no compression could shorten, and that can be checked from any place on.
@@ -72,4 +71,3 @@ struct Dice: RandomNumberGenerator {
     return state
   }
 }
-#endif

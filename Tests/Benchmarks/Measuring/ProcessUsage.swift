@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// What this process has used up to now, by the system's word.
@@ -27,4 +26,3 @@ enum ProcessUsage {
       ?? (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count) ?? 0
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// Numbers of the same kind, one a round.
@@ -25,4 +24,3 @@ struct Sample: Encodable, Sendable {
     return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
   }
 }
-#endif

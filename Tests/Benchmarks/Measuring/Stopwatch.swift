@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 
 /// Wall and processor time since its making.
@@ -22,4 +21,3 @@ struct Stopwatch {
     measurement.add(processor, to: .processor)
   }
 }
-#endif

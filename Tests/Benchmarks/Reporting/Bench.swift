@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// What a run is made of: where the files are, where nginx serves them, and how often each thing is measured.
@@ -90,24 +89,28 @@ struct Settings {
 
 /// The figures that are kept.
 enum Scenario: String, CaseIterable {
+  #if Origin
   case small, large, waiters, storm, link
+  #endif
   #if AsyncHTTP
   case stale
   #endif
-  case deciding
+  case deciding, disk
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
+    #if Origin
     case .small: try await SmallScenario(bench: bench).run()
     case .large: try await LargeScenario(bench: bench).run()
     case .waiters: try await WaitersScenario(bench: bench).run()
     case .storm: try await StormScenario(bench: bench).run()
     case .link: try await LinkScenario(bench: bench).run()
+    #endif
     #if AsyncHTTP
     case .stale: try await StaleScenario(bench: bench).run()
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
+    case .disk: try await DiskScenario(bench: bench).run()
     }
   }
 }
-#endif

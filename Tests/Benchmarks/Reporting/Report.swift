@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// What a run has found, as it goes into the JSON file.
@@ -136,4 +135,3 @@ struct Goal: Encodable, Sendable {
     try container.encode(isReached, forKey: .isReached)
   }
 }
-#endif

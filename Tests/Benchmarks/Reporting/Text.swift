@@ -1,4 +1,3 @@
-#if Origin
 import Foundation
 
 /// Numbers and columns for people.
@@ -45,4 +44,3 @@ extension ScenarioReport {
 extension Figure {
   fileprivate var heading: String { unit == .count ? name : "\(name) \(unit.rawValue)" }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 import ETagValidation
 import HTTPTypes
@@ -104,4 +103,3 @@ private struct DecidingExchange {
       revision: Revision(high: 0, low: 2))
   }
 }
-#endif

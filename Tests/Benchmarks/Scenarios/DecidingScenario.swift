@@ -1,4 +1,3 @@
-#if Origin
 /// What the validator's decisions cost, and whether they cost more when an answer has more fields.
 struct DecidingScenario {
   let bench: Bench
@@ -48,4 +47,3 @@ struct DecidingScenario {
     return report
   }
 }
-#endif

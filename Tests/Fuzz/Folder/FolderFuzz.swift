@@ -3,16 +3,17 @@ import Foundation
 
 @testable import DiskStore
 
-/// Any bytes as what lies beside the entries: the first one chooses between `folder.key`, `generation` and a file's name.
+/// Any bytes as what lies beside the entries: the first one chooses between `folder.key`, `generation`, `index` and a file's name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))
   guard let choice = bytes.first else { return 0 }
   bytes.removeFirst()
-  switch choice % 3 {
+  switch choice % 4 {
   case 0: readKey(bytes)
   case 1:
     do { try map(bytes) } catch { preconditionFailure("\(error)") }
+  case 3: readIndex(bytes)
   default: readName(bytes)
   }
   return 0
@@ -27,6 +28,22 @@ private func readKey(_ bytes: [UInt8]) {
   if let key = FolderKey.decoded(Array(mended)) {
     precondition(FolderKey.encoded(key) == Array(mended) && FolderKey.digestSecret(key).count == 16)
   }
+}
+
+/// An index as it is, and with head and checksum put right: what is read of it can be written, and is read as the same.
+private func readIndex(_ bytes: [UInt8]) {
+  let stamp = IndexFile.Stamp(boot: NameDigest(high: 1, low: 2), generation: .init(device: 3, inode: 4), count: 5)
+  _ = bytes.withUnsafeBytes { IndexFile.decoded($0, stamp) }
+  let count = bytes.count / IndexFile.entryLength
+  var mended = Array(IndexFile.encoded(EntryShelves(), stamp).prefix(IndexFile.headLength - 8))
+  withUnsafeBytes(of: UInt64(count).littleEndian) { mended += $0 }
+  mended += bytes.prefix(count * IndexFile.entryLength)
+  withUnsafeBytes(of: Checksum.of(mended).littleEndian) { mended += $0 }
+  guard let entries = mended.withUnsafeBytes({ IndexFile.decoded($0, stamp) }) else { return }
+  let shelves = EntryShelves(entries)
+  precondition(shelves.count == entries.count && shelves.total >= 0)
+  let again = IndexFile.encoded(shelves, stamp).withUnsafeBytes { IndexFile.decoded($0, stamp) }
+  precondition(again?.mapValues(\.size) == entries.mapValues(\.size))
 }
 
 private let path = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid()).generation").path

@@ -1,0 +1,84 @@
+internal import CacheCore
+
+/// `index`: which entries there were, when nothing had changed since. A hint, which saves listing the files; they are the truth.
+enum IndexFile {
+  static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x49, 0x0D, 0x0A, 0x1A, 0x0A]
+  static let version: UInt32 = 1
+  static let headLength = 64
+  static let entryLength = 56
+  /// Bytes that are read at most.
+  static let lengthLimit: Int64 = 256 << 20
+  /// Bytes of an entry's file, rounded up; no sum of as many as a file names overflows.
+  static let sizeLimit: Int64 = EntryHeader.bodyLimit + 268_435_456
+  /// Fewer entries are listed as quickly as the file is read.
+  static let fewest = 512
+
+  /// What must be as it was, or the file says nothing.
+  struct Stamp: Hashable, Sendable {
+    /// Of the system's start: what a loss of power took, and what it brought back, no counter tells.
+    var boot: NameDigest
+    /// Of the counters: a copy of the folder has others.
+    var generation: FileStatus.Identity
+    /// Both of them.
+    var count: UInt64
+  }
+
+  static func encoded(_ entries: EntryShelves, _ stamp: Stamp) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.reserve(headLength + entries.count * entryLength + 4)
+    writer.raw(magic)
+    writer.integer(version)
+    writer.integer(UInt32(0))
+    for number in [stamp.boot.high, stamp.boot.low, stamp.generation.device, stamp.generation.inode, stamp.count] {
+      writer.integer(number)
+    }
+    writer.integer(UInt64(entries.count))
+    entries.forEach { name, use in
+      writer.integer(name.resource.high)
+      writer.integer(name.resource.low)
+      writer.integer(name.member?.digest.high ?? 0)
+      writer.integer(name.member?.digest.low ?? 0)
+      writer.integer(UInt64(name.member.map { $0.isForm ? 2 : 1 } ?? 0))
+      writer.integer(use.size)
+      writer.integer(use.last.nanoseconds)
+    }
+    writer.integer(Checksum.of(writer.bytes))
+    return writer.bytes
+  }
+
+  /// The entries in a file's bytes; nil when they are not whole, not of this version, or not of `stamp`.
+  static func decoded(_ bytes: UnsafeRawBufferPointer, _ stamp: Stamp) -> [EntryName: EntryIndex.Use]? {
+    let end = bytes.count - 4
+    guard end >= headLength, (end - headLength) % entryLength == 0, bytes.part(0..<8).elementsEqual(magic),
+      bytes.integer(at: 8) == version, self.stamp(bytes) == stamp,
+      bytes.integer(at: 56) == UInt64((end - headLength) / entryLength),
+      bytes.integer(at: end) == Checksum.of(bytes.part(0..<end))
+    else { return nil }
+    var entries: [EntryName: EntryIndex.Use] = [:]
+    entries.reserveCapacity((end - headLength) / entryLength)
+    for start in stride(from: headLength, to: end, by: entryLength) {
+      guard let (name, use) = entry(bytes.part(start..<start + entryLength)) else { return nil }
+      entries[name] = use
+    }
+    return entries
+  }
+
+  private static func stamp(_ bytes: UnsafeRawBufferPointer) -> Stamp {
+    Stamp(
+      boot: NameDigest(high: bytes.integer(at: 16), low: bytes.integer(at: 24)),
+      generation: FileStatus.Identity(device: bytes.integer(at: 32), inode: bytes.integer(at: 40)), count: bytes.integer(at: 48))
+  }
+
+  private static func entry(_ bytes: UnsafeRawBufferPointer) -> (EntryName, EntryIndex.Use)? {
+    let kind = bytes.integer(at: 32, as: UInt64.self)
+    let size = bytes.integer(at: 40, as: Int64.self)
+    guard kind <= 2, (0...sizeLimit).contains(size) else { return nil }
+    let digest = NameDigest(high: bytes.integer(at: 16), low: bytes.integer(at: 24))
+    return (
+      EntryName(
+        resource: NameDigest(high: bytes.integer(at: 0), low: bytes.integer(at: 8)),
+        member: kind == 0 ? nil : EntryName.Member(digest: digest, isForm: kind == 2)),
+      EntryIndex.Use(size: size, last: Timestamp(nanoseconds: bytes.integer(at: 48)))
+    )
+  }
+}

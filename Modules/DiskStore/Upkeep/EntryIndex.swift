@@ -1,0 +1,225 @@
+internal import CacheCore
+
+/// What is known of the entries in memory: which there are, how large each is, and when it was used last.
+///
+/// Built from the files in the background, and made again from them before anything is evicted: the files are the truth. It says that there is no
+/// entry only while the folder's counters are as they were before the files were listed, and of no name at which something of ours is under way:
+/// it may name entries that are gone, never lack one that is there.
+final class EntryIndex: Sendable {
+  struct Use: Sendable {
+    /// Bytes.
+    var size: Int64
+    var last: Timestamp
+
+    init(size: Int64, last: Timestamp) { (self.size, self.last) = (size, last) }
+
+    init(_ status: FileStatus) { self.init(size: status.size, last: status.modified) }
+  }
+
+  /// How far the index had got when somebody began to look at the files: what was seen of them before a list ended says nothing after it.
+  struct Version: Hashable, Sendable {
+    fileprivate var lists: UInt64 = 0
+  }
+
+  private let state = Lock(EntryIndexState())
+
+  var version: Version { state.withLock { Version(lists: $0.lists) } }
+
+  // MARK: Changes of our own
+
+  /// An entry is about to appear at `name`.
+  func placing(_ name: EntryName) { state.withLock { _ = $0.placing.insert(name.resource) } }
+
+  /// It could not be moved into its place; it may be there all the same, when only what comes after the move has failed.
+  func failedToPlace(_ name: EntryName) {
+    state.withLock { state in
+      state.doubted.insert(name)
+      state.placing.remove(name.resource)
+    }
+  }
+
+  /// An entry was stored.
+  ///
+  /// - Returns: the sum of all sizes that are known, in bytes.
+  @discardableResult
+  func stored(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
+    state.withLock { state in
+      state.set(name, Use(size: size, last: time))
+      state.placing.remove(name.resource)
+      state.stores += 1
+      state.storedBytes += size
+      return state.entries.total
+    }
+  }
+
+  /// Metadata was appended to an entry.
+  func resized(_ name: EntryName, size: Int64, at time: Timestamp) {
+    state.withLock { $0.set(name, Use(size: size, last: time)) }
+  }
+
+  /// An entry was used. One that is not known is not added: it may be gone by now, and the next list will tell.
+  func used(_ name: EntryName, at time: Timestamp) {
+    state.withLock { state in
+      let isKnown = state.entries.use(name, at: time)
+      if state.touched != nil || !isKnown && !state.isComplete { state.early[name] = time }
+    }
+  }
+
+  /// There was no file at `name`, or it was removed, since the index was at `version`.
+  func removed(_ name: EntryName, since version: Version) {
+    state.withLock { state in
+      if state.lists == version.lists {
+        state.set(name, nil)
+      } else {
+        // Another process may have stored one between our look and the list that ended meanwhile.
+        state.doubted.insert(name)
+      }
+    }
+  }
+
+  func removedAll() {
+    let old = state.withLock { state in
+      // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the next answer.
+      state.listed = nil
+      defer { state.entries = EntryShelves() }
+      return state.entries
+    }
+    withExtendedLifetime(old) {}
+  }
+
+  // MARK: Lists
+
+  func beginList() {
+    state.withLock { state in
+      state.touched = []
+      state.stores = 0
+      state.storedBytes = 0
+      state.blindMisses = 0
+      state.isListWanted = false
+    }
+  }
+
+  /// Takes what was found over, but for what changed meanwhile.
+  ///
+  /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to ``look(_:_:)``.
+  func endList(_ found: [EntryName: Use]) -> [EntryName] {
+    var entries = EntryShelves(found)
+    let (old, again) = state.withLock { state in
+      let again = (state.touched ?? []).union(state.doubted)
+      // A use is written to the file once a minute at most.
+      entries.takeUses(of: state.entries)
+      for name in again { entries.set(name, state.entries[name]) }
+      for (name, time) in state.early { _ = entries.use(name, at: time) }
+      let old = state.entries
+      state.entries = entries
+      state.touched = nil
+      state.early = [:]
+      state.lists += 1
+      state.listed = nil
+      state.isComplete = true
+      return (old, again)
+    }
+    // Large, and let go of outside the lock.
+    withExtendedLifetime(old) {}
+    return Array(again)
+  }
+
+  /// What lies at `name`, looked up in its lane.
+  func look(_ name: EntryName, _ use: Use?) {
+    state.withLock { state in
+      var use = use
+      if let last = state.entries[name]?.last, let found = use, last > found.last { use?.last = last }
+      state.set(name, use)
+      state.doubted.remove(name)
+    }
+  }
+
+  /// From now on the index answers while others change nothing more.
+  ///
+  /// - Parameter changes: those of others before the list was begun.
+  func trust(since changes: FolderChanges?) { state.withLock { $0.listed = changes } }
+
+  func abandonList() { state.withLock { $0.touched = nil } }
+
+  /// Refuses answers from now on.
+  func close() {
+    state.withLock { $0.isClosed = true }
+  }
+
+  // MARK: Questions
+
+  /// Whether there surely is no entry at `name`.
+  func lacks(_ name: EntryName, _ changes: FolderChanges?) -> Bool {
+    state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
+  }
+
+  /// Whether there surely is no entry of a resource.
+  func lacks(resource: NameDigest, _ changes: FolderChanges?) -> Bool {
+    state.withLock { $0.vouches(for: resource, changes) && $0.entries.resources[resource] == nil }
+  }
+
+  /// A file was looked for and not found.
+  ///
+  /// - Returns: whether the files should be listed now: when as many misses had to ask the file system as there are entries, a list would have cost
+  ///   no more, so misses and lists together take at most twice what they must.
+  func wantsListAfterMiss(_ changes: FolderChanges?) -> Bool {
+    state.withLock { state in
+      guard let changes, changes.counts.isQuiet, state.listed != changes, !state.isListWanted, state.touched == nil else {
+        return false
+      }
+      state.blindMisses += 1
+      guard state.blindMisses >= max(state.entries.count, EntryIndexState.fewest) else { return false }
+      state.isListWanted = true
+      return true
+    }
+  }
+
+  /// Whether what others stored meanwhile may have brought the folder a tenth of `limit` beyond what is known of it.
+  ///
+  /// Others only tell how often they changed something, so their entries are taken to be as large as ours. At least a hundredth of the limit is stored
+  /// between two lists, so that small changes of others don't make each store of ours list the folder.
+  func wantsList(limit: Int64, _ changes: FolderChanges?) -> Bool {
+    state.withLock { state in
+      guard state.storedBytes >= limit / 100, state.stores > 0, let changes else { return false }
+      guard let listed = state.listed, listed.serial == changes.serial else { return state.storedBytes >= limit / 10 }
+      let foreign = changes.counts.started &- listed.counts.started
+      guard foreign > 0 else { return false }
+      return Double(state.storedBytes) * (1 + Double(foreign) / Double(state.stores)) >= Double(limit) / 10
+    }
+  }
+
+  /// Bytes and entries; nil when the files must be listed first because nobody did, or because others changed something since.
+  func sum(_ changes: FolderChanges?) -> (size: Int64, count: Int)? {
+    state.withLock { state in
+      // A change that was under way while the files were listed may be in the list or not.
+      guard state.isComplete, let changes, changes.counts.isQuiet, state.listed == changes, state.doubted.isEmpty else {
+        return nil
+      }
+      return (state.entries.total, state.entries.count)
+    }
+  }
+
+  /// All entries, if that is what lies in the folder; nil while somebody changes something.
+  func snapshot(_ changes: FolderChanges?) -> EntryShelves? {
+    state.withLock { state in
+      guard state.isComplete, let changes, changes.counts.isQuiet, state.listed == changes, state.placing.isEmpty,
+        state.doubted.isEmpty
+      else { return nil }
+      return state.entries
+    }
+  }
+
+  /// What is known now.
+  var known: (size: Int64, count: Int) { state.withLock { ($0.entries.total, $0.entries.count) } }
+
+  func use(_ name: EntryName) -> Use? { state.withLock { $0.entries[name] } }
+
+  /// All entries, the one that was not used for longest first.
+  func byLastUse() -> [(name: EntryName, use: Use)] {
+    let entries = state.withLock { $0.entries }
+    var all: [(name: EntryName, use: Use)] = []
+    all.reserveCapacity(entries.count)
+    entries.forEach { all.append((name: $0, use: $1)) }
+    return all.sorted { ($0.use.last, $0.name.resource) < ($1.use.last, $1.name.resource) }
+  }
+}

@@ -1,0 +1,105 @@
+import CacheCore
+import DiskStore
+import Foundation
+
+/// A folder with many entries: filled by one process, opened by another one, counted, trimmed.
+struct DiskFolderJob: Job {
+  static let name = "disk-folder"
+  /// Bytes of a body.
+  static let size = 4096
+
+  let folder: String
+  let entries: Int
+  /// How many are trimmed.
+  let trimmed: Int
+  let fills: Bool
+
+  func run() async throws -> Measurement { fills ? try await fill() : try await measure() }
+
+  private func configuration() -> DiskCache.Configuration { .init(sizeLimit: nil) }
+
+  private func fill() async throws -> Measurement {
+    let cache = try DiskCache(path: folder, configuration: configuration())
+    let work = DiskWork(cache)
+    let body = Pattern.bytes(Self.size)
+    for number in 0..<entries { try work.store(body, for: DiskEntries.key(number), DiskEntries.metadata()) }
+    var measurement = Measurement()
+    measurement.check("entries", try await cache.entryCount, is: entries)
+    await cache.close()
+    return measurement
+  }
+
+  private func measure() async throws -> Measurement {
+    var measurement = Measurement()
+    let clock = SystemClock()
+    let start = clock.uptime
+    let cache = try DiskCache(path: folder, configuration: configuration())
+    let first = try await cache.open(DiskEntries.key(entries / 2))?.body.collect()
+    measurement.add(clock.uptime - start, to: .firstAnswer)
+    let size = try await cache.totalSize
+    measurement.add(clock.uptime - start, to: .wholeIndex)
+    measurement.check("bytes of the first answer", first?.count ?? 0, is: Self.size)
+    measurement.check("entries", try await cache.entryCount, is: entries)
+    try list(cache, &measurement)
+    try await trim(cache, from: size, &measurement)
+    await cache.close()
+    return measurement
+  }
+
+  private func list(_ cache: DiskCache, _ measurement: inout Measurement) throws {
+    let clock = SystemClock()
+    let work = DiskWork(cache)
+    for _ in 0..<3 {
+      var start = clock.uptime
+      let raw = try RawFile.list(cache.path + "/etagere-1/entries")
+      measurement.add(clock.uptime - start, to: .rawList)
+      start = clock.uptime
+      let own = try work.list()
+      measurement.add(clock.uptime - start, to: .list)
+      measurement.check("files", raw.count, is: own)
+    }
+  }
+
+  private func trim(_ cache: DiskCache, from size: Int64, _ measurement: inout Measurement) async throws {
+    let clock = SystemClock()
+    let body = Pattern.bytes(Self.size)
+    let files = folder + "/files"
+    for shard in 0..<256 {
+      try FileManager.default.createDirectory(atPath: "\(files)/\(shard)", withIntermediateDirectories: true)
+    }
+    let paths = (0..<trimmed).map { "\(files)/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
+    for path in paths { try RawFile.write(body, path, draft: files + "/draft", flushes: false) }
+    var start = clock.uptime
+    for path in paths { try RawFile.remove(path) }
+    measurement.add(clock.uptime - start, to: .raw)
+    // Used last, so they stay.
+    let loaded = (entries - 500..<entries).map(DiskEntries.key)
+    for _ in 0..<2 { measurement[.called] = try await load(loaded, cache) }
+    let left = Turn()
+    async let meanwhile = loadUntil(left, loaded, cache)
+    start = clock.uptime
+    let removed = try await cache.trim(to: size / Int64(entries) * Int64(entries - trimmed))
+    measurement.add(clock.uptime - start, to: .own)
+    left.step()
+    measurement[.meanwhile] = try await meanwhile
+    measurement.check("entries that were trimmed", removed, is: trimmed)
+  }
+
+  private func loadUntil(_ end: Turn, _ keys: [CacheKey], _ cache: DiskCache) async throws -> [Double] {
+    var times: [Double] = []
+    while end.value == 0 { times += try await load(Array(keys.prefix(50)), cache) }
+    return times
+  }
+
+  /// Seconds for each.
+  private func load(_ keys: [CacheKey], _ cache: DiskCache) async throws -> [Double] {
+    let clock = SystemClock()
+    var times: [Double] = []
+    for key in keys {
+      let start = clock.uptime
+      guard try await cache.open(key) != nil else { throw BenchmarkFailure("an entry is not there") }
+      times.append((clock.uptime - start) / .seconds(1))
+    }
+    return times
+  }
+}

@@ -1,0 +1,155 @@
+import CacheCore
+import DiskStore
+import Foundation
+
+/// One kind of call for entries of one size: the store's own work, the asynchronous call, and the bare system calls, in turn.
+struct DiskJob: Job {
+  static let name = "disk"
+
+  enum Call: String, Codable, Hashable, Sendable, CaseIterable {
+    case read, miss, write
+    /// With durability `file`, against `fsync`.
+    case flushedWrite = "write, flushed"
+    case remove
+    /// Metadata appended after a 304.
+    case refresh
+  }
+
+  let call: Call
+  /// Bytes of a body.
+  let size: Int
+  /// Entries; each is touched once a batch.
+  let entries: Int
+  let batches: Int
+
+  func run() async throws -> Measurement {
+    let folder = try DiskEntries.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let bed = try DiskBed(self, folder)
+    var measurement = Measurement()
+    // The first batch is the warm-up.
+    for batch in 0...batches {
+      try bed.prepare()
+      let raw = try Self.time { try bed.raw() }
+      try bed.prepare()
+      let own = try Self.time { try bed.own() }
+      try bed.prepare()
+      let clock = SystemClock()
+      let start = clock.uptime
+      try await bed.called()
+      let called = clock.uptime - start
+      guard batch > 0 else { continue }
+      for (time, quantity) in [(raw, Measurement.Quantity.raw), (own, .own), (called, .called)] {
+        measurement.add(time / .seconds(1) / Double(entries), to: quantity)
+      }
+    }
+    measurement.check("damaged files", bed.cache.counters.damaged, is: 0)
+    await bed.cache.close()
+    return measurement
+  }
+
+  private static func time(_ work: () throws -> Void) rethrows -> Duration {
+    let clock = SystemClock()
+    let start = clock.uptime
+    try work()
+    return clock.uptime - start
+  }
+}
+
+/// A cache, and bare files beside it, of the same number and size.
+private struct DiskBed {
+  let job: DiskJob
+  let cache: DiskCache
+  private let work: DiskWork
+  private let body: Data
+  private let keys: [CacheKey]
+  private let metadata: [StoredMetadata]
+  private let paths: [String]
+  private let draft: String
+
+  init(_ job: DiskJob, _ folder: String) throws {
+    self.job = job
+    let durability: DiskCache.Durability = job.call == .flushedWrite ? .file : .none
+    cache = try DiskCache(path: folder + "/cache", configuration: .init(sizeLimit: nil, durability: durability))
+    work = DiskWork(cache)
+    body = Pattern.bytes(job.size)
+    keys = (0..<job.entries).map(DiskEntries.key)
+    metadata = keys.map { _ in DiskEntries.metadata() }
+    let files = folder + "/files"
+    for shard in 0..<256 {
+      try FileManager.default.createDirectory(atPath: "\(files)/\(shard)", withIntermediateDirectories: true)
+    }
+    paths = (0..<job.entries).map { "\(files)/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
+    draft = files + "/draft"
+    try prepare(always: true)
+    _ = try work.list()
+  }
+
+  /// What the next batch needs to be there.
+  func prepare() throws { try prepare(always: false) }
+
+  private func prepare(always: Bool) throws {
+    switch job.call {
+    // New ones: to replace a file, some file systems wait for its bytes to be on the disk.
+    case .write, .flushedWrite: return try clear()
+    case .remove: break
+    case .read, .miss, .refresh: guard always else { return }
+    }
+    for index in keys.indices where job.call != .miss {
+      try work.store(body, for: keys[index], metadata[index])
+      try RawFile.write(body, paths[index], draft: draft, flushes: false)
+    }
+  }
+
+  private func clear() throws {
+    for index in keys.indices {
+      try work.remove(keys[index])
+      if RawFile.exists(paths[index]) { try RawFile.remove(paths[index]) }
+    }
+  }
+
+  func raw() throws {
+    for path in paths {
+      switch job.call {
+      case .read: try expect(RawFile.read(path) == job.size)
+      case .miss: try expect(!RawFile.exists(path))
+      case .write: try RawFile.write(body, path, draft: draft, flushes: false)
+      case .flushedWrite: try RawFile.write(body, path, draft: draft, flushes: true)
+      case .remove: try RawFile.remove(path)
+      case .refresh: try RawFile.append(body.prefix(512), path, at: job.size)
+      }
+    }
+  }
+
+  func own() throws {
+    for (key, metadata) in zip(keys, metadata) {
+      switch job.call {
+      case .read: try expect(work.read(key) == job.size)
+      case .miss: try expect(work.read(key) == nil)
+      case .write, .flushedWrite: try work.store(body, for: key, metadata)
+      case .remove: try work.remove(key)
+      case .refresh: try expect(work.refresh(key, metadata))
+      }
+    }
+  }
+
+  func called() async throws {
+    for (key, metadata) in zip(keys, metadata) {
+      switch job.call {
+      case .read:
+        guard let entry = try await cache.open(key) else { throw BenchmarkFailure("an entry is not there") }
+        var count = 0
+        for try await chunk in entry.body { count += chunk.count }
+        try expect(count == job.size)
+      case .miss: try expect(try await cache.open(key) == nil)
+      case .write, .flushedWrite: try await cache.store(body, for: key, metadata)
+      case .remove: try await cache.remove(key, ifRevision: nil)
+      case .refresh: try expect(try await cache.refresh(key, metadata, ifRevision: metadata.revision))
+      }
+    }
+  }
+
+  private func expect(_ isRight: Bool) throws {
+    guard isRight else { throw BenchmarkFailure("\(job.call.rawValue): not what must be there") }
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+
+/// What a disk store costs beside the system calls that it can't do without, and what a folder with many entries costs.
+struct DiskScenario {
+  let bench: Bench
+
+  private struct Way: Hashable, Sendable {
+    let call: DiskJob.Call
+    /// Bytes.
+    let size: Int
+
+    var name: String { "\(call.rawValue), \(size >= 1 << 20 ? "\(size >> 20) MB" : "\(size >> 10) KB")" }
+
+    /// The store's own work as a multiple of the bare calls.
+    var goal: Double? {
+      switch (call, size) {
+      case (.read, 20 << 10): 1.4
+      case (.read, 1 << 20): 1.6
+      case (.miss, _): 0.1
+      case (.write, 20 << 10): 1.25
+      case (.flushedWrite, 20 << 10): 1.1
+      case (.remove, 20 << 10): 1.3
+      default: nil
+      }
+    }
+
+    var entries: Int { call == .flushedWrite ? 32 : size > 1 << 17 ? 64 : 256 }
+    var batches: Int { call == .flushedWrite || size > 1 << 17 ? 6 : 12 }
+  }
+
+  private static let sizes = [4 << 10, 20 << 10, 100 << 10, 1 << 20]
+  private static let entries = 50_000
+  private static let trimmed = 10_000
+
+  func run() async throws -> ScenarioReport {
+    let rounds = bench.settings.rounds ?? 3
+    var report = ScenarioReport(
+      "disk",
+      "each call in its lane (own), as it is called (called) and as bare system calls (raw), \(rounds) rounds; \(Self.entries) entries of 4 KB"
+    )
+    var ways = [DiskJob.Call.read, .write].flatMap { call in Self.sizes.map { Way(call: call, size: $0) } }
+    ways += [Way(call: .flushedWrite, size: 20 << 10), Way(call: .miss, size: 20 << 10), Way(call: .remove, size: 20 << 10)]
+    ways += [4 << 10, 1 << 20].map { Way(call: .refresh, size: $0) }
+    let measured = try await bench.rounds(ways, count: rounds) {
+      DiskJob(call: $0.call, size: $0.size, entries: $0.entries, batches: $0.batches)
+    }
+    for way in ways { add(way, measured[way] ?? [], to: &report) }
+    addRefreshGoal(measured, to: &report)
+    var folders: [Measurement] = []
+    for round in 0..<rounds { folders.append(try await measureFolder(round, &report)) }
+    DiskFolderFigures(folders).add(to: &report, trimmed: Self.trimmed)
+    return report
+  }
+
+  private func add(_ way: Way, _ own: [Measurement], to report: inout ScenarioReport) {
+    report.take(failuresOf: own, by: way.name)
+    func times(_ quantity: Measurement.Quantity) -> [Double] { own.flatMap { $0[quantity] }.map { $0 * 1e6 } }
+    func ratios(_ quantity: Measurement.Quantity) -> [Double] {
+      own.flatMap { zip($0[quantity], $0[.raw]).map { $0 / $1 } }
+    }
+    var row = ScenarioReport.Row(name: way.name)
+    row.figures = [
+      Figure("raw", .microseconds, times(.raw)), Figure("own", .microseconds, times(.own)),
+      Figure("called", .microseconds, times(.called)), Figure("own / raw", .ratio, ratios(.own)),
+    ].compactMap(\.self)
+    report.rows.append(row)
+    guard let goal = way.goal, !ratios(.own).isEmpty else { return }
+    report.goals.append(Goal("\(way.name), against the bare calls", Sample.median(ratios(.own)), .atMost(goal)))
+  }
+
+  private func addRefreshGoal(_ measured: [Way: [Measurement]], to report: inout ScenarioReport) {
+    let times = [1 << 20, 4 << 10].map { size in
+      Sample.median((measured[Way(call: .refresh, size: size)] ?? []).flatMap { $0[.own] })
+    }
+    guard times[1] > 0 else { return }
+    report.goals.append(Goal("refreshing 1 MB against refreshing 4 KB", times[0] / times[1], .atMost(1.2)))
+  }
+
+  private func measureFolder(_ round: Int, _ report: inout ScenarioReport) async throws -> Measurement {
+    let folder = bench.child.scratch("many-\(round)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var measurement = Measurement()
+    for fills in [true, false] {
+      bench.settings.progress("round \(round + 1): \(DiskFolderJob.name), \(fills ? "filling" : "measuring")")
+      let job = DiskFolderJob(folder: folder, entries: Self.entries, trimmed: Self.trimmed, fills: fills)
+      measurement = try await bench.child.run(job, limit: .seconds(300))
+      report.take(failuresOf: [measurement], by: fills ? "filling the folder" : "the folder")
+    }
+    return measurement
+  }
+}

@@ -1,0 +1,154 @@
+import CacheCore
+import Testing
+
+@testable import DiskStore
+
+@Suite("Disk store: the index in memory")
+struct EntryIndexTests {
+  private let index = EntryIndex()
+  private let key = SipHash.Key(first: 1, second: 2)
+  private let quiet = FolderChanges(serial: 1, counts: .init(started: 5, finished: 5))
+  private let now = Timestamp(seconds: 1)
+
+  private func name(_ resource: String, variant: String = "", form: String = "") -> EntryName {
+    EntryName(CacheKey(resource: resource, variant: variant, form: form), hashKey: key)
+  }
+
+  private func use(_ size: Int64 = 10) -> EntryIndex.Use { EntryIndex.Use(size: size, last: now) }
+
+  /// A list that finds these.
+  private func list(_ found: [EntryName], meanwhile: () -> Void = {}, then look: [EntryName: EntryIndex.Use] = [:]) {
+    index.beginList()
+    meanwhile()
+    for name in index.endList(Dictionary(uniqueKeysWithValues: found.map { ($0, use()) })) { index.look(name, look[name]) }
+    index.trust(since: quiet)
+  }
+
+  @Test("before the first list has ended nothing is lacking")
+  func incomplete() {
+    #expect(!index.lacks(name("a"), quiet))
+    index.beginList()
+    #expect(!index.lacks(name("a"), quiet))
+    let again = index.endList([:])
+    #expect(again.isEmpty)
+    #expect(!index.lacks(name("a"), quiet), "what changed during the list is not looked at yet")
+    index.trust(since: quiet)
+    #expect(index.lacks(name("a"), quiet))
+    index.close()
+    #expect(!index.lacks(name("a"), quiet))
+  }
+
+  @Test(
+    "when others have changed something, are changing something, or nobody can tell, nothing is lacking",
+    arguments: [
+      nil, FolderChanges(serial: 1, counts: .init(started: 6, finished: 6)),
+      FolderChanges(serial: 1, counts: .init(started: 6, finished: 5)),
+      FolderChanges(serial: 2, counts: .init(started: 5, finished: 5)),
+    ] as [FolderChanges?])
+  func foreignChanges(changes: FolderChanges?) {
+    list([name("b")])
+    #expect(!index.lacks(name("a"), changes))
+    #expect(!index.lacks(resource: name("a").resource, changes))
+    #expect(index.lacks(name("a"), quiet))
+  }
+
+  @Test("a list that was begun in the middle of another's change is not trusted, not even when the counts stay")
+  func unquietList() {
+    let unquiet = FolderChanges(serial: 1, counts: .init(started: 6, finished: 5))
+    list([])
+    index.trust(since: unquiet)
+    #expect(!index.lacks(name("a"), unquiet))
+  }
+
+  @Test("an entry is not lacking from before its move until it is removed")
+  func ownStore() {
+    list([])
+    index.placing(name("a"))
+    #expect(!index.lacks(name("a"), quiet))
+    #expect(!index.lacks(resource: name("a").resource, quiet))
+    #expect(index.lacks(name("b"), quiet))
+    index.stored(name("a"), size: 10, at: now)
+    #expect(!index.lacks(name("a"), quiet))
+    index.removed(name("a"), since: index.version)
+    #expect(index.lacks(name("a"), quiet))
+    #expect(index.known == (0, 0))
+  }
+
+  @Test("where a move failed nobody knows what lies, until somebody has looked")
+  func failedStore() {
+    list([])
+    index.placing(name("a"))
+    index.failedToPlace(name("a"))
+    #expect(!index.lacks(name("a"), quiet))
+    index.placing(name("a", variant: "v"))
+    index.stored(name("a", variant: "v"), size: 10, at: now)
+    #expect(!index.lacks(name("a"), quiet), "another entry of the resource says nothing of it")
+    list([name("a", variant: "v")], then: [name("a", variant: "v"): use()])
+    #expect(index.lacks(name("a"), quiet))
+    #expect(!index.lacks(resource: name("a").resource, quiet))
+  }
+
+  @Test("what was not there when we looked may be there when a list has ended meanwhile")
+  func oldLook() {
+    list([])
+    let version = index.version
+    // Another process stores it now, and the list sees it.
+    list([name("a")])
+    index.removed(name("a"), since: version)
+    #expect(!index.lacks(name("a"), quiet))
+    #expect(index.sum(quiet) == nil)
+  }
+
+  @Test("what is stored or removed during a list is looked at again, whatever the list found", arguments: [true, false])
+  func duringList(isThere: Bool) {
+    list([name("a"), name("b")])
+    list(
+      isThere ? [name("a"), name("b")] : [name("b")],
+      meanwhile: {
+        index.stored(name("a"), size: 20, at: now)
+        index.removed(name("a"), since: index.version)
+      }, then: isThere ? [name("a"): use(30)] : [:])
+    #expect(index.lacks(name("a"), quiet) == !isThere)
+    #expect(index.sum(quiet)?.size == (isThere ? 40 : 10))
+    #expect(index.sum(quiet)?.count == (isThere ? 2 : 1))
+  }
+
+  @Test("a list that was given up changes nothing")
+  func abandonedList() {
+    list([name("a")])
+    index.beginList()
+    index.stored(name("b"), size: 10, at: now)
+    index.abandonList()
+    #expect(!index.lacks(name("a"), quiet) && !index.lacks(name("b"), quiet) && index.lacks(name("c"), quiet))
+  }
+
+  @Test("a resource lacks nothing while it has a variant or a form; another name of it does")
+  func members() {
+    list([name("a", variant: "v"), name("b", form: "f"), name("c")])
+    for resource in ["a", "b", "c"] { #expect(!index.lacks(resource: name(resource).resource, quiet)) }
+    #expect(
+      index.lacks(name("a"), quiet) && index.lacks(name("a", form: "v"), quiet) && index.lacks(name("c", variant: "v"), quiet))
+    index.removed(name("a", variant: "v"), since: index.version)
+    #expect(index.lacks(resource: name("a").resource, quiet))
+    #expect(index.known == (20, 2))
+  }
+
+  @Test("after everything was removed the files are listed before anything is lacking")
+  func removedAll() {
+    list([name("a")])
+    index.removedAll()
+    #expect(!index.lacks(name("a"), quiet))
+    #expect(index.known == (0, 0))
+  }
+
+  @Test("misses that must ask the file system lead to a list when they have cost as much as one, and to one only")
+  func listAfterMisses() {
+    let changed = FolderChanges(serial: 1, counts: .init(started: 6, finished: 6))
+    list((0..<100).map { name("\($0)") })
+    for _ in 0..<200 { #expect(!index.wantsListAfterMiss(quiet)) }
+    for _ in 0..<200 { #expect(!index.wantsListAfterMiss(FolderChanges(serial: 1, counts: .init(started: 7, finished: 6)))) }
+    for _ in 0..<99 { #expect(!index.wantsListAfterMiss(changed)) }
+    #expect(index.wantsListAfterMiss(changed))
+    #expect(!index.wantsListAfterMiss(changed))
+  }
+}

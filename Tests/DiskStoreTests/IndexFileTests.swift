@@ -1,0 +1,209 @@
+import CacheCore
+import CacheTesting
+import Testing
+
+@testable import DiskStore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Disk store: the index beside the files")
+struct IndexFileTests {
+  let folder: TemporaryFolder
+  private let count = IndexFile.fewest + 8
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private var path: String { folder.root + "/index" }
+
+  private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)", variant: number % 5 == 0 ? "v" : "") }
+
+  private func open() throws -> DiskCache {
+    try DiskCache(path: folder.path, configuration: .init(sizeLimit: nil, clock: ManualClock()))
+  }
+
+  /// A folder with entries and an index, and an entry's file that is put back without the counters being raised: who lists the files counts it.
+  private func fill() async throws {
+    let cache = try open()
+    let extra = CacheKey(resource: "extra")
+    try await cache.store(bytes(10), for: extra, metadata())
+    let place = try #require(folder.entryFiles.first)
+    let whole = try file(place)
+    try await cache.remove(extra, ifRevision: nil)
+    for number in 0..<count { try await cache.store(bytes(number % 50), for: key(number), metadata()) }
+    await cache.close()
+    try put(whole, place)
+  }
+
+  private func isLoaded() async throws -> Bool {
+    let cache = try open()
+    let counted = try await cache.entryCount
+    #expect([count, count + 1].contains(counted))
+    if counted == count { #expect(try await cache.open(CacheKey(resource: "extra")) == nil) }
+    for number in 0..<count { #expect(try await cache.open(key(number)) != nil) }
+    return counted == count
+  }
+
+  @Test("a folder that was left as it is opens by its index, without a list; sizes are those of the files")
+  func loaded() async throws {
+    try await fill()
+    let cache = try open()
+    #expect(try await cache.entryCount == count)
+    let size = try await cache.totalSize
+    // Asking for all entries lists the files.
+    let extra = try await cache.entries().first { $0.key == CacheKey(resource: "extra") }
+    #expect(size + (extra?.size ?? 0) == (try await cache.totalSize))
+    #expect(extra != nil)
+    let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
+    #expect(try await cache.totalSize == Int64(sum))
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("what was changed since, by whomever, makes the files count")
+  func changed() async throws {
+    try await fill()
+    #expect(try await isLoaded())
+    try folder.raise(.started)
+    #expect(try await !isLoaded(), "a change that never ended")
+    try folder.raise(.finished)
+    #expect(try await !isLoaded())
+  }
+
+  @Test("who ends without closing leaves an index behind that nobody believes", arguments: [true, false])
+  func notClosed(stores: Bool) async throws {
+    try await fill()
+    let cache = try open()
+    #expect(try await cache.entryCount == count)
+    if stores {
+      try await cache.store(bytes(10), for: key(0), metadata())
+    } else {
+      try await cache.remove(CacheKey(resource: "nobody"), ifRevision: nil)
+    }
+    #expect(try await !isLoaded())
+  }
+
+  @Test("metadata that is appended changes a size and no counter: the index goes before it")
+  func refreshed() async throws {
+    try await fill()
+    let cache = try open()
+    #expect(try await cache.entryCount == count)
+    let stored = try #require(try await cache.open(key(1))).metadata
+    #expect(try await cache.refresh(key(1), stored, ifRevision: stored.revision))
+    #expect(!fileExists(path))
+    #expect(try await !isLoaded())
+  }
+
+  @Test("an index that is damaged, cut, empty, a link or a folder is none", arguments: 0..<5)
+  func damaged(way: Int) async throws {
+    try await fill()
+    var bytes = try file(path)
+    try FileManager.default.removeItem(atPath: path)
+    switch way {
+    case 0:
+      bytes[200] ^= 4
+      try put(bytes, path)
+    case 1: try put(bytes.prefix(1000), path)
+    case 2: try put(Data(), path)
+    case 3:
+      try put(bytes, folder.path + "/elsewhere")
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.path + "/elsewhere")
+    default: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    #expect(try await !isLoaded())
+  }
+
+  @Test("a copy of the folder has counters of its own, and its index says nothing")
+  func copied() async throws {
+    try await fill()
+    let aside = folder.path + "/aside"
+    try FileManager.default.moveItem(atPath: folder.root, toPath: aside)
+    try FileManager.default.copyItem(atPath: aside, toPath: folder.root)
+    #expect(try await !isLoaded())
+  }
+
+  @Test("counters that are made anew end the index")
+  func newCounters() async throws {
+    try await fill()
+    try FileManager.default.removeItem(atPath: folder.root + "/generation")
+    let cache = try open()
+    #expect(try await cache.entryCount == count + 1)
+  }
+
+  @Test("few entries need no index, and an index that is true is not written again")
+  func written() async throws {
+    let small = try open()
+    for number in 0..<20 { try await small.store(bytes(10), for: key(number), metadata()) }
+    await small.close()
+    #expect(!fileExists(path))
+    try await fill()
+    let inode = try FileStatus(path: path).identity
+    let cache = try open()
+    #expect(try await cache.entryCount == count)
+    await cache.close()
+    #expect(try FileStatus(path: path).identity == inode)
+  }
+
+  // MARK: The bytes
+
+  private let stamp = IndexFile.Stamp(
+    boot: NameDigest(high: 1, low: 2), generation: .init(device: 3, inode: 4), count: 5)
+
+  private func entries() -> [EntryName: EntryIndex.Use] {
+    let hashKey = SipHash.Key(first: 1, second: 2)
+    var entries: [EntryName: EntryIndex.Use] = [:]
+    for (number, key) in [
+      CacheKey(resource: "a"), CacheKey(resource: "a", variant: "v"), CacheKey(resource: "b", form: "f"),
+    ].enumerated() {
+      entries[EntryName(key, hashKey: hashKey)] = EntryIndex.Use(
+        size: Int64(number), last: Timestamp(nanoseconds: Int64(-number)))
+    }
+    return entries
+  }
+
+  private func decoded(_ bytes: [UInt8], _ stamp: IndexFile.Stamp) -> [EntryName: EntryIndex.Use]? {
+    bytes.withUnsafeBytes { IndexFile.decoded($0, stamp) }
+  }
+
+  @Test("what is written is read, for the same start of the system, counters and count only")
+  func roundTrip() throws {
+    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    #expect(bytes.count == 64 + 3 * 56 + 4)
+    let read = try #require(decoded(bytes, stamp))
+    #expect(read.mapValues(\.size) == entries().mapValues(\.size))
+    #expect(read.mapValues(\.last) == entries().mapValues(\.last))
+    for (path, value) in [
+      (\IndexFile.Stamp.boot.high, 0), (\.boot.low, 0), (\.generation.device, 0), (\.generation.inode, 0), (\.count, 4),
+    ] as [(WritableKeyPath<IndexFile.Stamp, UInt64>, UInt64)] {
+      var other = stamp
+      other[keyPath: path] = value
+      #expect(decoded(bytes, other) == nil)
+    }
+  }
+
+  @Test("no flipped bit and no missing or added byte is overlooked")
+  func flips() {
+    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    for bit in 0..<bytes.count * 8 {
+      var flipped = bytes
+      flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+      #expect(decoded(flipped, stamp) == nil, "bit \(bit)")
+    }
+    for length in 0..<bytes.count { #expect(decoded(Array(bytes.prefix(length)), stamp) == nil) }
+    #expect(decoded(bytes + [0], stamp) == nil)
+    #expect(decoded(bytes + bytes, stamp) == nil)
+  }
+
+  @Test("sizes and kinds that can't be make it none, whatever its checksum says")
+  func impossible() {
+    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    for (offset, value) in [(64 + 32, 3), (64 + 40, UInt64.max), (64 + 40, 1 << 60)] as [(Int, UInt64)] {
+      var changed = Array(bytes.dropLast(4))
+      withUnsafeBytes(of: value.littleEndian) { changed.replaceSubrange(offset..<offset + 8, with: $0) }
+      withUnsafeBytes(of: Checksum.of(changed).littleEndian) { changed += $0 }
+      #expect(decoded(changed, stamp) == nil)
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// That nobody looks into the folder shows by a file that was put there without the counters being raised: who looks finds it.
+@Suite("Disk store: misses that memory answers")
+struct MissTests {
+  let folder: TemporaryFolder
+  let clock = ManualClock()
+  let one: DiskCache
+  let two: DiskCache
+  let key = CacheKey(resource: "r")
+  let place: String
+  let whole: Data
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    one = try DiskCache(path: folder.path, configuration: .init(clock: clock))
+    two = try DiskCache(path: folder.path, configuration: .init(clock: clock))
+    try await one.store(bytes(10), for: key, metadata(at: clock.now))
+    place = try #require(folder.entryFiles.first)
+    whole = try file(place)
+    try await one.remove(key, ifRevision: nil)
+    // The first look is at the counters too; the sum waits for the list.
+    for cache in [one, two] {
+      #expect(try await cache.open(key) == nil)
+      #expect(try await cache.entryCount == 0)
+    }
+  }
+
+  private func find() async throws -> Bool {
+    let (opened, variants) = (try await one.open(key) != nil, try await one.variants(of: key.resource).isEmpty == false)
+    #expect(opened == variants)
+    return opened
+  }
+
+  @Test("a miss looks into memory alone, and is counted, while nobody else changes anything")
+  func memory() async throws {
+    try put(whole, place)
+    let misses = one.counters.misses
+    #expect(try await !find())
+    #expect(one.counters.misses == misses + 2)
+    // Our own changes leave it so.
+    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    try await one.remove(CacheKey(resource: "s"), ifRevision: nil)
+    #expect(try await !find())
+  }
+
+  @Test("a change of another's makes misses look again")
+  func changed() async throws {
+    try put(whole, place)
+    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    #expect(try await find())
+  }
+
+  @Test("while another's change is under way, and when it never ends, misses look")
+  func underWay() async throws {
+    try put(whole, place)
+    try folder.raise(.started)
+    #expect(try await find())
+    _ = try await one.entryCount
+    try FileManager.default.removeItem(atPath: place)
+    #expect(try await !find())
+    _ = try await one.entryCount
+    try put(whole, place)
+    #expect(try await find())
+    try FileManager.default.removeItem(atPath: place)
+    try folder.raise(.finished)
+    _ = try await one.entryCount
+    try put(whole, place)
+    #expect(try await !find())
+  }
+
+  @Test("as many misses as there are entries bring the index up to date")
+  func upToDateAgain() async throws {
+    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    for _ in 0..<64 { #expect(try await one.open(key) == nil) }
+    for _ in 0..<100_000 {
+      try put(whole, place)
+      let isAnsweredByMemory = try await one.open(key) == nil
+      try FileManager.default.removeItem(atPath: place)
+      if isAnsweredByMemory { return }
+      await Task.yield()
+    }
+    Issue.record("the files were not listed")
+  }
+
+  @Test("a folder that was deleted and made anew by one is noticed by the other at once")
+  func madeAnew() async throws {
+    try FileManager.default.removeItem(atPath: folder.root)
+    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    #expect(try await find())
+    // Also when the one that made it was not the first to find it gone.
+    _ = try await one.entryCount
+    try await two.remove(key, ifRevision: nil)
+    _ = try await one.entryCount
+    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    #expect(try await find())
+  }
+
+  @Test("a folder that a copy of it has replaced is noticed within a second")
+  func replaced() async throws {
+    let aside = folder.path + "/aside"
+    try FileManager.default.moveItem(atPath: folder.root, toPath: aside)
+    try FileManager.default.copyItem(atPath: aside, toPath: folder.root)
+    try put(whole, place)
+    clock.advance(by: .seconds(1))
+    #expect(try await find())
+    // From now on by the counters that are there.
+    try await two.remove(key, ifRevision: nil)
+    _ = try await one.entryCount
+    try put(whole, place)
+    try folder.raise(.started)
+    try folder.raise(.finished)
+    #expect(try await find())
+  }
+
+  @Test("removing everything leaves nothing behind that memory would deny")
+  func removedAll() async throws {
+    try await one.removeAll()
+    try FileManager.default.createDirectory(atPath: String(place.dropLast(35)), withIntermediateDirectories: true)
+    try put(whole, place)
+    #expect(try await !find())
+    try await two.removeAll()
+    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    #expect(try await find())
+  }
+
+  @Test("a closed store says that it is closed, whatever memory knows")
+  func closed() async throws {
+    await one.close()
+    #expect(await failure { _ = try await one.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await one.variants(of: "r") }?.code == .closed)
+  }
+
+  @Test("what one has stored none of them misses, while all of them store, remove and list")
+  func noFalseMiss() async throws {
+    let caches = [one, two, try DiskCache(path: folder.path), try DiskCache(path: folder.path)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, cache) in caches.enumerated() {
+        group.addTask {
+          for round in 0..<150 {
+            let key = CacheKey(resource: "\(number)-\(round % 10)", variant: round % 3 == 0 ? "v" : "")
+            #expect(try await cache.open(key) == nil)
+            try await cache.store(bytes(100), for: key, metadata())
+            for other in caches {
+              #expect(try await other.open(key) != nil, "\(number), \(round)")
+              #expect(try await other.variants(of: key.resource).isEmpty == false)
+            }
+            try await caches[round % caches.count].remove(key, ifRevision: nil)
+            for other in caches { #expect(try await other.open(key) == nil) }
+          }
+        }
+        group.addTask { for _ in 0..<60 { _ = try await cache.entryCount } }
+      }
+      try await group.waitForAll()
+    }
+    for cache in caches { #expect(try await cache.entryCount == 0) }
+  }
+}
