@@ -51,6 +51,7 @@ let package = Package(
     .library(name: "CacheCore", targets: ["CacheCore"]),
     .library(name: "MemoryStore", targets: ["MemoryStore"]),
     .library(name: "DiskStore", targets: ["DiskStore"]),
+    .library(name: "StoreComposition", targets: ["StoreComposition"]),
     .library(name: "CacheNetworking", targets: ["CacheNetworking"]),
     .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
     .library(name: "CacheTransport", targets: ["CacheTransport"]),
@@ -91,6 +92,7 @@ let package = Package(
     .target(name: "CChecksum", path: "Modules/CChecksum"),
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
+    module("StoreComposition", ["CacheCore", httpTypes]),
     module("CacheNetworking", ["CacheCore", httpTypes]),
     module(
       "AsyncHTTPNetworking",
@@ -165,6 +167,7 @@ let package = Package(
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
+    tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests(
       "AsyncHTTPNetworkingTests",
