@@ -51,6 +51,8 @@ let package = Package(
     .library(name: "CacheCore", targets: ["CacheCore"]),
     .library(name: "MemoryStore", targets: ["MemoryStore"]),
     .library(name: "DiskStore", targets: ["DiskStore"]),
+    .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
+    .library(name: "StoreComposition", targets: ["StoreComposition"]),
     .library(name: "CacheNetworking", targets: ["CacheNetworking"]),
     .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
     .library(name: "CacheTransport", targets: ["CacheTransport"]),
@@ -67,12 +69,13 @@ let package = Package(
     .trait(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
+    .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
       enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
     .trait(
       name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
-      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding"]),
+      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -81,6 +84,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
@@ -91,6 +95,8 @@ let package = Package(
     .target(name: "CChecksum", path: "Modules/CChecksum"),
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
+    module("SQLiteStore", ["CacheCore", "CChecksum", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+    module("StoreComposition", ["CacheCore", httpTypes]),
     module("CacheNetworking", ["CacheCore", httpTypes]),
     module(
       "AsyncHTTPNetworking",
@@ -165,6 +171,9 @@ let package = Package(
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
+    tests(
+      "SQLiteStoreTests", ["SQLiteStore", "CacheTesting", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+    tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests(
       "AsyncHTTPNetworkingTests",

@@ -1,0 +1,255 @@
+#if SQLite
+internal import CacheCore
+internal import Dispatch
+internal import GRDB
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The database, opened: calls run in its connections' own threads. What is damaged, or was removed by somebody, is made anew.
+final class DatabaseFile: Sendable {
+  /// One opening of the file: what was read through it says nothing about a later one.
+  final class Opening: Sendable {
+    let pool: DatabasePool
+    let identity: FileIdentity?
+    let secret: [UInt8]
+
+    init(_ path: String, _ configuration: SQLiteCache.Configuration) throws {
+      pool = try DatabaseFile.pool(path, configuration)
+      secret = try pool.writeWithoutTransaction { database in
+        if configuration.durability == .commit { try database.execute(sql: "PRAGMA synchronous = FULL") }
+        var secret: [UInt8] = []
+        try database.inTransaction(.immediate) {
+          secret = try Schema.prepare(database, path: path)
+          return .commit
+        }
+        return secret
+      }
+      identity = FileIdentity(path: path)
+    }
+  }
+
+  private struct State {
+    var opening: Opening?
+    var isClosed = false
+    var pending = 0
+    var closers: [CheckedContinuation<Void, Never>] = []
+    var resets = 0
+  }
+
+  private enum Attempt<Value: Sendable>: Sendable {
+    case success(Value)
+    case failure(any Error)
+    /// The path leads to another file now, or to none.
+    case moved
+  }
+
+  let path: String
+  private let configuration: SQLiteCache.Configuration
+  private let state: Lock<State>
+  private let upkeep = DispatchQueue(label: "etagere.sqlite.opening", qos: .userInitiated)
+
+  init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
+    self.path = path
+    self.configuration = configuration
+    state = Lock(State())
+    do {
+      let opening = try Opening(path, configuration)
+      state.withLock { $0.opening = opening }
+    } catch  where SQLiteError.isDamage(error) {
+      do {
+        let opening = try remake()
+        state.withLock { $0.opening = opening }
+      } catch {
+        throw SQLiteError.error(error, path: path)
+      }
+    } catch {
+      throw SQLiteError.error(error, path: path)
+    }
+  }
+
+  var secret: [UInt8] { state.withLock { $0.opening?.secret } ?? [] }
+
+  var resets: Int { state.withLock { $0.resets } }
+
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  private static func pool(_ path: String, _ configuration: SQLiteCache.Configuration) throws -> DatabasePool {
+    try FileManager.default.createDirectory(
+      atPath: URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false), withIntermediateDirectories: true)
+    var settings = GRDB.Configuration()
+    settings.label = "etagere.sqlite"
+    settings.maximumReaderCount = configuration.readers
+    settings.busyMode = .timeout(Double(configuration.busyTimeout.saturatedNanoseconds) / 1e9)
+    settings.foreignKeysEnabled = false
+    settings.prepareDatabase { database in
+      guard !database.configuration.readonly else { return }
+      // Of effect on a new database alone.
+      try database.execute(sql: "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL")
+    }
+    // Two processes that make the same database meet while it is switched to the log, where SQLite does not wait.
+    var attempt = 1
+    while true {
+      do {
+        return try DatabasePool(path: path, configuration: settings)
+      } catch  where SQLiteError.isBusy(error) && attempt < 5 {
+        attempt += 1
+      }
+    }
+  }
+
+  /// Makes the database anew, in place of what lies there.
+  private func remake() throws -> Opening {
+    for file in [path, path + "-wal", path + "-shm"] { FileIdentity.remove(file) }
+    let opening = try Opening(path, configuration)
+    state.withLock { $0.resets += 1 }
+    return opening
+  }
+
+  // MARK: Calls
+
+  /// Runs `work` in a transaction that sees the database as it is now.
+  func read<Value: Sendable>(
+    _ work: @escaping @Sendable (Database, Opening) throws -> Value
+  ) async throws(CacheError) -> Value {
+    try await run { [path] opening, finish in
+      opening.pool.asyncRead { result in
+        finish(Self.attempt(path, opening) { try work(result.get(), opening) })
+      }
+    }
+  }
+
+  /// Runs `work` in a transaction of its own, after the writes before it.
+  func write<Value: Sendable>(
+    _ work: @escaping @Sendable (Database, Opening) throws -> Value
+  ) async throws(CacheError) -> Value {
+    try await run { [path] opening, finish in
+      opening.pool.asyncWriteWithoutTransaction { database in
+        finish(
+          Self.attempt(path, opening) {
+            var value: Value?
+            try database.inTransaction(.immediate) {
+              value = try work(database, opening)
+              return .commit
+            }
+            guard let value else { throw CacheError(.other, reason: "a transaction ended without a value", path: path) }
+            return value
+          })
+      }
+    }
+  }
+
+  private static func attempt<Value>(_ path: String, _ opening: Opening, _ work: () throws -> Value) -> Attempt<Value> {
+    guard FileIdentity(path: path) == opening.identity else { return .moved }
+    do {
+      return .success(try work())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func run<Value: Sendable>(
+    _ start: @escaping @Sendable (Opening, @escaping @Sendable (Attempt<Value>) -> Void) -> Void
+  ) async throws(CacheError) -> Value {
+    try enter()
+    defer { leave() }
+    var isSecond = false
+    while true {
+      let opening = try await opened()
+      let attempt = await withCheckedContinuation { continuation in start(opening) { continuation.resume(returning: $0) } }
+      switch attempt {
+      case .success(let value): return value
+      case .moved: try await replace(opening)
+      case .failure(let error):
+        if SQLiteError.isDamage(error) { try await replace(opening) }
+        // Closed under us by who replaced it.
+        let isReplaced = state.withLock { $0.opening !== opening }
+        if isSecond || !isReplaced || SQLiteError.isDamage(error) { throw SQLiteError.error(error, path: path) }
+      }
+      guard !isSecond else { throw CacheError(.fileSystem, reason: "the database is being replaced all the time", path: path) }
+      isSecond = true
+    }
+  }
+
+  private func opened() async throws(CacheError) -> Opening {
+    if let opening = state.withLock({ $0.opening }) { return opening }
+    return try await reopen { [self] in
+      if let opening = state.withLock({ $0.opening }) { return opening }
+      return try Opening(path, configuration)
+    }
+  }
+
+  /// Puts a new opening in the place of one whose file is damaged or gone.
+  private func replace(_ old: Opening) async throws(CacheError) {
+    _ = try await reopen { [self] in
+      if let current = state.withLock({ $0.opening }), current !== old { return current }
+      try? old.pool.close()
+      state.withLock { $0.opening = nil }
+      // Somebody else may have made it anew already.
+      if let identity = FileIdentity(path: path), identity != old.identity { return try Opening(path, configuration) }
+      return try remake()
+    }
+  }
+
+  private func reopen(_ open: @escaping @Sendable () throws -> Opening) async throws(CacheError) -> Opening {
+    let result: Result<Opening, any Error> = await withCheckedContinuation { continuation in
+      upkeep.async { [self] in
+        let result = Result { () throws -> Opening in
+          let opening = try open()
+          state.withLock { $0.opening = opening }
+          return opening
+        }
+        continuation.resume(returning: result)
+      }
+    }
+    do { return try result.get() } catch { throw SQLiteError.error(error, path: path) }
+  }
+
+  // MARK: The end
+
+  private func enter() throws(CacheError) {
+    try state.withLock { state throws(CacheError) in
+      guard !state.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: path) }
+      state.pending += 1
+    }
+  }
+
+  private func leave() {
+    let closers = state.withLock { state in
+      state.pending -= 1
+      guard state.pending == 0 else { return [CheckedContinuation<Void, Never>]() }
+      defer { state.closers = [] }
+      return state.closers
+    }
+    for closer in closers { closer.resume() }
+  }
+
+  /// Refuses new calls, waits for those under way, and closes the file.
+  func close() async {
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        state.isClosed = true
+        if state.pending == 0 { return true }
+        state.closers.append(continuation)
+        return false
+      }
+      if isIdle { continuation.resume() }
+    }
+    await withCheckedContinuation { continuation in
+      upkeep.async { [self] in
+        let opening = state.withLock { state in
+          defer { state.opening = nil }
+          return state.opening
+        }
+        // The readers first: only who writes can fold the log in and remove it, and must be the last.
+        opening?.pool.releaseMemory()
+        try? opening?.pool.close()
+        continuation.resume()
+      }
+    }
+  }
+}
+#endif

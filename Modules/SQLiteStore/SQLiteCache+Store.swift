@@ -1,0 +1,47 @@
+#if SQLite
+public import CacheCore
+
+extension SQLiteCache {
+  /// Bodies of entries up to 128 KiB are at hand, and checked.
+  public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await engine.variants(of: resource)
+  }
+
+  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await engine.open(key, range)
+  }
+
+  /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it before the commit.
+  ///
+  /// - Throws: `CacheError.Code.closed`, and `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
+  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
+    return try SQLiteEntryWriter(key, metadata, engine)
+  }
+
+  /// Rewrites the entry's row, whatever the body's size. The metadata is kept under the entry's own revision and body length.
+  public func refresh(
+    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
+  ) async throws(CacheError) -> Bool {
+    try await engine.refresh(key, metadata, ifRevision: revision)
+  }
+
+  public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
+    try await engine.remove(key, ifRevision: revision)
+  }
+
+  /// Removes everything that was committed before the call. A writer that began before it and commits after it keeps its entry.
+  ///
+  /// The bytes are cleared away in the background; those of bodies above 128 KiB a minute later, since another process may be reading them.
+  public func removeAll() async throws(CacheError) {
+    try await engine.removeAll()
+  }
+
+  /// Reads the metadata of every entry.
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try await engine.entries(where: isWanted)
+  }
+}
+#endif

@@ -1,0 +1,32 @@
+#if SQLite
+/// What a ``SQLiteCache`` did since it was made.
+public struct SQLiteCounters: Hashable, Sendable {
+  /// Why an entry was removed by the store itself.
+  public enum EvictionReason: String, Hashable, Sendable, CaseIterable {
+    /// The entries were above their size limit.
+    case size
+    /// Its time to live was over.
+    case expired
+    /// ``SQLiteCache/trim(to:)`` was called.
+    case trimmed
+  }
+
+  /// Entries that were opened.
+  public var hits = 0
+  /// Entries that were asked for and are not there, or not any more.
+  public var misses = 0
+  /// Entries that were found damaged; each is a miss too, unless its body had begun to stream.
+  public var damaged = 0
+  /// Removals by reason.
+  public var evictions: [EvictionReason: Int] = [:]
+  /// Entries that were committed.
+  public var writes = 0
+  /// Entries whose write or commit failed.
+  public var failedWrites = 0
+  /// How often the database was damaged, or gone, and was made anew.
+  public var resets = 0
+
+  /// Nothing counted yet.
+  public init() {}
+}
+#endif

@@ -1,0 +1,110 @@
+#if SQLite
+internal import CacheCore
+internal import GRDB
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What a cache, its writers and its bodies share.
+final class SQLiteEngine: Sendable {
+  /// Bytes of a body that comes along with its entry.
+  static let atHand: Int64 = 131_072
+  /// How long a larger body stays for readers in other processes when its entry is replaced or removed.
+  static let stay = Duration.seconds(60)
+  /// After so long without a word its writer's process is taken for dead.
+  static let patience = Duration.seconds(600)
+
+  let file: DatabaseFile
+  let configuration: SQLiteCache.Configuration
+  let pins = Pins()
+  private let counted = Lock(SQLiteCounters())
+  private let uses = Lock<[Pins.Place: Timestamp]>([:])
+  private let isCollecting = Lock(false)
+
+  init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
+    self.configuration = configuration
+    file = try DatabaseFile(path, configuration)
+  }
+
+  var now: Timestamp { configuration.clock.now }
+
+  var counters: SQLiteCounters {
+    var counters = counted.withLock { $0 }
+    counters.resets = file.resets
+    return counters
+  }
+
+  func count(_ change: (inout SQLiteCounters) -> Void) { counted.withLock { change(&$0) } }
+
+  func isExpired(_ metadata: StoredMetadata, at now: Timestamp) -> Bool {
+    (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
+  }
+
+  func stay(at now: Timestamp) -> EntryTable.Stay { EntryTable.Stay(small: Self.atHand, now: now, end: now + Self.stay) }
+
+  // MARK: Changing
+
+  /// Runs `work` in a transaction, with the uses that reading left to be noted, and a little of what is to be cleared away.
+  func change<Value: Sendable>(
+    _ work: @escaping @Sendable (Database, DatabaseFile.Opening) throws -> Value
+  ) async throws(CacheError) -> Value {
+    let (value, isMore) = try await file.write { [self] database, opening in
+      let noted = uses.withLock { uses in
+        defer { uses = [:] }
+        return uses
+      }
+      for (place, time) in noted where place.isIn(opening) { try EntryTable.use(database, place.entry, at: time) }
+      let value = try work(database, opening)
+      return (value, try collect(database, opening, entries: 8, pieces: 64))
+    }
+    if isMore { startCollecting() }
+    return value
+  }
+
+  /// Notes a use, which the next change writes down.
+  func use(_ place: Pins.Place, at now: Timestamp) {
+    let count = uses.withLock { uses in
+      uses[place] = now
+      return uses.count
+    }
+    if count == 4_096 { Task { try? await change { _, _ in } } }
+  }
+
+  // MARK: Clearing away
+
+  /// Removes bytes that nobody can find and nobody reads.
+  ///
+  /// - Returns: whether there are more.
+  private func collect(_ database: Database, _ opening: DatabaseFile.Opening, entries: Int, pieces: Int64) throws -> Bool {
+    let pinned = pins.entries(in: opening)
+    let loose = try EntryTable.collectable(database, at: now, limit: pinned.count + entries + 1).filter { !pinned.contains($0) }
+    for entry in loose.prefix(entries) {
+      guard try ChunkTable.remove(database, entry, limit: pieces) else { return true }
+      try EntryTable.delete(database, entry)
+    }
+    return loose.count > entries
+  }
+
+  /// Goes on in the background, in small steps that let others write in between.
+  func startCollecting() {
+    let starts = isCollecting.withLock { isCollecting in
+      defer { isCollecting = true }
+      return !isCollecting
+    }
+    guard starts else { return }
+    Task {
+      while (try? await file.write { [self] in try collect($0, $1, entries: 256, pieces: 256) }) == true {}
+      isCollecting.withLock { $0 = false }
+      try? await file.write { database, _ in
+        let free = try Int.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+        let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+        guard free > 1_000, free > pages / 2 else { return }
+        _ = try Row.fetchAll(database, sql: "PRAGMA incremental_vacuum(\(free))")
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,29 @@
+#if SQLite
+internal import CChecksum
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// CRC32C over several pieces, one after the other.
+struct Checksum {
+  private(set) var value: UInt32 = 0
+
+  mutating func add(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress else { return }
+    value = cchecksum_crc32c(value, start, bytes.count)
+  }
+
+  mutating func add(_ data: Data) { data.withUnsafeBytes { add($0) } }
+
+  mutating func add(_ number: some FixedWidthInteger) { withUnsafeBytes(of: number.littleEndian) { add($0) } }
+
+  mutating func add(_ revision: Revision) {
+    add(revision.high)
+    add(revision.low)
+  }
+}
+#endif

@@ -1,0 +1,174 @@
+#if SQLite
+internal import CacheCore
+internal import GRDB
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The entries: those that can be found have no `until`; the others are being written, or are only there for who reads them still, and may be removed then.
+enum EntryTable {
+  /// Bytes that an entry may have beside its body.
+  static let metadataLimit = 4 << 20
+  static let keyLimit = 64 << 20
+
+  /// An empty blob is bound as NULL.
+  private static let isKey = "resource = ifnull(?, x'') AND variant = ifnull(?, x'') AND form = ifnull(?, x'') AND until IS NULL"
+
+  private static func arguments(_ key: CacheKey) -> StatementArguments {
+    [Data(key.resource.utf8), Data(key.variant.utf8), Data(key.form.utf8)]
+  }
+
+  // MARK: Looking
+
+  enum Found {
+    case entry(EntryRow)
+    case damaged(Int64)
+    case nothing
+  }
+
+  private static func found(_ row: Row) -> Found {
+    EntryRow(row).map { .entry($0) } ?? .damaged(row.integer(0) ?? -1)
+  }
+
+  static func find(_ database: Database, _ key: CacheKey) throws -> Found {
+    let statement = try database.cachedStatement(sql: "SELECT \(EntryRow.columns) FROM entry WHERE \(isKey)")
+    return try Row.fetchOne(statement, arguments: arguments(key)).map(found) ?? .nothing
+  }
+
+  static func variants(_ database: Database, of resource: String) throws -> [Found] {
+    let statement = try database.cachedStatement(
+      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND form = x'' AND until IS NULL")
+    return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
+  }
+
+  /// Calls `body` with each entry that can be found, one after the other.
+  static func each(_ database: Database, _ body: (Found) throws -> Void) throws {
+    let rows = try Row.fetchCursor(
+      database.cachedStatement(sql: "SELECT \(EntryRow.columns) FROM entry WHERE until IS NULL"))
+    while let row = try rows.next() { try body(found(row)) }
+  }
+
+  static func total(_ database: Database) throws -> (entries: Int, bytes: Int64) {
+    let row = try Row.fetchOne(database.cachedStatement(sql: "SELECT entries, bytes FROM total"))
+    return (Int(row?.integer(0) ?? 0), row?.integer(1) ?? 0)
+  }
+
+  // MARK: Storing
+
+  /// Makes room for an entry whose body comes in several transactions; nobody finds it yet.
+  static func reserve(_ database: Database, until: Timestamp) throws -> Int64 {
+    try database.cachedStatement(
+      sql: """
+        INSERT INTO entry (resource, variant, form, metadata, revision, length, checksum, size, used, until)
+        VALUES (x'', x'', x'', x'', x'', 0, 0, 0, 0, ?)
+        """
+    ).execute(arguments: [until.nanoseconds])
+    return database.lastInsertedRowID
+  }
+
+  /// Whether the entry that is being written is still there.
+  static func extend(_ database: Database, _ id: Int64, until: Timestamp) throws -> Bool {
+    try database.cachedStatement(sql: "UPDATE entry SET until = ? WHERE id = ? AND until IS NOT NULL")
+      .execute(arguments: [until.nanoseconds, id])
+    return database.changesCount == 1
+  }
+
+  /// Makes an entry visible, which was reserved as `id`.
+  static func publish(_ database: Database, _ id: Int64, _ key: CacheKey, _ metadata: StoredMetadata, used: Timestamp) throws {
+    let payload = metadata.encoded()
+    let length = metadata.bodyLength ?? 0
+    try database.cachedStatement(
+      sql: """
+        UPDATE entry SET resource = ifnull(?, x''), variant = ifnull(?, x''), form = ifnull(?, x''), metadata = ?, revision = ?,
+          length = ?, checksum = ?, size = ?, used = ?, until = NULL WHERE id = ?
+        """
+    ).execute(
+      arguments: arguments(key) + [
+        payload, EntryRow.tag(metadata.revision), length, EntryRow.checksum(key, payload, metadata.revision, length),
+        size(key, payload, length), used.nanoseconds, id,
+      ])
+  }
+
+  /// Bytes that count against the limit.
+  static func size(_ key: CacheKey, _ payload: Data, _ length: Int64) -> Int64 {
+    Int64(key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count + payload.count) + length
+  }
+
+  static func refresh(_ database: Database, _ entry: EntryRow, _ metadata: StoredMetadata, used: Timestamp) throws {
+    let payload = metadata.encoded()
+    try database.cachedStatement(sql: "UPDATE entry SET metadata = ?, checksum = ?, size = ?, used = ? WHERE id = ?").execute(
+      arguments: [
+        payload, EntryRow.checksum(entry.key, payload, metadata.revision, entry.length),
+        size(entry.key, payload, entry.length), used.nanoseconds, entry.id,
+      ])
+  }
+
+  static func use(_ database: Database, _ id: Int64, at time: Timestamp) throws {
+    try database.cachedStatement(sql: "UPDATE entry SET used = ? WHERE id = ? AND until IS NULL")
+      .execute(arguments: [time.nanoseconds, id])
+  }
+
+  // MARK: Removing
+
+  /// Until when an entry's bytes stay that nobody can find any more.
+  struct Stay {
+    /// Bodies up to so many bytes are read when they are found, so nobody comes back for them.
+    let small: Int64
+    let now: Timestamp
+    /// The stay of larger ones.
+    let end: Timestamp
+
+    fileprivate static let sql = "until = iif(length > ?, ?, ?)"
+    fileprivate var arguments: StatementArguments { [small, end.nanoseconds, now.nanoseconds] }
+  }
+
+  /// Hides an entry from everybody who looks for it; its bytes stay for who has opened it.
+  ///
+  /// - Returns: whether it was there.
+  @discardableResult
+  static func discard(_ database: Database, _ id: Int64, _ stay: Stay) throws -> Bool {
+    try database.cachedStatement(sql: "UPDATE entry SET \(Stay.sql) WHERE id = ? AND until IS NULL")
+      .execute(arguments: stay.arguments + [id])
+    return database.changesCount == 1
+  }
+
+  static func discard(_ database: Database, _ key: CacheKey, _ stay: Stay) throws {
+    try database.cachedStatement(sql: "UPDATE entry SET \(Stay.sql) WHERE \(isKey)")
+      .execute(arguments: stay.arguments + arguments(key))
+  }
+
+  static func discardAll(_ database: Database, _ stay: Stay) throws {
+    try database.execute(sql: "UPDATE entry SET \(Stay.sql) WHERE until IS NULL", arguments: stay.arguments)
+  }
+
+  /// Discards the least recently used entries, but not `spared`, until all take no more than `bytes`.
+  ///
+  /// - Returns: how many were discarded.
+  static func shrink(_ database: Database, to bytes: Int64, sparing spared: Int64?, _ stay: Stay) throws -> Int {
+    var count = 0
+    while try total(database).bytes > bytes {
+      let oldest = try Int64.fetchOne(
+        database.cachedStatement(sql: "SELECT id FROM entry WHERE until IS NULL AND id <> ? ORDER BY used, id LIMIT 1"),
+        arguments: [spared ?? -1])
+      guard let oldest else { break }
+      try discard(database, oldest, stay)
+      count += 1
+    }
+    return count
+  }
+
+  /// Entries that nobody can find, and that need not be there any more, the longest ago first.
+  static func collectable(_ database: Database, at now: Timestamp, limit: Int) throws -> [Int64] {
+    try Int64.fetchAll(
+      database.cachedStatement(sql: "SELECT id FROM entry WHERE until <= ? ORDER BY until LIMIT ?"),
+      arguments: [now.nanoseconds, limit])
+  }
+
+  static func delete(_ database: Database, _ id: Int64) throws {
+    try database.cachedStatement(sql: "DELETE FROM entry WHERE id = ?").execute(arguments: [id])
+  }
+}
+#endif

@@ -1,0 +1,189 @@
+#if SQLite
+internal import CacheCore
+internal import GRDB
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Writes one entry: what is too much to hold goes into the database as it comes, where nobody finds it before the commit.
+final class SQLiteEntryWriter: EntryWriter {
+  private enum Phase {
+    case idle
+    /// A write or a commit is under way; what is aborted meanwhile is cleared away by it.
+    case busy(isAborted: Bool)
+    case committed
+    case failed(CacheError)
+  }
+
+  private let key: CacheKey
+  private let metadata: StoredMetadata
+  private let engine: SQLiteEngine
+  private let spool = SQLiteSpool()
+  private let phase = Lock(Phase.idle)
+
+  init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: SQLiteEngine) throws(CacheError) {
+    guard key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count <= EntryTable.keyLimit else {
+      throw CacheError(.entryTooLarge, reason: "the key is larger than \(EntryTable.keyLimit) bytes", path: engine.file.path)
+    }
+    (self.key, self.metadata, self.engine) = (key, metadata, engine)
+    try requireRoom(metadata.bodyLength ?? 0)
+  }
+
+  deinit { abort() }
+
+  private func requireRoom(_ length: Int64) throws(CacheError) {
+    let limit = engine.configuration.bodyLimit
+    guard length <= limit else {
+      throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.file.path)
+    }
+  }
+
+  // MARK: Writing
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    try enter()
+    do throws(CacheError) {
+      try requireRoom(spool.length + Int64(chunk.count))
+      var rest = chunk
+      while !rest.isEmpty {
+        spool.append(Data(rest.prefix(SQLiteSpool.pendingLimit)))
+        rest = rest.dropFirst(SQLiteSpool.pendingLimit)
+        if spool.pending.count >= SQLiteSpool.pendingLimit { try await flush() }
+      }
+    } catch {
+      fail(error)
+      throw error
+    }
+    try leave()
+  }
+
+  private func enter() throws(CacheError) {
+    try phase.withLock { phase throws(CacheError) in
+      switch phase {
+      case .idle: phase = .busy(isAborted: false)
+      case .busy: throw CacheError(.misuse, reason: "a writer is used by one task at a time")
+      case .committed: throw CacheError(.misuse, reason: "the entry has been committed")
+      case .failed(let error): throw error
+      }
+    }
+  }
+
+  private func leave() throws(CacheError) {
+    let isAborted = phase.withLock { phase in
+      if case .busy(isAborted: true) = phase { return true }
+      phase = .idle
+      return false
+    }
+    guard isAborted else { return }
+    fail(Self.aborted)
+    throw Self.aborted
+  }
+
+  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end")
+
+  private func flush() async throws(CacheError) {
+    let pending = spool.pending
+    let count = pending.count / ChunkTable.size * ChunkTable.size
+    let (pin, flushed) = spool.flushed
+    let reserved = try await engine.change { [engine, metadata] database, opening in
+      let entry = try Self.entry(pin, database, opening, engine)
+      _ = try ChunkTable.insertAll(
+        database, pending.prefix(count), entry.entry, metadata.revision, from: flushed / Int64(ChunkTable.size))
+      return entry
+    }
+    spool.flush(count, reserved)
+  }
+
+  /// The entry that the body is written to: made when this is its first part, and otherwise kept from being collected.
+  private static func entry(
+    _ pin: Pins.Pin?, _ database: Database, _ opening: DatabaseFile.Opening, _ engine: SQLiteEngine
+  ) throws -> Pins.Pin {
+    let until = engine.now + SQLiteEngine.patience
+    guard let pin else { return engine.pins.pin(opening, try EntryTable.reserve(database, until: until)) }
+    guard pin.opening === opening, try EntryTable.extend(database, pin.entry, until: until) else {
+      throw CacheError(
+        .truncatedBody, reason: "what was written so far has been removed from the database", path: engine.file.path)
+    }
+    return pin
+  }
+
+  // MARK: Reading
+
+  func reader() throws(CacheError) -> Body {
+    if case .failed(let error) = phase.withLock({ $0 }) { throw error }
+    return Body(length: metadata.bodyLength, source: SQLiteSpoolBody(spool, engine, metadata.revision))
+  }
+
+  // MARK: The end
+
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    try enter()
+    do throws(CacheError) {
+      let stored = try await finish(trailers)
+      phase.withLock { $0 = .committed }
+      spool.finish(.committed(stored.trailers))
+      return stored
+    } catch {
+      fail(error)
+      throw error
+    }
+  }
+
+  private func finish(_ trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    // From here on the commit goes through; before it, an abort counts.
+    if case .busy(isAborted: true) = phase.withLock({ $0 }) { throw Self.aborted }
+    var stored = metadata
+    stored.bodyLength = spool.length
+    stored.trailers = trailers ?? metadata.trailers
+    try engine.requireRoom(key, stored)
+    let pending = spool.pending
+    let (pin, flushed) = spool.flushed
+    let evicted = try await engine.change { [engine, key, stored] database, opening in
+      let now = engine.now
+      let entry = try Self.entry(pin, database, opening, engine).entry
+      _ = try ChunkTable.insertAll(database, pending, entry, stored.revision, from: flushed / Int64(ChunkTable.size))
+      try EntryTable.discard(database, key, engine.stay(at: now))
+      try EntryTable.publish(database, entry, key, stored, used: now)
+      guard let limit = engine.configuration.sizeLimit else { return 0 }
+      return try EntryTable.shrink(database, to: limit, sparing: entry, engine.stay(at: now))
+    }
+    engine.count { counters in
+      counters.writes += 1
+      if evicted > 0 { counters.evictions[.size, default: 0] += evicted }
+    }
+    return stored
+  }
+
+  func abort() {
+    let isNew = phase.withLock { phase in
+      switch phase {
+      case .idle: return true
+      case .busy:
+        phase = .busy(isAborted: true)
+        return false
+      case .committed, .failed: return false
+      }
+    }
+    if isNew { fail(Self.aborted) }
+  }
+
+  /// Ends the writer: readers throw `error`, and what was written is cleared away.
+  private func fail(_ error: CacheError) {
+    phase.withLock { $0 = .failed(error) }
+    spool.finish(.failed(error))
+    if error.code != Self.aborted.code { engine.count { $0.failedWrites += 1 } }
+    guard let pin = spool.flushed.pin else { return }
+    Task { [engine] in
+      try? await engine.change { database, opening in
+        guard opening === pin.opening else { return }
+        // What is not cleared away here is collected when it is old.
+        _ = try EntryTable.extend(database, pin.entry, until: engine.now)
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,78 @@
+#if SQLite
+internal import CacheCore
+internal import GRDB
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A body that follows a writer: it reads what is there, and waits, without polling, where it has caught up.
+final class SQLiteSpoolBody: Body.Source {
+  private struct State {
+    var offset: Int64 = 0
+    var isPulling = false
+    var isCancelled = false
+    var hasEnded = false
+  }
+
+  private let spool: SQLiteSpool
+  private let engine: SQLiteEngine
+  private let revision: Revision
+  private let state = Lock(State())
+
+  init(_ spool: SQLiteSpool, _ engine: SQLiteEngine, _ revision: Revision) {
+    (self.spool, self.engine, self.revision) = (spool, engine, revision)
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let start = try state.withLock { state throws(CacheError) in
+      guard !state.isCancelled else { throw .cancelled }
+      guard !state.isPulling else { throw CacheError(.misuse, reason: "a body is pulled by one reader at a time") }
+      state.isPulling = true
+      return state.offset
+    }
+    defer { state.withLock { $0.isPulling = false } }
+    while true {
+      guard !Task.isCancelled, !state.withLock({ $0.isCancelled }) else { throw .cancelled }
+      switch spool.step(at: start) {
+      case .bytes(let data): return advance(data)
+      case .read(let pin, let range, let length): return advance(try await read(pin, range, of: length))
+      case .failed(let error): throw error
+      case .end:
+        state.withLock { $0.hasEnded = true }
+        return nil
+      case .wait: await spool.wait(beyond: start, unless: { self.state.withLock { $0.isCancelled } })
+      }
+    }
+  }
+
+  private func advance(_ data: Data) -> Data {
+    state.withLock { $0.offset += Int64(data.count) }
+    return data
+  }
+
+  private func read(_ pin: Pins.Pin, _ range: Range<Int64>, of length: Int64) async throws(CacheError) -> Data {
+    let bytes = try await engine.file.read { [revision] database, opening in
+      guard opening === pin.opening else { return Data?.none }
+      return try ChunkTable.read(database, pin.entry, revision, range, of: length)
+    }
+    guard let bytes else {
+      throw CacheError(.damagedEntry, reason: "what was written is damaged, or was removed", path: engine.file.path)
+    }
+    return bytes
+  }
+
+  func cancel() {
+    state.withLock { $0.isCancelled = true }
+    spool.nudge()
+  }
+
+  var trailers: HTTPFields? {
+    guard state.withLock({ $0.hasEnded }), case .committed(let trailers) = spool.end else { return nil }
+    return trailers
+  }
+}
+#endif

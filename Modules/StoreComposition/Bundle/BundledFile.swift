@@ -1,0 +1,65 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// One opened file, closed when it is let go of.
+final class BundledFile: Sendable {
+  private let descriptor: Int32
+  private let path: String
+  let size: Int64
+  let modified: Timestamp
+
+  init(_ path: String) throws(CacheError) {
+    self.path = path
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { throw Self.failure("open a file", path, errno) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      let number = errno
+      close(descriptor)
+      throw Self.failure("open a file (it must be a plain one)", path, number)
+    }
+    #if canImport(Darwin)
+    let changed = status.st_mtimespec
+    #else
+    let changed = status.st_mtim
+    #endif
+    size = Int64(status.st_size)
+    modified = Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec))
+  }
+
+  deinit { close(descriptor) }
+
+  /// - Throws: also when the file has become shorter.
+  func read(_ range: Range<Int64>) throws(CacheError) -> Data {
+    var bytes = [UInt8](repeating: 0, count: range.count)
+    var done = 0
+    while done < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { [descriptor] buffer in
+        pread(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(range.lowerBound) + off_t(done))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw count < 0 ? Self.failure("read a file", path, errno) : shorter }
+      done += count
+    }
+    return Data(bytes)
+  }
+
+  private var shorter: CacheError { CacheError(.damagedEntry, reason: "the file is shorter than it was", path: path) }
+
+  private static func failure(_ action: String, _ path: String, _ number: Int32) -> CacheError {
+    CacheError(.fileSystem, reason: "can't \(action): \(String(cString: strerror(number)))", path: path, errno: number)
+  }
+}

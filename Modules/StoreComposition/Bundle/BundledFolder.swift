@@ -1,0 +1,121 @@
+internal import CacheCore
+internal import Dispatch
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Files with a manifest, as a store.
+final class BundledFolder: CacheStore {
+  struct Item: Sendable {
+    let key: CacheKey
+    let metadata: StoredMetadata
+    let path: String
+    let length: Int64
+  }
+
+  /// Bytes of a body that comes along with its entry.
+  private static let atHand: Int64 = 131_072
+
+  let id: ComponentID
+  private let items: [CacheKey: Item]
+  private let queue = DispatchQueue(label: "etagere.bundle", qos: .userInitiated)
+
+  init(_ folder: URL, manifest name: String) throws(CacheError) {
+    guard folder.isFileURL else {
+      throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
+    }
+    let root = folder.path(percentEncoded: false)
+    let path = try Self.path(of: name, in: folder, said: root)
+    id = ComponentID(BundledFolder.self, parameters: path)
+    var items: [CacheKey: Item] = [:]
+    for entry in try Manifest(path: path).entries {
+      let item = try Self.item(entry, in: folder, manifest: path)
+      guard items.updateValue(item, forKey: item.key) == nil else {
+        throw CacheError(.invalidConfiguration, reason: "the manifest names a resource twice: \(item.key)", path: path)
+      }
+    }
+    self.items = items
+  }
+
+  /// The path of a file that a manifest names, inside the folder.
+  private static func path(of name: String, in folder: URL, said place: String) throws(CacheError) -> String {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard !name.isEmpty, !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
+      throw CacheError(.invalidConfiguration, reason: "not the name of a file in the folder: \(name)", path: place)
+    }
+    return parts.reduce(folder) { $0.appending(path: String($1)) }.path(percentEncoded: false)
+  }
+
+  private static func item(_ entry: Manifest.Entry, in folder: URL, manifest: String) throws(CacheError) -> Item {
+    let path = try path(of: entry.file, in: folder, said: manifest)
+    let file = try BundledFile(path)
+    let (request, resource, response) = try entry.heads(manifest)
+    let stated = response.headerFields[.date].flatMap { HTTPDate($0, receivedAt: file.modified) }?.timestamp
+    let born = stated ?? file.modified
+    let facts = CachingFacts(bornAt: born, freshUntil: born + .seconds(max(0, entry.freshFor ?? 0)))
+    let metadata = StoredMetadata(
+      request: request, response: response, requestTime: born, responseTime: born, bodyLength: file.size,
+      revision: revision(entry, file), facts: facts)
+    return Item(key: CacheKey(resource: resource), metadata: metadata, path: path, length: file.size)
+  }
+
+  /// The same at each start, as long as the file is: what was made of it stays valid.
+  private static func revision(_ entry: Manifest.Entry, _ file: BundledFile) -> Revision {
+    let text = "\(entry.url)\n\(entry.file)\n\(file.size)\n\(file.modified.nanoseconds)"
+    let (high, low) = SipHash.digest(text, key: SipHash.Key(first: 0, second: 0))
+    return Revision(high: high, low: low)
+  }
+
+  // MARK: Reading
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await open(CacheKey(resource: resource), range: nil).map { [$0] } ?? []
+  }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    guard let item = items[key] else { return nil }
+    let wanted = (range ?? 0..<item.length).clamped(to: 0..<item.length)
+    return try await run { [self] () throws(CacheError) in
+      let file = try BundledFile(item.path)
+      guard file.size == item.length else {
+        throw CacheError(.damagedEntry, reason: "the file is not the one that was shipped", path: item.path)
+      }
+      let body =
+        wanted.count <= Self.atHand
+        ? Body(try file.read(wanted)) : Body(length: Int64(wanted.count), source: BundledBody(file, wanted, self))
+      return StoredEntry(key: item.key, metadata: item.metadata, body: body)
+    }
+  }
+
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    items.values.filter { isWanted($0.key, $0.metadata) }.map { ListedEntry(key: $0.key, metadata: $0.metadata) }
+  }
+
+  /// Runs what blocks in a thread of the store's own.
+  func run<Value: Sendable>(_ work: @escaping @Sendable () throws(CacheError) -> Value) async throws(CacheError) -> Value {
+    let result: Result<Value, CacheError> = await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: Result(catching: work)) }
+    }
+    return try result.get()
+  }
+
+  // MARK: Writing
+
+  private static let refusal = CacheError(.readOnly, reason: "the store can only be read")
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter { throw Self.refusal }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    throw Self.refusal
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) { throw Self.refusal }
+
+  func removeAll() async throws(CacheError) { throw Self.refusal }
+}

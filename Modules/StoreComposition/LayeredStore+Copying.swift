@@ -1,0 +1,94 @@
+internal import CacheCore
+
+/// Copies between the layers: up after a hit, down after a commit that did not wait for them.
+extension LayeredStore {
+  private enum Outcome { case copied, overtaken, gone, refused }
+
+  /// Copies an entry into the layers above the one it was found in, in the background, by a reading of its own.
+  func promote(_ entry: StoredEntry, from index: Int, _ watch: Epochs.Watch) {
+    guard configuration.promotionLimit > 0 else { return }
+    let key = entry.key
+    guard let length = entry.metadata.bodyLength, length <= configuration.promotionLimit else {
+      return count { $0.skippedPromotions += 1 }
+    }
+    switch copies.begin(key) {
+    case .busy: return count { $0.skippedPromotions += 1 }
+    case .running: return
+    case .begun: break
+    }
+    let revision = entry.metadata.revision
+    Task { [self] in
+      var isCopied = false
+      for above in layers[..<index] {
+        if await copy(key, revision, from: layers[index], to: above, watch) == .copied { isCopied = true }
+      }
+      if isCopied { count { $0.promotions += 1 } }
+      copies.end(key)
+    }
+  }
+
+  /// Copies what has been stored into the layers below, one entry after the other.
+  func writeBack(_ key: CacheKey) {
+    guard copies.owe(key) else { return }
+    Task { [self] in
+      while let key = copies.nextOwed() {
+        await settle(key)
+        copies.endOwed()
+      }
+    }
+  }
+
+  private func settle(_ key: CacheKey) async {
+    await epochs.calm(key.resource)
+    let watch = epochs.watch(key.resource)
+    var source: (index: Int, revision: Revision)?
+    for (index, layer) in layers.enumerated() where source == nil {
+      source = (try? await layer.revision(of: key)).flatMap { $0 }.map { (index, $0) }
+    }
+    var isLost = source == nil
+    for layer in source.map({ layers[($0.index + 1)...] }) ?? layers[...] {
+      var outcome = Outcome.gone
+      if let source { outcome = await copy(key, source.revision, from: layers[source.index], to: layer, watch) }
+      switch outcome {
+      case .copied: count { $0.writtenBack += 1 }
+      case .overtaken: return writeBack(key)
+      case .gone, .refused:
+        isLost = true
+        // What the layer has under the key is older.
+        guard epochs.beginCommit(watch) else { return writeBack(key) }
+        _ = await layer.remove(key)
+        epochs.endCommit(watch)
+      }
+    }
+    if isLost { count { $0.lostWritesBack += 1 } }
+  }
+
+  private func copy(
+    _ key: CacheKey, _ revision: Revision, from source: Layer, to target: Layer, _ watch: Epochs.Watch
+  ) async -> Outcome {
+    let entry: StoredEntry
+    do throws(CacheError) {
+      guard !source.isHidden(key), let found = try await source.store.open(key, range: nil), found.metadata.revision == revision
+      else {
+        return .gone
+      }
+      entry = found
+    } catch {
+      source.note(error)
+      return .gone
+    }
+    do throws(CacheError) {
+      let writer = try await target.begin(key, entry.metadata)
+      defer { writer.abort() }
+      while let chunk = try await entry.body.source.next() { try await writer.write(chunk) }
+      guard epochs.beginCommit(watch) else { return .overtaken }
+      defer { epochs.endCommit(watch) }
+      _ = try await writer.commit(trailers: entry.metadata.trailers)
+      target.show(key)
+      return .copied
+    } catch {
+      target.note(error)
+      return .refused
+    }
+  }
+}

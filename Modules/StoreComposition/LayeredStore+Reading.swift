@@ -1,0 +1,53 @@
+public import CacheCore
+
+extension LayeredStore {
+  /// The layers are asked until one answers, and, where its answers carry `Vary`, the others too: one layer may have lost a variant that another has. What two of
+  /// them have is the upper one's.
+  public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    var found: [CacheKey: StoredEntry] = [:]
+    var watch: Epochs.Watch?
+    for (index, layer) in layers.enumerated() {
+      if index > 0, watch == nil { watch = epochs.watch(resource) }
+      for entry in try await layer.variants(of: resource) where found[entry.key] == nil {
+        found[entry.key] = entry
+        if let watch { promote(entry, from: index, watch) }
+      }
+      if !found.isEmpty, found.keys.allSatisfy(\.variant.isEmpty) { break }
+    }
+    return Array(found.values)
+  }
+
+  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    var watch: Epochs.Watch?
+    for (index, layer) in layers.enumerated() {
+      if index > 0, watch == nil { watch = epochs.watch(key.resource) }
+      guard let entry = try await layer.open(key, range) else { continue }
+      if let watch { promote(entry, from: index, watch) }
+      return entry
+    }
+    return nil
+  }
+
+  /// What two layers have is listed as the upper one has it.
+  ///
+  /// Unlike a look, it fails where a layer does: a purge that passes over a layer would leave there what it is to remove. With several layers the keys of all but
+  /// the last are held in memory meanwhile.
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    let seen = Lock<Set<CacheKey>>([])
+    var listed: [ListedEntry] = []
+    for (index, layer) in layers.enumerated() {
+      let isLast = index == layers.count - 1
+      let here = Lock<Set<CacheKey>>([])
+      listed += try await layer.store.entries { key, metadata in
+        guard !layer.isHidden(key), !seen.withLock({ $0.contains(key) }) else { return false }
+        if !isLast { here.withLock { _ = $0.insert(key) } }
+        return isWanted(key, metadata)
+      }
+      let keys = here.withLock { $0 }
+      seen.withLock { $0.formUnion(keys) }
+    }
+    return listed
+  }
+}

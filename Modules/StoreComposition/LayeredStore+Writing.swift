@@ -1,0 +1,104 @@
+public import CacheCore
+
+extension LayeredStore {
+  /// Starts an entry in each layer that takes it; with ``Writing/back`` in the first of them alone.
+  ///
+  /// - Throws: when no layer takes it: what the first one said that can be written to, or else `CacheError.Code.readOnly`.
+  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    var writers: [Int: any EntryWriter] = [:]
+    var owed: Range<Int> = 0..<0
+    var refusal: CacheError?
+    for (index, layer) in layers.enumerated() {
+      do throws(CacheError) {
+        writers[index] = try await layer.begin(key, metadata)
+      } catch {
+        if error.isCancellation {
+          for writer in writers.values { writer.abort() }
+          throw error
+        }
+        if refusal == nil || refusal?.code == .readOnly { refusal = error }
+        continue
+      }
+      if configuration.writing == .back {
+        owed = index + 1..<layers.count
+        break
+      }
+    }
+    guard !writers.isEmpty else { throw refusal ?? CacheError(.readOnly, reason: "no layer takes entries") }
+    return LayeredWriter(key, metadata, writers, owed: owed, self)
+  }
+
+  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one.
+  ///
+  /// A layer that fails loses the entry when another one has it freshened.
+  public func refresh(
+    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
+  ) async throws(CacheError) -> Bool {
+    // A copy on its way up is what a layer that can't be written to leaves to freshen.
+    await copies.settled(key.resource)
+    await epochs.beginChange(key.resource)
+    defer { epochs.endChange(key.resource) }
+    guard try await shown(key) == revision else { return false }
+    var isDone = false
+    var failures: [(layer: Layer, error: CacheError)] = []
+    for layer in layers where !layer.isHidden(key) {
+      do throws(CacheError) {
+        if try await layer.store.refresh(key, metadata, ifRevision: revision) { isDone = true }
+      } catch {
+        if error.isCancellation { throw error }
+        layer.note(error)
+        if error.code != .readOnly { failures.append((layer, error)) }
+      }
+    }
+    if isDone {
+      for failure in failures { _ = await failure.layer.remove(key) }
+    } else if let failure = failures.first {
+      throw failure.error
+    }
+    return isDone
+  }
+
+  /// The revision that a look would find.
+  private func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
+    for layer in layers {
+      if let revision = try await layer.revision(of: key) { return revision }
+    }
+    return nil
+  }
+
+  /// Removes the entry from every layer, unless what is shown is of another revision.
+  ///
+  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
+  public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
+    await epochs.beginChange(key.resource)
+    defer { epochs.endChange(key.resource) }
+    if let revision {
+      guard try await shown(key) == revision else { return }
+    }
+    copies.forget(key)
+    var failure: CacheError?
+    for layer in layers {
+      let error = await layer.remove(key)
+      failure = failure ?? error
+    }
+    if let failure { throw failure }
+  }
+
+  /// Removes everything from every layer.
+  ///
+  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
+  public func removeAll() async throws(CacheError) {
+    await epochs.beginSweep()
+    defer { epochs.endSweep() }
+    copies.forgetAll()
+    var failure: CacheError?
+    for layer in layers {
+      do throws(CacheError) {
+        try await layer.removeAll()
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
+  }
+}

@@ -1,0 +1,121 @@
+internal import CacheCore
+
+/// One store of several, and what of it must not be shown: what could not be removed, or is older than what another layer has.
+final class Layer: Sendable {
+  private struct State {
+    var hidden: Set<CacheKey> = []
+    var hidesAll = false
+    var isReadOnly = false
+    var counters = LayeredCounters.Layer()
+  }
+
+  let store: any CacheStore
+  private let state = Lock(State())
+
+  init(_ store: any CacheStore) { self.store = store }
+
+  var counters: LayeredCounters.Layer { state.withLock { $0.counters } }
+
+  func isHidden(_ key: CacheKey) -> Bool { state.withLock { $0.hidesAll || $0.hidden.contains(key) } }
+
+  func hide(_ key: CacheKey) { state.withLock { _ = $0.hidden.insert(key) } }
+
+  func show(_ key: CacheKey) { state.withLock { _ = $0.hidden.remove(key) } }
+
+  /// Counts a failure, but not what is the store's nature: that it can only be read, or takes nothing so large.
+  func note(_ error: CacheError) {
+    state.withLock { state in
+      if error.code == .readOnly { state.isReadOnly = true } else if error.code != .entryTooLarge { state.counters.failures += 1 }
+    }
+  }
+
+  // MARK: Reading
+
+  /// A failure is a miss, and counted.
+  ///
+  /// - Throws: a cancellation.
+  func open(_ key: CacheKey, _ range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    guard !isHidden(key) else { return nil }
+    do throws(CacheError) {
+      guard let entry = try await store.open(key, range: range) else { return nil }
+      state.withLock { $0.counters.hits += 1 }
+      return entry
+    } catch {
+      if error.isCancellation { throw error }
+      note(error)
+      return nil
+    }
+  }
+
+  /// The revision that is shown under a key; nil: nothing is.
+  func revision(of key: CacheKey) async throws(CacheError) -> Revision? {
+    guard !isHidden(key) else { return nil }
+    do throws(CacheError) {
+      return try await store.open(key, range: 0..<0)?.metadata.revision
+    } catch {
+      if error.isCancellation { throw error }
+      note(error)
+      return nil
+    }
+  }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    do throws(CacheError) {
+      let entries = try await store.variants(of: resource).filter { !isHidden($0.key) }
+      if !entries.isEmpty { state.withLock { $0.counters.hits += 1 } }
+      return entries
+    } catch {
+      if error.isCancellation { throw error }
+      note(error)
+      return []
+    }
+  }
+
+  // MARK: Changing
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    do throws(CacheError) {
+      // What could not be removed at once must not come back with what is stored after it.
+      if state.withLock({ $0.hidesAll && !$0.isReadOnly }) { try await removeAll() }
+      return try await store.begin(key, metadata)
+    } catch {
+      if !error.isCancellation { note(error) }
+      throw error
+    }
+  }
+
+  /// Removes an entry, whatever its revision; what stays is hidden.
+  ///
+  /// - Returns: why it stays, but for a store that can only be read.
+  func remove(_ key: CacheKey) async -> CacheError? {
+    do throws(CacheError) {
+      try await store.remove(key, ifRevision: nil)
+      show(key)
+      return nil
+    } catch {
+      note(error)
+      guard error.code == .readOnly else {
+        hide(key)
+        return error
+      }
+      // Only what is there: or everything that is ever stored above would be remembered.
+      if (try? await store.open(key, range: 0..<0)) ?? nil != nil { hide(key) } else { show(key) }
+      return nil
+    }
+  }
+
+  /// Removes everything; what stays is hidden.
+  func removeAll() async throws(CacheError) {
+    do throws(CacheError) {
+      try await store.removeAll()
+      state.withLock { state in
+        state.hidesAll = false
+        state.hidden = []
+      }
+    } catch {
+      note(error)
+      state.withLock { $0.hidesAll = true }
+      if error.code != .readOnly { throw error }
+    }
+  }
+}

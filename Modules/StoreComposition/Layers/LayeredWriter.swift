@@ -1,0 +1,123 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Writes one entry into several layers; one that fails on the way drops out.
+final class LayeredWriter: EntryWriter {
+  private struct State {
+    var writers: [Int: any EntryWriter]
+    /// Why nobody writes any more.
+    var end: CacheError?
+  }
+
+  private let key: CacheKey
+  private let metadata: StoredMetadata
+  /// Layers that get the entry after the commit.
+  private let owed: Range<Int>
+  private let store: LayeredStore
+  private let state: Lock<State>
+
+  init(
+    _ key: CacheKey, _ metadata: StoredMetadata, _ writers: [Int: any EntryWriter], owed: Range<Int>, _ store: LayeredStore
+  ) {
+    (self.key, self.metadata, self.owed, self.store) = (key, metadata, owed, store)
+    state = Lock(State(writers: writers))
+  }
+
+  deinit { abort() }
+
+  private var writers: [(index: Int, writer: any EntryWriter)] {
+    state.withLock { $0.writers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
+  }
+
+  private var ended: CacheError { state.withLock { $0.end } ?? CacheError(.misuse, reason: "the writer has come to its end") }
+
+  // MARK: Writing
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    let writers = writers
+    guard !writers.isEmpty else { throw ended }
+    for (index, writer) in writers {
+      do throws(CacheError) {
+        try await writer.write(chunk)
+      } catch {
+        try drop(index, error)
+      }
+    }
+  }
+
+  /// - Throws: when it was the last one.
+  private func drop(_ index: Int, _ error: CacheError) throws(CacheError) {
+    if !error.isCancellation { store.layers[index].note(error) }
+    let (writer, isLast) = state.withLock { state in
+      let writer = state.writers.removeValue(forKey: index)
+      if state.writers.isEmpty, state.end == nil { state.end = error }
+      return (writer, state.writers.isEmpty)
+    }
+    writer?.abort()
+    if isLast { throw error }
+  }
+
+  func reader() throws(CacheError) -> Body {
+    let writers = writers
+    guard !writers.isEmpty else { throw ended }
+    var bodies: [Body] = []
+    for (_, writer) in writers { bodies.append(try writer.reader()) }
+    return Body(length: metadata.bodyLength, source: LayeredFollower(bodies))
+  }
+
+  // MARK: The end
+
+  /// The lowest layer comes first: what is shown is stored below already.
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    if !owed.isEmpty { await store.copies.room(store.configuration.backlog) }
+    await store.epochs.beginChange(key.resource)
+    defer { store.epochs.endChange(key.resource) }
+    let writers = state.withLock { state in
+      defer { state.writers = [:] }
+      return state.writers
+    }
+    guard !writers.isEmpty else { throw ended }
+    var committed: Set<Int> = []
+    var stored = metadata
+    var failure: CacheError?
+    for (index, writer) in writers.sorted(by: { $0.key > $1.key }) {
+      do throws(CacheError) {
+        stored = try await writer.commit(trailers: trailers)
+        committed.insert(index)
+        store.layers[index].show(key)
+      } catch {
+        store.layers[index].note(error)
+        failure = error
+      }
+    }
+    if committed.isEmpty, let failure {
+      state.withLock { $0.end = failure }
+      throw failure
+    }
+    await replace(committed)
+    return stored
+  }
+
+  /// Sees to it that no layer goes on with what was there before.
+  private func replace(_ committed: Set<Int>) async {
+    for (index, layer) in store.layers.enumerated() where !committed.contains(index) {
+      if owed.contains(index) { layer.hide(key) } else { _ = await layer.remove(key) }
+    }
+    if !owed.isEmpty { store.writeBack(key) }
+  }
+
+  func abort() {
+    let writers = state.withLock { state in
+      if state.end == nil { state.end = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end") }
+      defer { state.writers = [:] }
+      return state.writers
+    }
+    for writer in writers.values { writer.abort() }
+  }
+}

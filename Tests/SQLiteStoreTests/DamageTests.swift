@@ -1,0 +1,191 @@
+#if SQLite
+import CacheCore
+import CacheTesting
+import GRDB
+import SQLiteStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite("A damaged database")
+struct DamageTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  /// Writes nonsense over a file's bytes.
+  ///
+  /// - Returns: the file's size.
+  private func overwrite(_ path: String, from offset: Int) throws -> Int {
+    let size = try Data(contentsOf: URL(filePath: path)).count
+    let descriptor = open(path, O_WRONLY)
+    defer { close(descriptor) }
+    let nonsense = [UInt8](repeating: 0xA5, count: max(0, size - offset))
+    #expect(pwrite(descriptor, nonsense, nonsense.count, off_t(offset)) == nonsense.count)
+    return size
+  }
+
+  /// Changes the database behind the cache's back.
+  private func tamper(_ folder: TemporaryFolder, _ sql: String) throws {
+    try DatabaseQueue(path: folder.database).write { try $0.execute(sql: sql) }
+  }
+
+  @Test(
+    "what is damaged in an entry is a miss, removed and counted, and never wrong bytes",
+    arguments: [
+      "UPDATE chunk SET bytes = zeroblob(length(bytes)) WHERE place = (SELECT max(place) FROM chunk)",
+      "UPDATE chunk SET bytes = x'' WHERE place = (SELECT min(place) FROM chunk)",
+      "UPDATE chunk SET checksum = checksum + 1", "UPDATE chunk SET checksum = 'text'", "DELETE FROM chunk",
+      "DELETE FROM chunk WHERE place = (SELECT min(place) FROM chunk)",
+      "UPDATE entry SET metadata = zeroblob(length(metadata))", "UPDATE entry SET metadata = 'text'",
+      "UPDATE entry SET revision = randomblob(16)", "UPDATE entry SET length = length - 1", "UPDATE entry SET length = 'long'",
+      "UPDATE entry SET length = -1", "UPDATE entry SET checksum = 0",
+      "UPDATE entry SET form = x'FF' WHERE 0 = 1; DELETE FROM chunk",
+    ])
+  func damagedEntry(sql: String) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(bytes(100_000), for: key, metadata())
+    try tamper(folder, sql)
+
+    #expect(try await cache.open(key) == nil)
+    #expect(cache.counters.damaged == 1)
+    #expect(try await cache.entryCount == 0)
+    try await cache.store(Data("new".utf8), for: key, metadata())
+    #expect(try await cache.bytes(key) == Data("new".utf8))
+    await cache.close()
+  }
+
+  @Test("another key's row under a key is none")
+  func swappedKey() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(Data("a".utf8), for: key, metadata())
+    try tamper(folder, "UPDATE entry SET resource = CAST('https://example.com/b' AS BLOB)")
+    #expect(try await cache.open(CacheKey(resource: "https://example.com/b")) == nil)
+    #expect(try await cache.variants(of: "https://example.com/b").isEmpty)
+    await cache.close()
+  }
+
+  @Test("damage behind the first pieces of a large body ends the stream with an error, and the entry is gone")
+  func damagedInMidStream() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let data = bytes(1_000_000)
+    try await cache.store(data, for: key, metadata())
+    try tamper(folder, "UPDATE chunk SET bytes = zeroblob(length(bytes)) WHERE place = (SELECT max(place) FROM chunk)")
+
+    let body = try #require(await cache.open(key)).body
+    var read = Data()
+    let error = await failure { for try await chunk in body { read.append(chunk) } }
+    #expect(error?.code == .damagedEntry)
+    #expect(read == data.prefix(read.count) && !read.isEmpty)
+    #expect(try await cache.open(key) == nil)
+    await cache.close()
+  }
+
+  @Test(
+    "a file that is no database is made anew when it is opened",
+    arguments: ["", "no database at all, but long enough for its head"])
+  func noDatabase(content: String) async throws {
+    let folder = try TemporaryFolder()
+    try Data(String(repeating: content, count: 100).utf8).write(to: URL(filePath: folder.database))
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(Data("kept".utf8), for: key, metadata())
+    #expect(try await cache.bytes(key) == Data("kept".utf8))
+    // An empty file is a new database.
+    #expect(cache.counters.resets == (content.isEmpty ? 0 : 1))
+    await cache.close()
+  }
+
+  @Test("damage that is met later is an error that says so, once; then the database is new")
+  func damagedWhileOpen() async throws {
+    let folder = try TemporaryFolder()
+    do {
+      let cache = try SQLiteCache(path: folder.path)
+      for index in 0..<50 {
+        try await cache.store(bytes(20_000), for: CacheKey(resource: "\(index)"), metadata())
+      }
+      await cache.close()
+    }
+    let cache = try SQLiteCache(path: folder.path)
+    // All but the first page, which has the schema's root; in place, since another file would be a new database.
+    let size = try overwrite(folder.database, from: 8_192)
+    #expect(size > 1_000_000)
+
+    let error = await failure { for index in 0..<50 { _ = try await cache.open(CacheKey(resource: "\(index)")) } }
+    #expect(error?.code == .damagedEntry)
+    #expect(error?.path == cache.path)
+    try await cache.store(Data("new".utf8), for: key, metadata())
+    #expect(try await cache.bytes(key) == Data("new".utf8))
+    #expect(cache.counters.resets == 1)
+    await cache.close()
+  }
+
+  @Test("when the file, or the folder, is deleted, the store goes on with a new one", arguments: [false, true])
+  func deleted(isFolder: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(bytes(400_000), for: key, metadata())
+    let held = try #require(await cache.open(key)).body
+    try FileManager.default.removeItem(atPath: isFolder ? folder.path : folder.database)
+
+    #expect(try await cache.open(key) == nil)
+    try await cache.store(bytes(400_000, seed: 2), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(400_000, seed: 2))
+    // Its numbers begin again, and must not lead an old reader to new bytes.
+    #expect(await failure { _ = try await held.collect() }?.code == .damagedEntry)
+    await cache.close()
+  }
+
+  @Test("a later version's database, and another program's, are refused and left alone")
+  func foreign() async throws {
+    let later = try TemporaryFolder()
+    await (try SQLiteCache(path: later.path)).close()
+    try tamper(later, "PRAGMA user_version = 2")
+    let error = await failure { _ = try SQLiteCache(path: later.path) }
+    #expect(error?.code == .unsupported)
+    #expect(error?.reason.contains("version 2") == true)
+
+    let other = try TemporaryFolder()
+    try tamper(other, "CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('mine')")
+    #expect(await failure { _ = try SQLiteCache(path: other.path) }?.code == .unsupported)
+    let notes = try await DatabaseQueue(path: other.database).read { try String.fetchAll($0, sql: "SELECT text FROM note") }
+    #expect(notes == ["mine"])
+  }
+
+  @Test("a folder that is a file is an error with its path")
+  func folderIsFile() async throws {
+    let folder = try TemporaryFolder()
+    try Data().write(to: URL(filePath: folder.path + "/file"))
+    let error = await failure { _ = try SQLiteCache(path: folder.path + "/file") }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path?.hasPrefix(folder.path) == true)
+  }
+
+  @Test("settings that make no sense are refused")
+  func settings() async throws {
+    let folder = try TemporaryFolder()
+    for configuration in [
+      SQLiteCache.Configuration(sizeLimit: -1), .init(entrySizeLimit: -1), .init(busyTimeout: .seconds(-1)), .init(readers: 0),
+      .init(readers: 65),
+    ] {
+      #expect(
+        await failure { _ = try SQLiteCache(path: folder.path, configuration: configuration) }?.code == .invalidConfiguration)
+    }
+    for path in ["", "a\0b"] { #expect(await failure { _ = try SQLiteCache(path: path) }?.code == .invalidConfiguration) }
+    let url = try #require(URL(string: "https://example.com/"))
+    #expect(await failure { _ = try SQLiteCache(folder: url) }?.code == .invalidConfiguration)
+  }
+}
+#endif

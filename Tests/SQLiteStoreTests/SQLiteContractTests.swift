@@ -1,0 +1,27 @@
+#if SQLite
+import CacheCore
+import CacheTesting
+import SQLiteStore
+import Testing
+
+@Suite("The contract of stores, in a database")
+struct SQLiteContractTests {
+  @Test("holds", arguments: StoreContract.cases)
+  func contract(_ statement: StoreContract.Case) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await statement.run(on: cache)
+    await cache.close()
+    withExtendedLifetime(folder) {}
+  }
+
+  @Test("holds also with one connection for all reading, and every commit flushed", arguments: StoreContract.cases)
+  func contractWithOneReader(_ statement: StoreContract.Case) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: nil, durability: .commit, readers: 1))
+    try await statement.run(on: cache)
+    await cache.close()
+    withExtendedLifetime(folder) {}
+  }
+}
+#endif

@@ -1,0 +1,157 @@
+#if SQLite
+import CacheCore
+import CacheTesting
+import GRDB
+import SQLiteStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Several caches on one database")
+struct SharingTests {
+  private let clock = ManualClock()
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  @Test("see each other's entries, removals and total at once")
+  func seen() async throws {
+    let folder = try TemporaryFolder()
+    let (one, two) = (try SQLiteCache(path: folder.path), try SQLiteCache(path: folder.path))
+    try await one.store(Data("kept".utf8), for: key, metadata())
+    #expect(try await two.bytes(key) == Data("kept".utf8))
+    #expect(try await one.totalSize == two.totalSize)
+    try await two.remove(key, ifRevision: nil)
+    #expect(try await one.open(key) == nil)
+    #expect(one.digestSecret == two.digestSecret && one.digestSecret.count == 16)
+    #expect(one.id == two.id)
+    await one.close()
+    await two.close()
+  }
+
+  @Test("what is stored is found after a restart")
+  func restart() async throws {
+    let folder = try TemporaryFolder()
+    let one = try SQLiteCache(path: folder.path)
+    let data = bytes(700_000)
+    let stored = try await one.store(data, for: key, metadata(padding: 1_000))
+    await one.close()
+    let two = try SQLiteCache(path: folder.path)
+    #expect(try await two.bytes(key) == data)
+    #expect(try await two.open(key)?.metadata == stored)
+    await two.close()
+  }
+
+  @Test("who reads a large body reads on when another cache replaces it, for a minute at least")
+  func heldAcross() async throws {
+    let folder = try TemporaryFolder()
+    let configuration = SQLiteCache.Configuration(clock: clock)
+    let (one, two) = (
+      try SQLiteCache(path: folder.path, configuration: configuration),
+      try SQLiteCache(path: folder.path, configuration: configuration)
+    )
+    let data = bytes(1_000_000)
+    try await one.store(data, for: key, metadata(at: clock.now))
+    let held = try #require(await one.open(key)).body
+
+    try await two.store(bytes(1_000_000, seed: 2), for: key, metadata(at: clock.now))
+    clock.advance(by: .seconds(59))
+    try await two.store(Data(), for: CacheKey(resource: "other"), metadata(at: clock.now))
+    #expect(try await held.collect() == data)
+    await one.close()
+    await two.close()
+  }
+
+  @Test("after that its bytes are cleared away, but not while this cache reads them")
+  func collected() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(clock: clock))
+    let data = bytes(1_000_000)
+    try await cache.store(data, for: key, metadata(at: clock.now))
+    var held = try await cache.open(key)?.body
+    try await cache.removeAll()
+    clock.advance(by: .seconds(61))
+    try await cache.store(Data(), for: key, metadata(at: clock.now))
+    #expect(try await held?.collect() == data)
+
+    held = nil
+    try await cache.store(Data(), for: key, metadata(at: clock.now))
+    await cache.close()
+    let pieces = try await DatabaseQueue(path: folder.database).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM chunk") }
+    #expect(pieces == 0)
+  }
+
+  @Test("what a dead process was writing is nobody's entry, and is cleared away when it is old")
+  func deadWriter() async throws {
+    let folder = try TemporaryFolder()
+    let configuration = SQLiteCache.Configuration(clock: clock)
+    // A connection of its own, with a writer that nobody ends: what a killed process leaves.
+    let dead = try SQLiteCache(path: folder.path, configuration: configuration)
+    let writer = try await dead.begin(key, metadata(at: clock.now))
+    try await writer.write(bytes(1_000_000))
+
+    let cache = try SQLiteCache(path: folder.path, configuration: configuration)
+    #expect(try await cache.open(key) == nil)
+    #expect(try await cache.totalSize == 0)
+    clock.advance(by: .seconds(599))
+    try await cache.store(Data("a".utf8), for: key, metadata(at: clock.now))
+    #expect(try await rows(folder) == 2)
+    clock.advance(by: .seconds(2))
+    try await cache.store(Data("b".utf8), for: key, metadata(at: clock.now))
+    #expect(try await rows(folder) == 1)
+    // It was only taken for dead: it hears so, and its entry does not appear with half of its bytes.
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .truncatedBody)
+    #expect(try await cache.bytes(key) == Data("b".utf8))
+    await cache.close()
+    await dead.close()
+  }
+
+  private func rows(_ folder: TemporaryFolder) async throws -> Int? {
+    try await DatabaseQueue(path: folder.database).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") }
+  }
+
+  @Test("a database that another process keeps locked is an error after the time that was set; reading goes on")
+  func busy() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(busyTimeout: .milliseconds(1)))
+    try await cache.store(Data("kept".utf8), for: key, metadata())
+    var patient = Configuration()
+    patient.busyMode = .timeout(60)
+    patient.allowsUnsafeTransactions = true
+    let other = try DatabaseQueue(path: folder.database, configuration: patient)
+    try await other.writeWithoutTransaction { try $0.beginTransaction(.immediate) }
+
+    let error = await failure { try await cache.store(Data(), for: CacheKey(resource: "b"), metadata()) }
+    #expect(error?.code == .timedOut)
+    #expect(error?.path == cache.path)
+    #expect(try await cache.bytes(key) == Data("kept".utf8))
+
+    try await other.writeWithoutTransaction { try $0.rollback() }
+    try await cache.store(Data(), for: CacheKey(resource: "b"), metadata())
+    await cache.close()
+  }
+
+  @Test("many writers in two caches each store their own, and the total is right")
+  func hammer() async throws {
+    let folder = try TemporaryFolder()
+    let caches = [try SQLiteCache(path: folder.path), try SQLiteCache(path: folder.path)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 0..<40 {
+        group.addTask {
+          let key = CacheKey(resource: "\(index % 10)")
+          try await caches[index % 2].store(bytes(150_000, seed: UInt64(index)), for: key, metadata())
+        }
+      }
+      try await group.waitForAll()
+    }
+    for index in 0..<10 {
+      let read = try await caches[index % 2].bytes(CacheKey(resource: "\(index)"))
+      #expect([0, 10, 20, 30].contains { read == bytes(150_000, seed: UInt64(index + $0)) })
+    }
+    #expect(try await caches[0].entryCount == 10)
+    for cache in caches { await cache.close() }
+  }
+}
+#endif

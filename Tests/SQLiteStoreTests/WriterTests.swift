@@ -1,0 +1,127 @@
+#if SQLite
+import CacheCore
+import CacheTesting
+import HTTPTypes
+import SQLiteStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Writing into a database")
+struct WriterTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  @Test("a body of 100 MB goes in and comes out in pieces")
+  func large() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let chunk = bytes(1_000_000)
+    let writer = try await cache.begin(key, metadata())
+    for _ in 0..<100 { try await writer.write(chunk) }
+    let stored = try await writer.commit(trailers: nil)
+    #expect(stored.bodyLength == 100_000_000)
+
+    let body = try #require(await cache.open(key)).body
+    var (count, largest, isSame) = (0, 0, true)
+    for try await piece in body {
+      let start = count % chunk.count
+      let first = piece.prefix(chunk.count - start)
+      if first != chunk[start..<start + first.count] || piece.dropFirst(first.count) != chunk.prefix(piece.count - first.count) {
+        isSame = false
+      }
+      count += piece.count
+      largest = max(largest, piece.count)
+    }
+    #expect(isSame && count == 100_000_000)
+    #expect(largest <= 262_144)
+    await cache.close()
+  }
+
+  @Test("trailers come back with the body, and with who follows the writer")
+  func trailers() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let writer = try await cache.begin(key, metadata())
+    let follower = try writer.reader()
+    try await writer.write(bytes(300_000))
+    _ = try await writer.commit(trailers: [.server: "late"])
+    #expect(try await follower.collect().count == 300_000)
+    #expect(follower.source.trailers == [.server: "late"])
+    let body = try #require(await cache.open(key)).body
+    _ = try await body.collect()
+    #expect(body.source.trailers == [.server: "late"])
+    await cache.close()
+  }
+
+  @Test("who follows a writer reads on after its entry has been replaced")
+  func followed() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let data = bytes(2_000_000)
+    let writer = try await cache.begin(key, metadata())
+    let follower = try writer.reader()
+    try await writer.write(data)
+    _ = try await writer.commit(trailers: nil)
+    try await cache.store(Data("new".utf8), for: key, metadata())
+    #expect(try await follower.collect() == data)
+    await cache.close()
+  }
+
+  @Test("a writer after its end, and after an abort, says so")
+  func ends() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let writer = try await cache.begin(key, metadata())
+    _ = try await writer.commit(trailers: nil)
+    #expect(await failure { try await writer.write(Data("a".utf8)) }?.code == .misuse)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .misuse)
+    writer.abort()
+    #expect(try await cache.bytes(key) == Data())
+
+    let aborted = try await cache.begin(key, metadata())
+    aborted.abort()
+    #expect(await failure { try await aborted.write(Data("a".utf8)) }?.code == .truncatedBody)
+    #expect(await failure { _ = try await aborted.commit(trailers: nil) }?.code == .truncatedBody)
+    await cache.close()
+  }
+
+  @Test("a cancelled follower does not wait for a writer that stands still")
+  func cancelledFollower() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    let writer = try await cache.begin(key, metadata())
+    let (one, two) = (try writer.reader(), try writer.reader())
+    let task = Task { try await one.collect() }
+    task.cancel()
+    await #expect(throws: CacheError.self) { _ = try await task.value }
+    two.source.cancel()
+    #expect(await failure { _ = try await two.collect() }?.isCancellation == true)
+    writer.abort()
+    await cache.close()
+  }
+
+  @Test("after close everything is refused, open bodies and writers too, and closing again is no error")
+  func closed() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(bytes(1_000_000), for: key, metadata())
+    let body = try #require(await cache.open(key)).body
+    let writer = try await cache.begin(key, metadata())
+    await cache.close()
+    await cache.close()
+
+    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.variants(of: key.resource) }?.code == .closed)
+    #expect(await failure { _ = try await cache.begin(key, metadata()) }?.code == .closed)
+    #expect(await failure { try await cache.removeAll() }?.code == .closed)
+    #expect(await failure { _ = try await body.collect() }?.code == .closed)
+    #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .closed)
+    // Closed in good order: nothing but the database is left.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["etagere-1.sqlite"])
+  }
+}
+#endif

@@ -1,0 +1,62 @@
+import CacheCore
+import CacheTesting
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A store whose writers are held at a gate, before each write and before the commit.
+final class HeldStore: CacheStore {
+  let id = ComponentID.unique(HeldStore.self)
+  let inner = VolatileStore()
+  let gate = Gate()
+  private let largest = Lock(0)
+
+  /// Bytes of the largest chunk that was written.
+  var largestChunk: Int { largest.withLock { $0 } }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.open(key, range: range)
+  }
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    Writer(try await inner.begin(key, metadata), self)
+  }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await inner.refresh(key, metadata, ifRevision: ifRevision)
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await inner.remove(key, ifRevision: ifRevision)
+  }
+
+  func removeAll() async throws(CacheError) { try await inner.removeAll() }
+
+  private final class Writer: EntryWriter {
+    private let inner: any EntryWriter
+    private let store: HeldStore
+
+    init(_ inner: any EntryWriter, _ store: HeldStore) { (self.inner, self.store) = (inner, store) }
+
+    func write(_ chunk: Data) async throws(CacheError) {
+      store.largest.withLock { $0 = max($0, chunk.count) }
+      await store.gate.pass()
+      try await inner.write(chunk)
+    }
+
+    func reader() throws(CacheError) -> Body { try inner.reader() }
+
+    func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+      await store.gate.pass()
+      return try await inner.commit(trailers: trailers)
+    }
+
+    func abort() { inner.abort() }
+  }
+}

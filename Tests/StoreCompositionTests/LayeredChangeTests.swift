@@ -1,0 +1,176 @@
+import CacheCore
+import CacheTesting
+import HTTPTypes
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Freshening and removing in layers")
+struct LayeredChangeTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+  private let gone = CacheError(.fileSystem, reason: "the disk is gone")
+
+  private func etag(_ store: any CacheStore) async throws -> String? {
+    try await store.open(key)?.metadata.response.headerFields[.eTag]
+  }
+
+  @Test("freshening reaches every layer that has the entry in that revision")
+  func refresh() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    let old = try await store.store(Data("kept".utf8), for: key, metadata())
+    var new = old
+    new.response.headerFields[.eTag] = "\"fresh\""
+
+    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    for layer in [upper, lower] { #expect(try await etag(layer) == "\"fresh\"") }
+    #expect(try await !store.refresh(key, old, ifRevision: .mint()))
+    #expect(try await etag(store) == "\"fresh\"")
+  }
+
+  @Test("what is shown decides: another revision below it is not freshened, and not removed")
+  func shownDecides() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    try await upper.store(Data("new".utf8), for: key, metadata())
+    let old = try await lower.store(Data("old".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower])
+
+    #expect(try await !store.refresh(key, old, ifRevision: old.revision))
+    try await store.remove(key, ifRevision: old.revision)
+    #expect(try await store.text(key) == "new")
+  }
+
+  @Test("a layer that can't freshen loses the entry when another one has it fresh; when none has, the error is told")
+  func failingRefresh() async throws {
+    let (upper, lower) = (RefusingStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: 0))
+    let old = try await store.store(Data("kept".utf8), for: key, metadata())
+    var new = old
+    new.response.headerFields[.eTag] = "\"fresh\""
+
+    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await etag(store) == "\"fresh\"")
+    #expect(upper.inner.keys.isEmpty)
+
+    try await store.store(Data("kept".utf8), for: key, old)
+    try await lower.removeAll()
+    #expect(await failure { _ = try await store.refresh(key, new, ifRevision: old.revision) }?.code == .fileSystem)
+  }
+
+  @Test("a 304 for what can only be read is kept with the copy above it")
+  func refreshAboveReadOnly() async throws {
+    let (upper, shipped) = (HeldStore(), VolatileStore())
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata())
+    var new = old
+    new.response.headerFields[.eTag] = "\"fresh\""
+    let store = try LayeredStore([upper, ReadOnlyStore(shipped)])
+    #expect(try await store.variants(of: key.resource).count == 1)
+    await upper.gate.arrived()
+
+    async let isFresh = store.refresh(key, new, ifRevision: old.revision)
+    upper.gate.open()
+    #expect(try await isFresh)
+    #expect(try await etag(store) == "\"fresh\"")
+    #expect(try await etag(shipped) == "\"a\"")
+  }
+
+  @Test("removing goes to every layer; what can only be read is hidden, and shown again when it is stored anew above it")
+  func remove() async throws {
+    let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
+    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata()) }
+    let store = try LayeredStore([upper, lower, ReadOnlyStore(shipped)])
+
+    try await store.remove(key, ifRevision: nil)
+    #expect(upper.keys.isEmpty && lower.keys.isEmpty)
+    #expect(try await store.open(key) == nil)
+    #expect(try await store.variants(of: key.resource).isEmpty)
+    #expect(try await store.entries { _, _ in true }.isEmpty)
+
+    try await store.store(Data("new".utf8), for: key, metadata())
+    #expect(try await store.text(key) == "new")
+    try await upper.removeAll()
+    try await lower.removeAll()
+    #expect(try await store.open(key) == nil)
+  }
+
+  @Test("removing everything goes to every layer, and what is stored after it stays")
+  func removeAll() async throws {
+    let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
+    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata()) }
+    let store = try LayeredStore([upper, lower, ReadOnlyStore(shipped)])
+
+    try await store.removeAll()
+    #expect(upper.keys.isEmpty && lower.keys.isEmpty)
+    #expect(try await store.open(key) == nil)
+    try await store.store(Data("new".utf8), for: key, metadata())
+    #expect(try await store.text(key) == "new")
+  }
+
+  @Test(
+    "what a layer can't remove is an error, and hidden; it is gone before that layer is written to again",
+    arguments: [false, true])
+  func failingRemoval(isAll: Bool) async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let other = CacheKey(resource: "https://example.com/b")
+    let store = try LayeredStore([upper, lower])
+    try await store.store(Data("kept".utf8), for: key, metadata())
+
+    upper.failure = gone
+    let error = await failure { try await isAll ? store.removeAll() : store.remove(key, ifRevision: nil) }
+    #expect(error?.code == .fileSystem)
+    #expect(lower.keys.isEmpty)
+    upper.failure = nil
+    #expect(try await store.open(key) == nil)
+
+    try await store.store(Data("new".utf8), for: other, metadata())
+    #expect(try await store.text(other) == "new")
+    #expect(try await store.open(key) == nil)
+    #expect(upper.keys.contains(key) == !isAll)
+  }
+
+  @Test("what was to be written back and is removed stays removed")
+  func removeOwed() async throws {
+    let (upper, lower) = (VolatileStore(), HeldStore())
+    let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
+    let keys = (0..<2).map { CacheKey(resource: "https://example.com/\($0)") }
+    for key in keys { try await store.store(Data("kept".utf8), for: key, metadata()) }
+    await lower.gate.arrived()
+
+    for key in keys { try await store.remove(key, ifRevision: nil) }
+    lower.gate.open()
+    await store.flush()
+    #expect(lower.inner.keys.isEmpty)
+    for key in keys { #expect(try await store.open(key) == nil) }
+  }
+}
+
+/// A store that can do everything but freshen.
+private final class RefusingStore: CacheStore {
+  let id = ComponentID.unique(RefusingStore.self)
+  let inner = VolatileStore()
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.open(key, range: range)
+  }
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await inner.begin(key, metadata)
+  }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    throw CacheError(.fileSystem, reason: "the disk is gone")
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await inner.remove(key, ifRevision: ifRevision)
+  }
+
+  func removeAll() async throws(CacheError) { try await inner.removeAll() }
+}

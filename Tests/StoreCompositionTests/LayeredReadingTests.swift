@@ -1,0 +1,152 @@
+import CacheCore
+import CacheTesting
+import HTTPTypes
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Looking through layers")
+struct LayeredReadingTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  @Test("the first layer that has an entry answers, and the others are not asked")
+  func order() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    try await upper.store(Data("upper".utf8), for: key, metadata())
+    try await lower.store(Data("lower".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower])
+
+    #expect(try await store.text(key) == "upper")
+    #expect(try await store.variants(of: key.resource).count == 1)
+    #expect(lower.opened == 0)
+    #expect(store.counters.layers.map(\.hits) == [2, 0])
+  }
+
+  @Test("what a lower layer has is copied into those above it, as it is", arguments: [false, true])
+  func promotion(byVariants: Bool) async throws {
+    let (first, second, third) = (VolatileStore(), VolatileStore(), VolatileStore())
+    let stored = metadata()
+    try await third.store(Data("kept".utf8), for: key, stored)
+    let store = try LayeredStore([first, second, third])
+
+    if byVariants { _ = try await store.variants(of: key.resource) } else { _ = try await store.open(key) }
+    await store.flush()
+
+    for layer in [first, second] {
+      #expect(try await layer.text(key) == "kept")
+      #expect(try await layer.open(key)?.metadata.revision == stored.revision)
+    }
+    #expect(store.counters.promotions == 1)
+  }
+
+  @Test("a larger body than the limit is not copied, and none is with a limit of 0", arguments: [0, 3])
+  func promotionLimit(limit: Int64) async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    try await lower.store(Data("kept".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: limit))
+
+    #expect(try await store.text(key) == "kept")
+    await store.flush()
+
+    #expect(upper.keys.isEmpty)
+    #expect(store.counters.promotions == 0)
+    #expect(store.counters.skippedPromotions == (limit == 0 ? 0 : 1))
+  }
+
+  @Test("a layer that is slow to take a copy keeps nobody who reads waiting, and is given the body piece by piece")
+  func promotionOfLargeBody() async throws {
+    let (upper, lower) = (HeldStore(), PiecewiseStore(pieces: 200))
+    let store = try LayeredStore([upper, lower])
+
+    let entry = try #require(await store.open(key))
+    #expect(try await entry.body.collect().count == 200 * PiecewiseStore.piece.count)
+    // The copy has not got beyond its first piece, and nobody has read ahead for it.
+    await upper.gate.arrived()
+    #expect(lower.handedOut == 200 + 1)
+
+    upper.gate.open()
+    await store.flush()
+    #expect(upper.largestChunk == PiecewiseStore.piece.count)
+    #expect(try await upper.inner.bytes(key)?.count == 200 * PiecewiseStore.piece.count)
+  }
+
+  @Test("a range is read from where it is, and the whole is copied")
+  func range() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    try await lower.store(Data("0123456789".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower])
+
+    #expect(try await store.open(key, range: 2..<5)?.body.collect() == Data("234".utf8))
+    await store.flush()
+    #expect(try await upper.text(key) == "0123456789")
+  }
+
+  @Test("variants that one layer has lost come from another, and what both have is the upper one's")
+  func variants() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let (german, french) = (key.variant("lang=de"), key.variant("lang=fr"))
+    try await upper.store(Data("oben".utf8), for: german, metadata(vary: "Accept-Language"))
+    try await lower.store(Data("unten".utf8), for: german, metadata(vary: "Accept-Language"))
+    try await lower.store(Data("en bas".utf8), for: french, metadata(vary: "Accept-Language"))
+    let store = try LayeredStore([upper, lower])
+
+    var found: [String: String] = [:]
+    for entry in try await store.variants(of: key.resource) {
+      found[entry.key.variant] = String(decoding: try await entry.body.collect(), as: UTF8.self)
+    }
+    #expect(found == ["lang=de": "oben", "lang=fr": "en bas"])
+  }
+
+  @Test("a layer that fails is a miss, and counted")
+  func failures() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    try await lower.store(Data("kept".utf8), for: key, metadata())
+    upper.failure = CacheError(.fileSystem, reason: "the disk is gone")
+    let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: 0))
+
+    #expect(try await store.text(key) == "kept")
+    #expect(try await store.variants(of: key.resource).count == 1)
+    #expect(store.counters.layers.map(\.failures) == [2, 0])
+
+    lower.failure = upper.failure
+    #expect(try await store.open(key) == nil)
+    #expect(try await store.variants(of: key.resource).isEmpty)
+    #expect(store.counters.layers.map(\.failures) == [4, 2])
+
+    upper.failure = .cancelled
+    #expect(await failure { _ = try await store.open(key) }?.isCancellation == true)
+  }
+
+  @Test("a list has what is shown, each once, and fails where a layer does")
+  func listing() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let other = CacheKey(resource: "https://example.com/b")
+    try await upper.store(Data("new".utf8), for: key, metadata(etag: "\"new\""))
+    try await lower.store(Data("old".utf8), for: key, metadata(etag: "\"old\""))
+    try await lower.store(Data("b".utf8), for: other, metadata(etag: "\"old\""))
+    let store = try LayeredStore([upper, lower])
+
+    #expect(try await Set(store.entries { _, _ in true }.map(\.key)) == [key, other])
+    // The lower layer's word about the first one is not what is shown.
+    #expect(try await store.entries { $1.response.headerFields[.eTag] == "\"old\"" }.map(\.key) == [other])
+    lower.failure = CacheError(.fileSystem, reason: "the disk is gone")
+    #expect(await failure { _ = try await store.entries { _, _ in true } }?.code == .fileSystem)
+  }
+
+  @Test("no layer, and settings that make no sense, are refused")
+  func settings() async {
+    #expect(await failure { _ = try LayeredStore([]) }?.code == .invalidConfiguration)
+    for configuration in [LayeredStore.Configuration(promotionLimit: -1), .init(backlog: 0)] {
+      #expect(await failure { _ = try LayeredStore([NullStore()], configuration: configuration) }?.code == .invalidConfiguration)
+    }
+  }
+}
+
+extension CacheKey {
+  func variant(_ variant: String) -> CacheKey { CacheKey(resource: resource, variant: variant, form: form) }
+}

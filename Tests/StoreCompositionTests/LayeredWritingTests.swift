@@ -1,0 +1,186 @@
+import CacheCore
+import CacheTesting
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Storing into layers")
+struct LayeredWritingTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+  private let gone = CacheError(.fileSystem, reason: "the disk is gone")
+
+  @Test("written through, an entry is in every layer when the commit returns")
+  func through() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+
+    let stored = try await store.store(Data("kept".utf8), for: key, metadata())
+
+    #expect(stored.bodyLength == 4)
+    for layer in [upper, lower] { #expect(try await layer.text(key) == "kept") }
+  }
+
+  @Test("written back, the commit waits for the first layer that takes the entry alone, and the others get it later")
+  func back() async throws {
+    let (refusing, upper, lower) = (NullStore(), VolatileStore(), HeldStore())
+    let store = try LayeredStore([refusing, upper, lower], configuration: .init(writing: .back))
+
+    try await store.store(Data("kept".utf8), for: key, metadata())
+    #expect(try await upper.text(key) == "kept")
+    await lower.gate.arrived()
+    #expect(lower.inner.keys.isEmpty)
+
+    lower.gate.open()
+    await store.flush()
+    #expect(try await lower.inner.text(key) == "kept")
+    #expect(store.counters.writtenBack == 1)
+  }
+
+  @Test("while the new entry is on its way down, the old one below is not shown")
+  func backHidesOlder() async throws {
+    let (upper, lower) = (VolatileStore(), HeldStore())
+    try await lower.inner.store(Data("old".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
+
+    try await store.store(Data("new".utf8), for: key, metadata())
+    await lower.gate.arrived()
+    try await upper.removeAll()
+    #expect(try await store.open(key) == nil)
+    #expect(try await store.variants(of: key.resource).isEmpty)
+
+    lower.gate.open()
+    await store.flush()
+    #expect(try await store.text(key) == "new")
+  }
+
+  @Test("what is lost above before it was written back is not the older entry below")
+  func backLoses() async throws {
+    let (upper, lower) = (VolatileStore(), HeldStore())
+    let other = CacheKey(resource: "https://example.com/b")
+    try await lower.inner.store(Data("old".utf8), for: other, metadata())
+    let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
+
+    try await store.store(Data("first".utf8), for: key, metadata())
+    await lower.gate.arrived()
+    try await store.store(Data("new".utf8), for: other, metadata())
+    try await upper.remove(other, ifRevision: nil)
+    lower.gate.open()
+    await store.flush()
+
+    #expect(lower.inner.keys == [key])
+    #expect(store.counters.lostWritesBack == 1)
+  }
+
+  @Test("a commit waits for room when enough others wait to be written back")
+  func backlog() async throws {
+    let lower = HeldStore()
+    let store = try LayeredStore([VolatileStore(), lower], configuration: .init(writing: .back, backlog: 1))
+    let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
+    for key in keys.prefix(2) { try await store.store(Data("kept".utf8), for: key, metadata()) }
+    await lower.gate.arrived()
+
+    let isDone = Gate()
+    let third = Task {
+      try await store.store(Data("kept".utf8), for: keys[2], metadata())
+      isDone.open()
+      await isDone.pass()
+    }
+    // One is being written, one waits: there is no room for a third.
+    for _ in 0..<1_000 { await Task.yield() }
+    #expect(isDone.arrivals == 0)
+    lower.gate.open()
+    try await third.value
+    await store.flush()
+    #expect(Set(lower.inner.keys) == Set(keys))
+  }
+
+  @Test("a layer that fails drops out, and loses what it had under the key", arguments: [0, 1])
+  func failingLayer(failing: Int) async throws {
+    let layers = [VolatileStore(), VolatileStore()]
+    let store = try LayeredStore(layers)
+    try await store.store(Data("old".utf8), for: key, metadata())
+
+    layers[failing].refusesWrites = true
+    try await store.store(Data("new".utf8), for: key, metadata())
+
+    #expect(try await layers[failing].open(key) == nil)
+    #expect(try await layers[1 - failing].text(key) == "new")
+    #expect(try await store.text(key) == "new")
+    #expect(store.counters.layers[failing].failures >= 1)
+  }
+
+  @Test("a layer that can't even remove shows nothing old")
+  func deadLayer() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    try await store.store(Data("old".utf8), for: key, metadata())
+
+    upper.failure = gone
+    try await store.store(Data("new".utf8), for: key, metadata())
+    upper.failure = nil
+
+    #expect(try await store.text(key) == "new")
+    await store.flush()
+    #expect(try await upper.text(key) == "new")
+  }
+
+  @Test("a layer that fails between two writes does not fail the entry, nor who follows it")
+  func failureOnTheWay() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    let writer = try await store.begin(key, metadata())
+    try await writer.write(Data("first ".utf8))
+    let reader = try writer.reader()
+    let start = try #require(await reader.source.next())
+
+    upper.failure = gone
+    try await writer.write(Data("second".utf8))
+    _ = try await writer.commit(trailers: nil)
+    upper.failure = nil
+
+    #expect(try await String(decoding: start + reader.collect(), as: UTF8.self) == "first second")
+    #expect(try await lower.text(key) == "first second")
+    #expect(try await store.text(key) == "first second")
+  }
+
+  @Test("when no layer takes it, the error is that of the first one that can be written to, and what was there stays")
+  func nobodyTakesIt() async throws {
+    let lower = VolatileStore()
+    let store = try LayeredStore([NullStore(), lower])
+    try await store.store(Data("old".utf8), for: key, metadata())
+
+    lower.refusesWrites = true
+    #expect(await failure { _ = try await store.begin(key, metadata()) }?.code == .diskFull)
+    #expect(try await store.text(key) == "old")
+    let readOnly = try LayeredStore([NullStore(), ReadOnlyStore(lower)])
+    #expect(await failure { _ = try await readOnly.begin(key, metadata()) }?.code == .readOnly)
+  }
+
+  @Test("a copy on its way up does not come over what is stored, or removed, meanwhile", arguments: [false, true])
+  func overtakenPromotion(isRemoval: Bool) async throws {
+    let (upper, lower) = (HeldStore(), VolatileStore())
+    try await lower.store(Data("old".utf8), for: key, metadata())
+    let store = try LayeredStore([upper, lower])
+    #expect(try await store.text(key) == "old")
+    await upper.gate.arrived()
+
+    if isRemoval {
+      try await store.remove(key, ifRevision: nil)
+      upper.gate.open()
+    } else {
+      let writer = try await store.begin(key, metadata())
+      upper.gate.open()
+      try await writer.write(Data("new".utf8))
+      _ = try await writer.commit(trailers: nil)
+    }
+    await store.flush()
+
+    #expect(try await store.text(key) == (isRemoval ? nil : "new"))
+    #expect(try await upper.inner.text(key) == (isRemoval ? nil : "new"))
+  }
+}

@@ -1,0 +1,65 @@
+import CacheCore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A store with one entry under every key, whose body is handed out in pieces, and counted.
+final class PiecewiseStore: CacheStore {
+  static let piece = Data(repeating: 7, count: 1_000)
+
+  let id = ComponentID.unique(PiecewiseStore.self)
+  private let pieces: Int
+  private let revision = Revision.mint()
+  private let counted = Lock(0)
+
+  init(pieces: Int) { self.pieces = pieces }
+
+  /// Pieces that were pulled, by all readers together.
+  var handedOut: Int { counted.withLock { $0 } }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    var stored = metadata(revision: revision)
+    stored.bodyLength = Int64(pieces * Self.piece.count)
+    return StoredEntry(key: key, metadata: stored, body: Body(length: stored.bodyLength, source: Source(self)))
+  }
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    throw CacheError(.readOnly, reason: "the store takes no entries")
+  }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool { false }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {}
+
+  func removeAll() async throws(CacheError) {}
+
+  private final class Source: Body.Source {
+    private let store: PiecewiseStore
+    private let left: Lock<Int>
+
+    init(_ store: PiecewiseStore) {
+      self.store = store
+      left = Lock(store.pieces)
+    }
+
+    func next() async throws(CacheError) -> Data? {
+      let isLeft = left.withLock { left in
+        defer { left = max(0, left - 1) }
+        return left > 0
+      }
+      guard isLeft else { return nil }
+      store.counted.withLock { $0 += 1 }
+      return PiecewiseStore.piece
+    }
+
+    func cancel() {}
+
+    var trailers: HTTPFields? { nil }
+  }
+}

@@ -1,0 +1,142 @@
+import CacheCore
+import CacheTesting
+import HTTPTypes
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Files that are shipped")
+struct ReadOnlyStoreTests {
+  private let logo = CacheKey(resource: "https://example.com/logo.svg")
+
+  private func folder(_ entries: String, version: Int = 1) throws -> TemporaryFolder {
+    let folder = try TemporaryFolder()
+    try folder.put("<svg/>", "logo.svg")
+    try folder.put("{ \"version\": \(version), \"entries\": [ \(entries) ] }", "manifest.json")
+    return folder
+  }
+
+  private let whole = #"""
+    { "url": "https://EXAMPLE.com:443/logo.svg", "file": "logo.svg", "freshFor": 60,
+      "fields": { "Content-Type": "image/svg+xml", "ETag": "\"7\"", "Date": "Thu, 01 Jan 2026 00:00:00 GMT" } }
+    """#
+
+  @Test("a file is found under its URL in normal form, with the fields of the manifest")
+  func found() async throws {
+    let folder = try folder(whole)
+    let store = try ReadOnlyStore(folder: folder.url)
+
+    let entry = try #require(await store.variants(of: logo.resource).first)
+    let born = Timestamp(seconds: 1_767_225_600)
+    #expect(try await entry.body.collect() == Data("<svg/>".utf8))
+    #expect(entry.key == logo)
+    #expect(entry.metadata.response.headerFields[.eTag] == "\"7\"")
+    #expect(entry.metadata.bodyLength == 6)
+    #expect(entry.metadata.facts == CachingFacts(bornAt: born, freshUntil: born + .seconds(60)))
+    #expect(try await store.open(logo, range: 1..<4)?.body.collect() == Data("svg".utf8))
+    #expect(try await store.open(CacheKey(resource: "https://example.com/other")) == nil)
+    #expect(try await store.entries { _, _ in true }.map(\.key) == [logo])
+  }
+
+  @Test("without a lifetime it is stale from the start; its revision stays while the file does")
+  func stale() async throws {
+    let folder = try folder(#"{ "url": "https://example.com/logo.svg", "file": "logo.svg" }"#)
+    let first = try #require(await ReadOnlyStore(folder: folder.url).open(logo)).metadata
+    let second = try #require(await ReadOnlyStore(folder: folder.url).open(logo)).metadata
+    #expect(!first.facts.isFresh(at: first.facts.bornAt))
+    #expect(first.revision == second.revision)
+
+    try folder.put("<svg id='2'/>", "logo.svg")
+    #expect(try await ReadOnlyStore(folder: folder.url).open(logo)?.metadata.revision != first.revision)
+  }
+
+  @Test("partitions and keys of one's own are those of the requests")
+  func names() async throws {
+    let folder = try folder(
+      #"{ "url": "https://example.com/logo.svg", "file": "logo.svg", "partition": "tenant", "key": "the logo" }"#)
+    let store = try ReadOnlyStore(folder: folder.url)
+    let resource = ResourceID.make(uri: "https://example.com/logo.svg", key: "the logo", partition: "tenant")
+    #expect(try await store.text(CacheKey(resource: resource)) == "<svg/>")
+    #expect(try await store.open(logo) == nil)
+  }
+
+  @Test("a large file comes in pieces, whole or in part")
+  func large() async throws {
+    let folder = try TemporaryFolder()
+    try folder.put(Self.film, "film")
+    try folder.put(#"{ "version": 1, "entries": [ { "url": "https://example.com/film", "file": "film" } ] }"#, "manifest.json")
+    let store = try ReadOnlyStore(folder: folder.url)
+    let key = CacheKey(resource: "https://example.com/film")
+    let entry = try #require(await store.open(key))
+    #expect(entry.body.data == nil)
+    #expect(try await entry.body.collect() == Self.film)
+    #expect(try await store.open(key, range: 300_000..<900_000)?.body.collect() == Self.film[300_000..<900_000])
+  }
+
+  private static let film = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+
+  @Test("storing, freshening and removing are refused, and change nothing")
+  func refusals() async throws {
+    let folder = try folder(whole)
+    let store = try ReadOnlyStore(folder: folder.url)
+    let stored = try #require(await store.open(logo)).metadata
+    let refused: [@Sendable () async throws -> Void] = [
+      { _ = try await store.begin(logo, metadata()) }, { _ = try await store.refresh(logo, stored, ifRevision: stored.revision) },
+      { try await store.remove(logo, ifRevision: nil) }, { try await store.removeAll() },
+    ]
+    for attempt in refused { #expect(await failure(attempt)?.code == .readOnly) }
+    #expect(try await store.text(logo) == "<svg/>")
+  }
+
+  @Test(
+    "a manifest that makes no sense is refused, with its path",
+    arguments: [
+      (#"{ "url": "https://example.com/a", "file": "../secret" }"#, CacheError.Code.invalidConfiguration),
+      (#"{ "url": "https://example.com/a", "file": "/etc/passwd" }"#, .invalidConfiguration),
+      (#"{ "url": "https://example.com/a", "file": "" }"#, .invalidConfiguration),
+      (#"{ "url": "https://example.com/a", "file": "missing" }"#, .fileSystem),
+      (#"{ "url": "https://example.com/a", "file": "folder" }"#, .fileSystem),
+      (#"{ "url": "https://example.com/a", "file": "link" }"#, .fileSystem),
+      (#"{ "url": "not absolute", "file": "logo.svg" }"#, .invalidURL),
+      (#"{ "url": "https://example.com/a", "file": "logo.svg", "fields": { "a b": "c" } }"#, .invalidConfiguration),
+      (#"{ "url": "https://example.com/a", "file": "logo.svg", "fields": { "a": "b\r\nc: d" } }"#, .invalidConfiguration),
+      (
+        #"{ "url": "https://example.com/a", "file": "logo.svg" }, { "url": "https://example.com/a", "file": "logo.svg" }"#,
+        .invalidConfiguration
+      ),
+      (#"{ "file": "logo.svg" }"#, .invalidConfiguration), ("nonsense", .invalidConfiguration),
+    ])
+  func badManifests(entries: String, code: CacheError.Code) async throws {
+    let folder = try folder(entries)
+    try FileManager.default.createDirectory(atPath: folder.path + "/folder", withIntermediateDirectories: false)
+    try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/etc/passwd")
+    let error = await failure { _ = try ReadOnlyStore(folder: folder.url) }
+    #expect(error?.code == code)
+  }
+
+  @Test("a later version of the manifest, and none, are told apart")
+  func versions() async throws {
+    let later = try folder(whole, version: 2)
+    #expect(await failure { _ = try ReadOnlyStore(folder: later.url) }?.code == .unsupported)
+    let error = await failure { _ = try ReadOnlyStore(folder: later.url, manifest: "other.json") }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.path?.hasSuffix("other.json") == true)
+  }
+
+  @Test("a file that is replaced, or gone, after the start is an error, and never other bytes under the old name")
+  func changedFile() async throws {
+    let folder = try folder(whole)
+    let store = try ReadOnlyStore(folder: folder.url)
+    try folder.put("<svg id='2'/>", "logo.svg")
+    #expect(await failure { _ = try await store.open(logo) }?.code == .damagedEntry)
+    try FileManager.default.removeItem(atPath: folder.path + "/logo.svg")
+    #expect(await failure { _ = try await store.open(logo) }?.code == .fileSystem)
+    // In a layered store both are misses.
+    #expect(try await LayeredStore([VolatileStore(), store]).open(logo) == nil)
+  }
+}

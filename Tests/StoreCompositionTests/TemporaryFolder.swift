@@ -1,0 +1,55 @@
+import CacheCore
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A folder of one test's own, removed when the test lets go of it.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/etagere-layers-\(Revision.mint())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
+
+  func put(_ data: Data, _ name: String) throws { try data.write(to: URL(filePath: "\(path)/\(name)")) }
+
+  func put(_ text: String, _ name: String) throws { try put(Data(text.utf8), name) }
+}
+
+func metadata(
+  revision: Revision = .mint(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
+  vary: String? = nil
+) -> StoredMetadata {
+  var response = HTTPResponse(status: .ok)
+  response.headerFields[.eTag] = etag
+  response.headerFields[.vary] = vary
+  return StoredMetadata(
+    request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"), response: response,
+    requestTime: time, responseTime: time, revision: revision, facts: CachingFacts(bornAt: time, freshUntil: time))
+}
+
+extension CacheStore {
+  /// The body under `key`, whole; nil: a miss.
+  func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
+
+  func text(_ key: CacheKey) async throws -> String? { try await bytes(key).map { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// The error that `work` throws; nil when it throws none.
+func failure(_ work: () async throws -> Void) async -> CacheError? {
+  do {
+    try await work()
+    return nil
+  } catch {
+    return error as? CacheError
+  }
+}
