@@ -13,7 +13,7 @@ public import Foundation
 #endif
 
 extension ResourceManager.Configuration {
-  /// Every default of this package: the URLSession engine, memory, a folder on disk, ETag validation, and `file:` and `data:` URLs.
+  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation, and `file:` and `data:` URLs.
   ///
   /// ```swift
   /// var configuration = try ResourceManager.Configuration.standard(folder: folder)
@@ -25,14 +25,15 @@ extension ResourceManager.Configuration {
   ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
   ///   - diskLimit: bytes on disk.
   ///   - memoryLimit: bytes in memory.
-  ///   - downloader: another engine than the one on URLSession, which is made only when none is given.
+  ///   - downloader: who loads, taken as it is. Nil: `SessionDownloader().resuming(.standard).retrying(.brief)`, which goes on with a body that breaks off, and asks
+  ///     again, up to twice, where a moment may help; for neither, give a `SessionDownloader()`.
   /// - Throws: ``CacheError`` with path and reason when the folder can't be used.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
     downloader: (any Downloader)? = nil
   ) throws(CacheError) -> Self {
     var configuration = Self()
-    configuration.downloader = downloader ?? SessionDownloader()
+    configuration.downloader = downloader ?? SessionDownloader().resuming(.standard).retrying(.brief)
     configuration.providers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit))
     configuration.validator = ETagValidator()

@@ -185,3 +185,44 @@ struct RetryPolicyTests {
     #expect((drawn.min() ?? 1) < 0.1 && (drawn.max() ?? 0) > 0.9)
   }
 }
+
+@Suite("The brief retry policy")
+struct BriefRetryPolicyTests {
+  private func decide(
+    _ reason: RetryFailure.Reason, method: HTTPRequest.Method = .get, attempt: Int = 1
+  ) -> RetryDecision {
+    RetryPolicy.brief.decision(
+      on: RetryFailure(reason, request: request(method: method).head, attempt: attempt, elapsed: .zero), fraction: 1,
+      now: Timestamp(seconds: 1_767_225_600))
+  }
+
+  @Test("sends two more requests within three quarters of a second")
+  func waits() {
+    let lost = RetryFailure.Reason.error(CacheError(.connectionLost, reason: ""))
+    #expect(decide(lost) == .retry(after: .milliseconds(250)))
+    #expect(decide(lost, attempt: 2) == .retry(after: .milliseconds(500)))
+    #expect(decide(lost, attempt: 3) == .giveUp)
+  }
+
+  @Test(
+    "asks again by safe methods alone",
+    arguments: [(HTTPRequest.Method.get, true), (.head, true), (.put, false), (.delete, false)])
+  func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
+    #expect((decide(.error(CacheError(.connectionLost, reason: "")), method: method) != .giveUp) == isRetried)
+  }
+
+  @Test(
+    "gives up at once where a stored answer had better be shown",
+    arguments: [CacheError.Code.offline, .hostNotFound, .connectionRefused, .timedOut, .tlsFailure])
+  func errors(_ code: CacheError.Code) { #expect(decide(.error(CacheError(code, reason: ""))) == .giveUp) }
+
+  @Test(
+    "repeats after what a moment may mend, and waits no longer than two seconds for it",
+    arguments: [(503, nil, true), (503, "2", true), (503, "3", false), (504, nil, true), (500, nil, false), (429, nil, false)])
+  func statuses(_ status: Int, _ retryAfter: String?, _ isRetried: Bool) {
+    var fields = HTTPFields()
+    fields[.retryAfter] = retryAfter
+    let answer = HTTPResponse(status: .init(code: status), headerFields: fields)
+    #expect((decide(.answer(answer)) != .giveUp) == isRetried)
+  }
+}

@@ -18,7 +18,7 @@ struct DamageTests {
       let url = street.origin.url("/a")
       let fields: HTTPFields = [.cacheControl: "max-age=3600"]
       street.origin.setRoute("/a", Route(pattern(100_000), etag: "v1", fields: fields, delivery: .fault(fault)))
-      let manager = try street.manager()
+      let manager = try street.manager { $0.downloader = SessionDownloader() }
 
       // When
       let error = await failure { _ = try await manager.load(url) }
@@ -41,7 +41,7 @@ struct DamageTests {
       let url = street.origin.url("/a")
       let fields: HTTPFields = [.cacheControl: "max-age=0"]
       street.origin.setRoute("/a", Route(pattern(1_000), etag: "v1", fields: fields))
-      let manager = try street.manager()
+      let manager = try street.manager { $0.downloader = SessionDownloader() }
       _ = try await manager.load(url)
 
       let broken = Route(pattern(90_000, seed: 3), etag: "v2", fields: fields, delivery: .fault(.cut(afterBodyBytes: 50_000)))

@@ -48,6 +48,19 @@ public struct RetryPolicy: Sendable {
   /// Four requests, half a second to 20 seconds between them.
   public static let standard = RetryPolicy()
 
+  /// For who waits and looks on: two more requests within three quarters of a second, for what may be over by then.
+  ///
+  /// Safe methods alone (RFC 9110 §9.2.1), the statuses 408, 425, 502, 503 and 504, and connections that break. Not what would last longer than anybody likes to wait
+  /// (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of more than two seconds): there a stored answer is shown at once.
+  public static let brief: RetryPolicy = {
+    var policy = RetryPolicy(
+      maximumAttempts: 3, backoff: Backoff(base: .milliseconds(250), cap: .milliseconds(500)), maximumRetryAfter: .seconds(2))
+    policy.methods = [.get, .head, .options]
+    policy.statuses = [408, 425, 502, 503, 504]
+    policy.errors = [.connectionLost, .truncatedBody, .bodyInterrupted]
+    return policy
+  }()
+
   /// One request, and no more.
   public static let never = RetryPolicy(maximumAttempts: 1)
 

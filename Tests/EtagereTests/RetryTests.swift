@@ -1,0 +1,45 @@
+import CacheTesting
+import Etagere
+import Foundation
+import Testing
+
+#if Origin
+import LoopbackOrigin
+#endif
+
+@Suite("A standard manager, where a moment may help")
+struct RetryTests {
+  @Test("asks again a little, and goes on with what breaks off; another downloader is taken as it is")
+  func composed() throws {
+    let retrying = try #require(try ResourceManager.Configuration.standard(folder: nil).downloader as? RetryingDownloader)
+    let resuming = try #require(retrying.base as? ResumingDownloader)
+    #expect(resuming.base is SessionDownloader)
+    #expect(retrying.policy.maximumAttempts == RetryPolicy.brief.maximumAttempts)
+    #expect(resuming.policy.maximumAttempts == RetryPolicy.standard.maximumAttempts)
+
+    let other = ScriptedDownloader()
+    #expect(
+      try ResourceManager.Configuration.standard(folder: nil, downloader: other).downloader as? ScriptedDownloader === other)
+  }
+
+  #if Origin
+  @Test("a large file that is cut off is loaded on from where it was")
+  func resumed() async throws {
+    try await Street.run { street in
+      let bytes = pattern(100_000)
+      street.origin.setRoute(
+        "/a",
+        Route(
+          bytes, etag: "v1", fields: [.cacheControl: "max-age=3600"], acceptsRanges: true,
+          delivery: OriginDelivery(fault: .cut(afterBodyBytes: 60_000))))
+      let manager = try street.manager()
+
+      let resource = try await manager.load(street.origin.url("/a"))
+
+      #expect(resource.data == bytes && resource.metrics.attempts == 2)
+      #expect(street.requests("/a") == 2)
+      #expect(try await manager.load(street.origin.url("/a")).source == .memory)
+    }
+  }
+  #endif
+}
