@@ -321,6 +321,27 @@ struct RespondTests {
     #expect(error?.code == .invalidURL)
   }
 
+  @Test(
+    "a target goes out as it stands, plain or not, and its answer is found again",
+    arguments: ["/a", "/a%20b", "/it's", "/a?b=c&d=%2F", "/a/../b;c=~_-.,@:!$*+"])
+  func targets(path: String) async throws {
+    let house = try House()
+    house.network.answer(try #require(URL(string: "https://example.com\(path)")), .ok("one", cacheControl: "max-age=60"))
+    #expect(try await house.ask(path: path).text == "one")
+    #expect(house.network.requests.map(\.path) == [path])
+    #expect(try await house.ask(path: path).cache == "Etagere;hit;ttl=60")
+  }
+
+  @Test("a host that is none, or a port that does not exist, is refused", arguments: ["", "example.com:0", "example.com:65536"])
+  func authority(text: String) async throws {
+    let house = try House()
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.respond(to: HTTPRequest(method: .get, scheme: "https", authority: text, path: "/a"))
+    }
+    #expect(error?.code == .invalidURL)
+    #expect(house.network.requests.isEmpty)
+  }
+
   @Test("a resource load and an exchange use what the other has stored")
   func sharedWithLoads() async throws {
     let house = try House()

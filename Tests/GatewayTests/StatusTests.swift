@@ -52,12 +52,14 @@ struct StatusTests {
     add(200, .revalidated, 20)
     add(200, .stale, 40)
     add(200, .miss, 80, isComplete: false)
-    add(502, .local, 160)
+    add(403, .local, 160)
+    add(502, .failed, 640)
     add(599, .bypass, 320)
     var expected = TrafficCounts()
-    (expected.requests, expected.hits, expected.revalidations, expected.stale) = (6, 1, 1, 1)
+    (expected.requests, expected.hits, expected.revalidations, expected.stale) = (7, 1, 1, 1)
     (expected.misses, expected.local, expected.bypasses, expected.errors, expected.aborted) = (1, 1, 1, 2, 1)
-    (expected.bytesSent, expected.bytesSaved) = (630, 70)
+    expected.failures = 1
+    (expected.bytesSent, expected.bytesSaved) = (1270, 70)
     #expect(counts == expected)
   }
 
@@ -83,6 +85,27 @@ struct StatusTests {
     #expect(first.dropFirst(beginning.count).dropLast(3).wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil, "\(first)")
     #expect(lines.last?.hasPrefix("127.0.0.1 1994-11-06T08:49:37.120Z - 400 ") == true)
     #expect(lines.count == 2)
+  }
+
+  @Test("the log tells the origin's own errors, those in place of its answer, and the gateway's own word apart")
+  func errors() async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try await GatewayFixture.run {
+      $0.accessLog = path
+      $0.cache = CacheSettings()
+    } _: { gateway, origin in
+      origin.setRoute("/own", Route(OriginAnswer(text: "no", status: .badGateway)))
+      origin.setRoute("/none", .fault(.closeBeforeHead))
+      let own = try await gateway.get("/own")
+      let none = try await gateway.get("/none")
+      let notStored = try await gateway.get("/own", "Cache-Control: only-if-cached")
+      let refused = try await gateway.get("/own", "Host: twice")
+      #expect([own, none, notStored, refused].map(\.status) == [502, 502, 504, 400])
+    }
+    let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map { $0.split(separator: " ") }
+    let told = lines.map { "\($0.suffix(5).first ?? "") \($0.suffix(3).first ?? "")" }
+    #expect(told.sorted() == ["400 local", "502 failed", "502 miss", "504 local"])
   }
 
   @Test("an access log that can't be opened is said before anything is served")

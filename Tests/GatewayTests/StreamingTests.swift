@@ -98,6 +98,35 @@ struct StreamingTests {
     }
   }
 
+  @Test("a client that sends its next request ahead is held back until it has its answer, and is served then")
+  func pipeliningBackPressure() async throws {
+    let gate = Gate()
+    try await GatewayFixture.run { gateway, origin in
+      origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
+      origin.setRoute("/next", Route(answering: { OriginAnswer(text: "got \($0.bodyLength)") }))
+      let client = try await gateway.client()
+      let size = 64 << 20
+      let sent = WatchedState(0)
+      try await client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
+      await gate.arrived()
+      let piece = ByteBuffer(repeating: 0, count: 1 << 20)
+      let sending = Task {
+        try await client.send("PUT /next HTTP/1.1\r\nHost: h\r\nContent-Length: \(size)\r\n\r\n")
+        for _ in 0..<(size >> 20) {
+          try await client.send(piece)
+          sent.update { $0 += 1 << 20 }
+        }
+      }
+      for _ in 0..<200 { _ = try await gateway.ask("OPTIONS", "*") }
+      #expect(sent.read { $0 } < size / 2)
+      gate.open()
+      #expect(try await client.answer().body == "slow")
+      #expect(try await client.answer().body == "got \(size)")
+      try await sending.value
+      client.close()
+    }
+  }
+
   @Test("a client that waits for a word gets 100 when somebody wants its body, and not before (RFC 9110 §10.1.1)")
   func expectContinue() async throws {
     try await GatewayFixture.run { gateway, origin in

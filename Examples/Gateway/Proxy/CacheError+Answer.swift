@@ -32,6 +32,13 @@ extension CacheError {
   }
 }
 
+extension CacheError {
+  /// Whether the origin was asked, and is why there is no answer; else it is the client, or the gateway itself.
+  fileprivate var isOrigins: Bool {
+    code != .notCached && (answerStatus == .badGateway || answerStatus == .gatewayTimeout)
+  }
+}
+
 extension ProxyAnswer {
   /// A small text of the gateway's own.
   ///
@@ -55,6 +62,7 @@ extension ProxyAnswer {
     if error.code != .badRequest { fields.append("Cache-Status", "Etagere; detail=\(error.code.rawValue)") }
     self.init(status, text: "\(status.code) \(status.phrase): \(error.reason)", fields: fields, date: date)
     closes = error.code == .badRequest
+    if error.isOrigins { outcome = .failed }
   }
 }
 #endif

@@ -27,6 +27,8 @@ enum CacheOutcome: String, Sendable, CaseIterable {
   case miss
   /// No cache was asked.
   case bypass
+  /// The origin was asked and gave no answer, or none that makes sense: the gateway says so in its place.
+  case failed
   /// The gateway's own word: a refusal, an error, a page.
   case local
 }

@@ -8,7 +8,8 @@ enum StatusHTML {
       ("Requests", "\(traffic.requests)"), ("Hits", "\(traffic.hits)"), ("Revalidations", "\(traffic.revalidations)"),
       ("Shown stale", "\(traffic.stale)"), ("Collapsed", "\(traffic.collapsed)"), ("Misses", "\(traffic.misses)"),
       ("Passed by the cache", "\(traffic.bypasses)"),
-      ("The gateway's own answers", "\(traffic.local)"), ("Errors", "\(traffic.errors)"), ("Broken off", "\(traffic.aborted)"),
+      ("Without an answer of the origin's", "\(traffic.failures)"), ("The gateway's own answers", "\(traffic.local)"),
+      ("Errors", "\(traffic.errors)"), ("Broken off", "\(traffic.aborted)"),
       ("Bytes sent", "\(traffic.bytesSent)"), ("Bytes saved", "\(traffic.bytesSaved)"),
     ]
     if let store = document.store {

@@ -15,6 +15,8 @@ struct TrafficCounts: Sendable, Codable, Equatable {
   var misses = 0
   /// Answers of the origin, where none was.
   var bypasses = 0
+  /// Errors in place of an answer of the origin's, which gave none.
+  var failures = 0
   /// The gateway's own, and what was no request.
   var local = 0
   /// Answers with a status of 500 or more.
@@ -38,6 +40,7 @@ struct TrafficCounts: Sendable, Codable, Equatable {
     case .collapsed: collapsed += 1
     case .miss: misses += 1
     case .bypass: bypasses += 1
+    case .failed: failures += 1
     case .local: local += 1
     }
     if [.hit, .revalidated, .stale, .collapsed].contains(record.outcome) { bytesSaved += record.bodyBytes }

@@ -8,9 +8,12 @@ struct Collapsing: Sendable {
   /// When it stops waiting, by the clock that only durations are measured with; nil: it has not begun to.
   private var end: Duration?
   /// Fields that have been seen to select an answer of the resource.
-  private var selecting: Set<HTTPField.Name> = [.authorization]
+  private var selecting = Self.alwaysSelecting
   /// How often it has begun anew.
   private var rounds = 0
+
+  /// One set for all: most requests have no more, and many don't look.
+  private static let alwaysSelecting: Set<HTTPField.Name> = [.authorization]
 
   init(limit: Duration?) { self.limit = limit.flatMap { $0 > .zero ? $0 : nil } }
 
@@ -38,7 +41,7 @@ struct Collapsing: Sendable {
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
     let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).selectingFields(of: $1.metadata)) }
     var head = load.head
-    head.method = .get
+    if head.method != .get { head.method = .get }
     head.headerFields.removeAll { !names.contains($0.name) }
     return FlightKey(load, head: head, timeout: load.timeout)
   }

@@ -90,6 +90,9 @@ extension Responder {
   /// Whether another's answer would do, were it fresh. A range may be far from what another reads first: it asks for itself.
   private var isCollapsible: Bool {
     guard load.head.method == .get || load.head.method == .head, !load.head.headerFields.contains(.range) else { return false }
+    // Only these are heard by who decides about a fresh answer; what somebody else hears is looked at when there is one.
+    let mayBeHeard = load.head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
+    if load.validator != nil, load.policy == .standard, !mayBeHeard { return true }
     var request = load.head
     for name in Confidential.credentials { request.headerFields[name] = nil }
     let now = load.clock.now
@@ -101,6 +104,9 @@ extension Responder {
     guard case .use = Planner(load).plan(request, stored: [fresh]) else { return false }
     return true
   }
+
+  /// Fields for whose sake a fresh answer may be refused, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
+  private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
 
   /// Whether what the request brings can be for others: it asks for the whole, or about what is stored, and may be stored.
   private func mayLead(_ reason: ForwardReason) -> Bool {

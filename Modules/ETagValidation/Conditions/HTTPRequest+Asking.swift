@@ -38,8 +38,13 @@ extension HTTPRequest {
 
   /// Adds tags to `If-None-Match`: a tag that is none by the grammar only where it stays alone.
   private mutating func add(_ tags: [HTTPField], _ own: EntityTagList) {
+    // The caller's own tag is stored, or nobody else's is asked about: as a rule there is little to do.
+    let tags = tags.filter { field in EntityTag(field).map { !own.tags.contains(where: $0.weaklyMatches) } ?? false }
+    guard let first = tags.first else { return }
+    let hasOwn = headerFields.contains(.ifNoneMatch)
+    if !hasOwn, tags.count == 1 { return headerFields.append(first.renamed(.ifNoneMatch)) }
     var line: [UInt8]?
-    if headerFields.contains(.ifNoneMatch) {
+    if hasOwn {
       line = Array(headerFields[fields: .ifNoneMatch].map(\.bytes).joined(separator: [0x2C, 0x20]))
     }
     var known = own.tags

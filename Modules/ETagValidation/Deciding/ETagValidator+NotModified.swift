@@ -32,7 +32,8 @@ extension ETagValidator {
   private func confirmed(by exchange: Exchange, fallback: Int?, stored: [StoredMetadata]) -> Int? {
     let (fields, sent) = (exchange.response.headerFields, exchange.sent)
     guard sent.hasOwnCondition else { return nil }
-    let order = [fallback, selected(by: exchange.request, from: stored)].compactMap { $0 } + Array(stored.indices)
+    let preferred = stored.count > 1 ? [fallback, selected(by: exchange.request, from: stored)].compactMap { $0 } : []
+    let order = preferred + stored.indices
     let tag = EntityTag.asked(of: fields)
     let isAboutOne = Self.asksAboutOneTag(sent)
     return order.first { index in
@@ -99,7 +100,10 @@ extension ETagValidator {
 
   /// Whether nothing of an answer's fields may be stored: a 304 then confirms the body once, and the next use asks again.
   func keepsNothing(of exchange: Exchange) -> Bool {
-    let directives = rules.directives(of: exchange.response.headerFields)
+    keepsNothing(of: exchange, rules.directives(of: exchange.response.headerFields))
+  }
+
+  private func keepsNothing(of exchange: Exchange, _ directives: AnswerDirectives) -> Bool {
     // What answers one user's credentials is for everybody only where it says so (§3.5), as with what is stored.
     let isOneUsers = !directives.allowsAuthorised && exchange.request.headerFields.contains(.authorization)
     return directives.stated.noStore || directives.isOthers || isOneUsers || CacheControl(request: exchange.request).noStore
@@ -107,10 +111,12 @@ extension ETagValidator {
 
   /// The stored answer with the fields of the 304, or of a HEAD's answer, and new times; body, length and revision stay.
   func freshened(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
-    guard !keepsNothing(of: exchange) else { return metadata }
+    let news = rules.directives(of: exchange.response.headerFields)
+    guard !keepsNothing(of: exchange, news) else { return metadata }
     var response = metadata.response
     response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
-    let directives = rules.directives(of: response.headerFields)
+    let isAllNews = saysAll(exchange.response.headerFields, of: metadata.response.headerFields)
+    let directives = isAllNews ? news : rules.directives(of: response.headerFields)
     let facts = Freshness(rules: rules).facts(
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)
@@ -122,6 +128,12 @@ extension ETagValidator {
       request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
       responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, facts: facts,
       expiration: StatusRule(response.status.code) == .whileFresh ? .at(facts.freshUntil) : metadata.expiration)
+  }
+
+  /// Whether the directives of a 304 are those of the answer that it updates, since both have no others.
+  private func saysAll(_ notModified: HTTPFields, of stored: HTTPFields) -> Bool {
+    notModified.contains(.cacheControl)
+      && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }
 
   /// Whether the selecting fields of the confirmed answer are the new request's from now on. Another variant keeps its own, unless other fields select now, which it does not

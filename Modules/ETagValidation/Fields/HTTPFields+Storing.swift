@@ -92,7 +92,12 @@ extension HTTPFields {
 
   /// Whether a field describes the representation (RFC 9110 §8), or, as `ETag` does, labels it.
   static func describesBytes(_ name: String) -> Bool {
-    isTiedToBytes(name)
-      || ["content-type", "content-language", "content-md5", "digest", "repr-digest"].contains(name)
+    switch name.utf8.count {
+    case 6: name == "digest"
+    case 11: name == "content-md5" || name == "repr-digest"
+    case 12: name == "content-type"
+    case 16: name == "content-language" || isTiedToBytes(name)
+    default: isTiedToBytes(name)
+    }
   }
 }
