@@ -30,12 +30,15 @@ extension DiskCache {
     public var clock: any CacheClock
     /// How many file operations run at once, each in a thread of its own. 1 to 64.
     public var ioWidth: Int
+    /// Whether a body's bytes are compared with their checksums when they are read. Without it a body that the disk has damaged is handed out as it is, and the
+    /// read costs little more than the system's. Header, key and metadata are checked all the same, and ``DiskCache/verify(removingDamaged:)`` checks everything.
+    public var checksBodies: Bool
 
     /// A configuration; see the properties for what they mean.
     public init(
       sizeLimit: Int64? = 512 << 20, entrySizeLimit: Int64? = nil, expiration: Expiration = .never,
       durability: Durability = .none,
-      clock: any CacheClock = SystemClock(), ioWidth: Int = 4
+      clock: any CacheClock = SystemClock(), ioWidth: Int = 4, checksBodies: Bool = true
     ) {
       self.sizeLimit = sizeLimit
       self.entrySizeLimit = entrySizeLimit
@@ -43,6 +46,7 @@ extension DiskCache {
       self.durability = durability
       self.clock = clock
       self.ioWidth = ioWidth
+      self.checksBodies = checksBodies
     }
 
     /// Bytes that are left when the limit has been enforced, and that no entry's file alone may exceed. Below the limit, or each store would evict.

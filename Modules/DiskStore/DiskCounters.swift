@@ -8,6 +8,8 @@ public struct DiskCounters: Hashable, Sendable {
     case expired
     /// ``DiskCache/trim(to:)`` was called.
     case trimmed
+    /// Nothing more fitted on the disk.
+    case fullDisk
   }
 
   /// Entries that were opened.
@@ -22,6 +24,9 @@ public struct DiskCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
+  /// How often nothing more fitted on the disk, or the quota. Each time a tenth of what is stored is evicted, the least recently
+  /// used first, but never the last entry.
+  public var fullDisk = 0
   /// Files that the store wanted to remove and could not.
   public var failedRemovals = 0
 

@@ -15,6 +15,7 @@ final class DiskEngine: Sendable {
   let indexFile = Lock(IndexFileState())
   private let counted = Lock(DiskCounters())
   private let isTrimming = Lock(false)
+  private let isMakingRoom = Lock(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
@@ -60,7 +61,7 @@ final class DiskEngine: Sendable {
 
   /// The entry in a file that was found; nil when its body is in memory and turns out damaged.
   private func entry(_ file: EntryFile, _ name: EntryName, _ range: Range<Int64>?) -> StoredEntry? {
-    guard file.isBodyInMemoryWhole else {
+    guard !configuration.checksBodies || file.isBodyInMemoryWhole else {
       discardDamaged(name, file.status.identity)
       return nil
     }
@@ -192,7 +193,9 @@ final class DiskEngine: Sendable {
       outcome = try append(metadata, name, KeySection.encoded(key), revision)
     } catch {
       if [.notFound, .notAFolder, .isLink].contains(error) { return false }
-      throw error.error("append metadata", path)
+      let failure = error.error("append metadata", path)
+      if failure.code == .diskFull { makeRoom() }
+      throw failure
     }
     guard outcome != .tooLarge else {
       throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: path)
@@ -274,6 +277,22 @@ final class DiskEngine: Sendable {
     executor.start(.upkeep) { [self] in
       isTrimming.withLock { $0 = false }
       enforceLimit()
+    }
+  }
+
+  /// Nothing more fits on the disk: a tenth of what is stored goes, in the background, so that later stores succeed; never all of it.
+  func makeRoom() {
+    count { $0.fullDisk += 1 }
+    let starts = isMakingRoom.withLock { isMakingRoom in
+      defer { isMakingRoom = true }
+      return !isMakingRoom
+    }
+    guard starts else { return }
+    executor.start(.upkeep) { [self] in
+      isMakingRoom.withLock { $0 = false }
+      guard (try? list()) != nil, folder.isWritable else { return }
+      let (size, count) = index.known
+      if count > 1 { evict(to: size - max(size / 10, 1), .fullDisk) }
     }
   }
 }

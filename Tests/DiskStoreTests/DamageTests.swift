@@ -116,6 +116,30 @@ struct DamageTests {
     }
   }
 
+  @Test(
+    "without the check a damaged body is handed out, and verifying finds it; damage before the body is a miss",
+    arguments: [5_000, 300_000])
+  func unchecked(length: Int) async throws {
+    let body = bytes(length)
+    try await cache.store(body, for: key, metadata())
+    let place = folder.entryFiles[0]
+    let whole = try file(place)
+    let unchecked = try DiskCache(path: folder.path, configuration: .init(checksBodies: false))
+    var damaged = whole
+    damaged[3000] ^= 1
+    try put(damaged, place)
+    let read = try await unchecked.bytes(key)
+    #expect(read?.count == length && read != body)
+    #expect(try await unchecked.verify().damaged.map(\.path) == [place])
+    for offset in [20, 140, whole.count - 500] {
+      damaged = whole
+      damaged[offset] ^= 1
+      try folder.place(damaged, place)
+      #expect(try await unchecked.bytes(key) == nil, "byte \(offset)")
+    }
+    #expect(try await cache.bytes(key) == nil)
+  }
+
   @Test("damage found in mid-stream ends the stream with an error, after right bytes, and removes the file")
   func damagedStream() async throws {
     let body = bytes(1_000_000)

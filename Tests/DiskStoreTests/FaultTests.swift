@@ -25,6 +25,8 @@ final class FaultyFileSystem: Sendable {
     var write = Write.normal
     /// Bytes that still fit on the disk.
     var room = Int.max
+    /// Whether what is removed makes room.
+    var givesBack = false
     var rename: SystemError?
     var unlink: SystemError?
     /// Removing a path that contains this fails.
@@ -82,6 +84,8 @@ final class FaultyFileSystem: Sendable {
     calls.rename = { [self] from, to in current.rename ?? system.rename(from, to) }
     calls.unlink = { [self] path in
       if let part = current.undeletable, path.contains(part) { return SystemError(number: 1) }
+      var status = stat()
+      if current.givesBack, lstat(path, &status) == 0 { set { $0.room += Int(status.st_size) } }
       return current.unlink ?? system.unlink(path)
     }
     calls.isWritable = { [self] path in !current.isReadOnly && system.isWritable(path) }

@@ -33,9 +33,13 @@ extension StoreFolder {
     }
   }
 
-  /// What lies at an entry's place; nil when it is no file. What can't be looked at is an empty file.
+  /// What lies at an entry's place; nil when it is no file, or lies behind a link. What can't be looked at is an empty file.
   func status(_ name: EntryName) -> FileStatus? {
-    FolderListing.fileStatus(Result { () throws(SystemError) in try FileStatus(path: path(name)) })
+    FolderListing.fileStatus(
+      Result { () throws(SystemError) in
+        try requireFolders(of: name)
+        return try FileStatus(path: path(name))
+      })
   }
 
   /// The other files of a resource that may be its variants.

@@ -375,6 +375,12 @@ final class StoreFolder: Sendable {
     return result
   }
 
+  /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
+  func requireFolders(of name: EntryName) throws(SystemError) {
+    guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { throw .notAFolder }
+    if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { throw .notAFolder }
+  }
+
   enum Removal { case removed, absent, failed(SystemError) }
 
   /// Removes an entry's file.
@@ -384,8 +390,7 @@ final class StoreFolder: Sendable {
   func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
     do throws(SystemError) {
       try prepareToWrite()
-      guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { return .absent }
-      if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { return .absent }
+      try requireFolders(of: name)
       if let identity, try FileStatus(path: path(name)).identity != identity { return .absent }
     } catch {
       return error == .notFound || error == .notAFolder ? .absent : .failed(error)

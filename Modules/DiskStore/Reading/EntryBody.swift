@@ -59,7 +59,7 @@ final class EntryBody: Body.Source {
     let first = offset / block * block
     let memory: FileMemory?
     do throws(SystemError) {
-      memory = try file.checkedBlocks(from: first, upTo: end)
+      memory = try file.blocks(from: first, upTo: end, checks: engine.configuration.checksBodies)
     } catch {
       throw error.error("read an entry", engine.folder.path(name))
     }

@@ -283,8 +283,10 @@ final class DiskEntryWriter: EntryWriter {
     }
     spool.finish(.failed(error))
     if error.code != Self.aborted.code { engine.count { $0.failedWrites += 1 } }
-    guard let path else { return }
-    let calls = engine.folder.calls
-    engine.executor.start(lane, whenClosed: true) { _ = calls.unlink(path) }
+    if let path {
+      let calls = engine.folder.calls
+      engine.executor.start(lane, whenClosed: true) { _ = calls.unlink(path) }
+    }
+    if error.code == .diskFull { engine.makeRoom() }
   }
 }

@@ -8,6 +8,7 @@ struct DiskJob: Job {
 
   enum Call: String, Codable, Hashable, Sendable, CaseIterable {
     case read, miss, write
+    case uncheckedRead = "read, unchecked"
     /// With durability `file`, against `fsync`.
     case flushedWrite = "write, flushed"
     case remove
@@ -70,7 +71,9 @@ private struct DiskBed {
   init(_ job: DiskJob, _ folder: String) throws {
     self.job = job
     let durability: DiskCache.Durability = job.call == .flushedWrite ? .file : .none
-    cache = try DiskCache(path: folder + "/cache", configuration: .init(sizeLimit: nil, durability: durability))
+    cache = try DiskCache(
+      path: folder + "/cache",
+      configuration: .init(sizeLimit: nil, durability: durability, checksBodies: job.call != .uncheckedRead))
     work = DiskWork(cache)
     body = Pattern.bytes(job.size)
     keys = (0..<job.entries).map(DiskEntries.key)
@@ -93,7 +96,7 @@ private struct DiskBed {
     // New ones: to replace a file, some file systems wait for its bytes to be on the disk.
     case .write, .flushedWrite: return try clear()
     case .remove: break
-    case .read, .miss, .refresh: guard always else { return }
+    case .read, .uncheckedRead, .miss, .refresh: guard always else { return }
     }
     for index in keys.indices where job.call != .miss {
       try work.store(body, for: keys[index], metadata[index])
@@ -111,7 +114,7 @@ private struct DiskBed {
   func raw() throws {
     for path in paths {
       switch job.call {
-      case .read: try expect(RawFile.read(path) == job.size)
+      case .read, .uncheckedRead: try expect(RawFile.read(path) == job.size)
       case .miss: try expect(!RawFile.exists(path))
       case .write: try RawFile.write(body, path, draft: draft, flushes: false)
       case .flushedWrite: try RawFile.write(body, path, draft: draft, flushes: true)
@@ -124,7 +127,7 @@ private struct DiskBed {
   func own() throws {
     for (key, metadata) in zip(keys, metadata) {
       switch job.call {
-      case .read: try expect(work.read(key) == job.size)
+      case .read, .uncheckedRead: try expect(work.read(key) == job.size)
       case .miss: try expect(work.read(key) == nil)
       case .write, .flushedWrite: try work.store(body, for: key, metadata)
       case .remove: try work.remove(key)
@@ -136,7 +139,7 @@ private struct DiskBed {
   func called() async throws {
     for (key, metadata) in zip(keys, metadata) {
       switch job.call {
-      case .read:
+      case .read, .uncheckedRead:
         guard let entry = try await cache.open(key) else { throw BenchmarkFailure("an entry is not there") }
         var count = 0
         for try await chunk in entry.body { count += chunk.count }

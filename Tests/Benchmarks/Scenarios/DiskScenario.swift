@@ -16,6 +16,8 @@ struct DiskScenario {
       switch (call, size) {
       case (.read, 20 << 10): 1.4
       case (.read, 1 << 20): 1.6
+      case (.uncheckedRead, 20 << 10): 1.15
+      case (.uncheckedRead, 1 << 20): 1.1
       case (.miss, _): 0.1
       case (.write, 20 << 10): 1.25
       case (.flushedWrite, 20 << 10): 1.1
@@ -40,6 +42,7 @@ struct DiskScenario {
     )
     var ways = [DiskJob.Call.read, .write].flatMap { call in Self.sizes.map { Way(call: call, size: $0) } }
     ways += [Way(call: .flushedWrite, size: 20 << 10), Way(call: .miss, size: 20 << 10), Way(call: .remove, size: 20 << 10)]
+    ways += [20 << 10, 1 << 20].map { Way(call: .uncheckedRead, size: $0) }
     ways += [4 << 10, 1 << 20].map { Way(call: .refresh, size: $0) }
     let measured = try await bench.rounds(ways, count: rounds) {
       DiskJob(call: $0.call, size: $0.size, entries: $0.entries, batches: $0.batches)

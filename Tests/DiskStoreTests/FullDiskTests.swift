@@ -1,0 +1,60 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Testing
+
+@Suite("Disk store: a full disk")
+struct FullDiskTests {
+  let folder: TemporaryFolder
+  let clock = ManualClock()
+  let faults = FaultyFileSystem()
+  let cache: DiskCache
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path, configuration: .init(sizeLimit: nil, clock: clock), calls: faults.calls)
+    for number in 0..<40 { try await store(number) }
+    faults.set {
+      $0.room = 0
+      $0.givesBack = true
+    }
+  }
+
+  private func store(_ number: Int) async throws {
+    clock.advance(by: .seconds(1))
+    try await cache.store(bytes(10_000), for: CacheKey(resource: "\(number)"), metadata(at: clock.now))
+  }
+
+  @Test("the store that fails starts an eviction of what was not used for longest, and the next ones succeed")
+  func room() async throws {
+    #expect(await failure { try await store(40) }?.code == .diskFull)
+    // Answered behind the eviction.
+    #expect(try await cache.entryCount == 36)
+    #expect(cache.counters.fullDisk == 1)
+    #expect(cache.counters.evictions == [.fullDisk: 4])
+    for number in 41..<44 { try await store(number) }
+    for number in [0, 3, 40] { #expect(try await cache.open(CacheKey(resource: "\(number)")) == nil) }
+    for number in [4, 39, 41, 43] { #expect(try await cache.open(CacheKey(resource: "\(number)")) != nil) }
+    #expect(folder.temporaryFiles.isEmpty)
+  }
+
+  @Test("metadata that does not fit makes room too; the entry stays as it was")
+  func refresh() async throws {
+    let key = CacheKey(resource: "39")
+    let stored = try #require(try await cache.open(key)).metadata
+    #expect(await failure { _ = try await cache.refresh(key, stored, ifRevision: stored.revision) }?.code == .diskFull)
+    #expect(try await cache.entryCount == 36)
+    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision))
+    #expect(try await cache.open(key)?.metadata == stored)
+  }
+
+  @Test("a store that holds nothing evicts nothing, and says so each time")
+  func empty() async throws {
+    try await cache.removeAll()
+    faults.set { $0.room = 0 }
+    for _ in 0..<3 { #expect(await failure { try await store(50) }?.code == .diskFull) }
+    #expect(try await cache.entryCount == 0)
+    #expect(cache.counters.fullDisk == 3)
+    #expect(cache.counters.evictions.isEmpty)
+  }
+}
