@@ -173,7 +173,7 @@ let package = Package(
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests(
       "SQLiteStoreTests", ["SQLiteStore", "CacheTesting", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
-    tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", httpTypes]),
+    tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", "OwnBackend", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests(
       "AsyncHTTPNetworkingTests",

@@ -53,6 +53,14 @@ final class DictionaryStore: CacheStore {
 
   func removeAll() async throws(CacheError) { entries.withLock { $0 = [:] } }
 
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    let all = entries.withLock { $0 }
+    return all.filter { isAlive($0.value) && isWanted($0.key, $0.value.metadata) }
+      .map { ListedEntry(key: $0.key, metadata: $0.value.metadata) }
+  }
+
   /// The time to live counts from the answer, or from the 304 that last confirmed it.
   private func isAlive(_ stored: Stored) -> Bool {
     clock.now < (stored.metadata.expiration ?? .never).deadline(from: stored.metadata.responseTime)

@@ -1,0 +1,24 @@
+import CacheTesting
+import Foundation
+import Testing
+
+@testable import OwnBackend
+
+@Suite("A store of one's own, as its page has it")
+struct OwnStoreTests {
+  @Test("passes the contract of stores", arguments: StoreContract.cases)
+  func contract(_ statement: StoreContract.Case) async throws {
+    try await statement.run(on: DictionaryStore())
+  }
+
+  @Test("is on the page as it is compiled, line for line", arguments: ["DictionaryStore", "DictionaryWriter"])
+  func page(file: String) throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let page = try String(contentsOf: root.appending(path: "Docs/WriteYourOwnStore.md"), encoding: .utf8)
+    let source = try String(contentsOf: root.appending(path: "Examples/OwnBackend/\(file).swift"), encoding: .utf8)
+    let code = source.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("import ") }
+      .joined(separator: "\n").trimmingCharacters(in: .newlines)
+    #expect(code.count > 1_000)
+    #expect(page.contains(code))
+  }
+}
