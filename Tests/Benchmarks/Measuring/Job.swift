@@ -13,7 +13,7 @@ protocol Job: Codable, Sendable {
 enum Jobs {
   private static var all: [any Job.Type] {
     var all: [any Job.Type] = [
-      SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, DecidingJob.self,
+      SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, DecidingJob.self, MemoryJob.self,
     ]
     #if AsyncHTTP
     all.append(StaleJob.self)

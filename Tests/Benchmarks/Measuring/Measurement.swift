@@ -17,6 +17,12 @@ struct Measurement: Codable, Sendable {
     case hits
     /// Seconds for so many hits in memory, one after another.
     case hitsInTurn
+    /// Nanoseconds of one operation.
+    case nanosecondsEach
+    /// Hits by look-ups, from 0 to 1.
+    case hitRatio
+    /// Calls of malloc.
+    case allocations
     case requests
     case connections
     case succeeded

@@ -94,7 +94,7 @@ enum Scenario: String, CaseIterable {
   #if AsyncHTTP
   case stale
   #endif
-  case deciding
+  case deciding, memory, ratios
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -107,6 +107,8 @@ enum Scenario: String, CaseIterable {
     case .stale: try await StaleScenario(bench: bench).run()
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
+    case .memory: try await MemoryScenario(bench: bench).run()
+    case .ratios: try await RatiosScenario().run()
     }
   }
 }
