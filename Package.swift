@@ -157,11 +157,12 @@ let package = Package(
       path: "Examples/Gateway", packageAccess: false, swiftSettings: strict),
 
     // In no declared product: a client never clones for it.
+    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", httpTypes,
+        "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CAllocationCount", httpTypes,
         product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),

@@ -35,7 +35,7 @@ extension ResourceManager.Configuration {
     var configuration = Self()
     configuration.downloader = downloader ?? SessionDownloader().resuming(.standard).retrying(.brief)
     configuration.providers = ["file": FileDownloader(), "data": DataURLDownloader()]
-    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit))
+    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, countsKeeping: true))
     configuration.validator = ETagValidator()
     if let folder {
       let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit))

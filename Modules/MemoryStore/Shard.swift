@@ -9,6 +9,7 @@ struct Shard<Policy: EvictionPolicy> {
   // The slab's own, which lives as long as the shard has it: valid up to `slab.count`.
   private var residents: UnsafeMutablePointer<Slab.Resident>
   private var terms: UnsafeMutablePointer<Slab.Terms>
+  private var isTimed: UnsafeMutablePointer<Bool>
   private var free: [Int] = []
   private var index = FingerprintTable()
   private var policy: Policy
@@ -20,7 +21,7 @@ struct Shard<Policy: EvictionPolicy> {
   init(_ policy: Policy) {
     self.policy = policy
     slab = Slab()
-    (residents, terms) = (slab.residents, slab.terms)
+    (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
   }
 
   var count: Int { index.count }
@@ -30,37 +31,40 @@ struct Shard<Policy: EvictionPolicy> {
 
   // MARK: Reading
 
-  mutating func entry(
-    for key: CacheKey, lifetimes: Lifetimes, budget: borrowing Budget, left: inout Departures
-  ) -> MemoryEntry? {
-    guard let slot = slot(of: key), !terms[slot].deadline.isFinite || isAlive(slot, lifetimes, budget, &left) else {
+  /// What a look-up has found.
+  enum Finding {
+    case entry(MemoryEntry)
+    case nothing
+    /// It must leave, by ``removeExpired(_:at:left:)``: here nobody holds what leaves until the lock is open.
+    case expired(Timestamp)
+  }
+
+  mutating func entry(for key: CacheKey, lifetimes: Lifetimes) -> Finding {
+    guard let slot = slot(of: key), let entry = residents[slot].entry else {
       tally.misses += 1
-      return nil
+      return .nothing
+    }
+    if isTimed[slot] {
+      let now = lifetimes.clock.now
+      guard now < terms[slot].deadline else {
+        tally.misses += 1
+        return .expired(now)
+      }
+      if let sliding = lifetimes.sliding { slide(slot, (entry.expiration ?? sliding).deadline(from: now)) }
     }
     tally.hits += 1
     policy.access(slot)
-    return residents[slot].entry
+    return .entry(entry)
   }
 
-  /// Takes it out when it is not.
-  private mutating func isAlive(
-    _ slot: Int, _ lifetimes: Lifetimes, _ budget: borrowing Budget, _ left: inout Departures
-  ) -> Bool {
-    let now = lifetimes.clock.now
-    guard now < terms[slot].deadline else {
-      budget.release(take(slot, .expired, &left))
-      return false
-    }
-    if let sliding = lifetimes.sliding {
-      terms[slot].deadline = (residents[slot].entry?.expiration ?? sliding).deadline(from: now)
-    }
-    return true
+  private mutating func slide(_ slot: Int, _ deadline: Timestamp) {
+    slab.write(Slab.Terms(deadline: deadline, cost: terms[slot].cost), to: slot)
   }
 
   /// The entry, unless it is expired; neither a hit nor a miss.
   func resident(for key: CacheKey, lifetimes: Lifetimes) -> MemoryEntry? {
     guard let slot = slot(of: key) else { return nil }
-    return !terms[slot].deadline.isFinite || lifetimes.clock.now < terms[slot].deadline ? residents[slot].entry : nil
+    return !isTimed[slot] || lifetimes.clock.now < terms[slot].deadline ? residents[slot].entry : nil
   }
 
   /// The keys of what is not expired.
@@ -72,17 +76,16 @@ struct Shard<Policy: EvictionPolicy> {
 
   // MARK: Storing
 
-  /// Puts the newcomer where its predecessor is, or into a free slot. Its weight is claimed already.
-  mutating func place(_ newcomer: Newcomer, left: inout Departures) {
+  /// Puts the newcomer into its predecessor's slot, or a free one. Its weight is claimed already.
+  mutating func place(_ newcomer: Newcomer, in predecessor: Int?, left: inout Departures) {
     tally.insertions += 1
     let its = Slab.Terms(deadline: newcomer.deadline, cost: newcomer.cost)
     let fingerprint = newcomer.key.fingerprint
-    if let slot = slot(of: newcomer.key) {
+    if let slot = predecessor {
       tally.left(.replaced)
-      left.add(residents[slot].entry)
+      left.add(exchangeEntry(of: slot, for: newcomer.entry))
       cost += newcomer.cost - terms[slot].cost
-      residents[slot].entry = newcomer.entry
-      terms[slot] = its
+      slab.write(its, to: slot)
       policy.replace(slot, fingerprint: fingerprint, cost: newcomer.cost)
       return
     }
@@ -90,12 +93,12 @@ struct Shard<Policy: EvictionPolicy> {
     if let reused = free.popLast() {
       slot = reused
       residents[slot] = Slab.Resident(key: newcomer.key, entry: newcomer.entry)
-      terms[slot] = its
+      slab.write(its, to: slot)
     } else {
       slot = slab.count
       if slab.isFull {
         slab = slab.grown()
-        (residents, terms) = (slab.residents, slab.terms)
+        (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
       }
       slab.append(Slab.Resident(key: newcomer.key, entry: newcomer.entry), its)
     }
@@ -104,29 +107,27 @@ struct Shard<Policy: EvictionPolicy> {
     policy.insert(slot, fingerprint: fingerprint, cost: newcomer.cost)
   }
 
-  /// What the key holds already, as its successor's own.
-  func weight(of key: CacheKey) -> Weight { slot(of: key).map { Weight(cost: terms[$0].cost, count: 1) } ?? Weight() }
-
-  /// Whom the policy names. It is a user's code: one that names a slot in which nobody lives must cost no trap and no endless loop.
-  private mutating func victim(toFit cost: Int) -> Int? {
-    guard let slot = policy.evict(toFit: cost), (0..<slab.count).contains(slot), residents[slot].entry != nil else { return nil }
-    return slot
-  }
+  func weight(of slot: Int) -> Weight { Weight(cost: terms[slot].cost, count: 1) }
 
   /// Lets one entry go, and tells what it weighed; nil when nobody leaves.
-  mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout Departures) -> Weight? {
-    guard let slot = victim(toFit: cost) else { return nil }
-    return vacate(slot, reason, &left)
+  ///
+  /// A policy is a user's code: one that names a slot in which nobody lives must cost no trap and no endless loop.
+  ///
+  /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what it weighed was the
+  ///   newcomer's before.
+  mutating func evict(
+    _ reason: MemoryCacheCounters.Reason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout Departures
+  ) -> Weight? {
+    guard let slot = policy.evict(toFit: cost), (0..<slab.count).contains(slot), residents[slot].entry != nil else { return nil }
+    guard slot == predecessor else { return vacate(slot, reason, &left) }
+    predecessor = nil
+    _ = vacate(slot, .replaced, &left)
+    return Weight()
   }
 
-  /// The same for a newcomer, whose predecessor is nobody's victim: that one is replaced, and its weight was the newcomer's before.
-  mutating func evict(
-    _ reason: MemoryCacheCounters.Reason, for newcomer: Newcomer, _ left: inout Departures
-  ) -> Weight? {
-    guard let slot = victim(toFit: newcomer.cost) else { return nil }
-    let isPredecessor = residents[slot].key == newcomer.key
-    let weight = vacate(slot, isPredecessor ? .replaced : reason, &left)
-    return isPredecessor ? Weight() : weight
+  mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout Departures) -> Weight? {
+    var nobody: Int?
+    return evict(reason, toFit: cost, sparing: &nobody, &left)
   }
 
   mutating func refuse() { tally.refusals += 1 }
@@ -147,10 +148,16 @@ struct Shard<Policy: EvictionPolicy> {
     var weight = Weight()
     for slot in 0..<slab.count where residents[slot].entry != nil { weight += take(slot, .removed, &left) }
     slab = Slab()
-    (residents, terms) = (slab.residents, slab.terms)
+    (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
     free = []
     index.removeAll()
     return weight
+  }
+
+  /// Takes out what the key holds, if it is expired by then.
+  mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout Departures) -> Weight {
+    guard let slot = slot(of: key), terms[slot].deadline <= now else { return Weight() }
+    return take(slot, .expired, &left)
   }
 
   mutating func removeExpired(at now: Timestamp, left: inout Departures) -> Weight {
@@ -161,6 +168,12 @@ struct Shard<Policy: EvictionPolicy> {
     return weight
   }
 
+  private func exchangeEntry(of slot: Int, for entry: MemoryEntry?) -> MemoryEntry? {
+    var entry = entry
+    swap(&entry, &residents[slot].entry)
+    return entry
+  }
+
   private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout Departures) -> Weight {
     policy.remove(slot)
     return vacate(slot, reason, &left)
@@ -168,8 +181,8 @@ struct Shard<Policy: EvictionPolicy> {
 
   private mutating func vacate(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout Departures) -> Weight {
     let weight = Weight(cost: terms[slot].cost, count: 1)
-    left.add(residents[slot].entry)
     index.remove(slot, residents[slot].key.fingerprint)
+    left.add(exchangeEntry(of: slot, for: nil))
     residents[slot] = Slab.Resident(key: Vacancy.key, entry: nil)
     free.append(slot)
     cost -= weight.cost

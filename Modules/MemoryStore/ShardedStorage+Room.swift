@@ -22,10 +22,11 @@ extension ShardedStorage {
       shard.refuse()
       return Insertion(isPlaced: false)
     }
-    var owned = shard.weight(of: newcomer.key)
+    var predecessor = shard.slot(of: newcomer.key)
+    var owned = predecessor.map { shard.weight(of: $0) } ?? Weight()
     while let reason = budget.claim(newcomer.cost, &owned) {
       if let weight = evictElsewhere(reason, for: newcomer, number, shard.cost, shard.count, &left)
-        ?? shard.evict(reason, for: newcomer, &left)
+        ?? shard.evict(reason, toFit: newcomer.cost, sparing: &predecessor, &left)
       {
         owned += weight
         continue
@@ -36,7 +37,7 @@ extension ShardedStorage {
       shard.refuse()
       return Insertion(isPlaced: false)
     }
-    shard.place(newcomer, left: &left)
+    shard.place(newcomer, in: predecessor, left: &left)
     budget.release(Weight(cost: owned.cost - newcomer.cost, count: owned.count - 1))
     return Insertion(isPlaced: true)
   }
@@ -73,7 +74,7 @@ extension ShardedStorage {
           shard.refuse()
           return false
         }
-        shard.place(newcomer, left: &left)
+        shard.place(newcomer, in: nil, left: &left)
         budget.release(Weight(cost: owned.cost - newcomer.cost, count: owned.count - 1))
         return true
       }

@@ -60,10 +60,18 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   @specialized(where Policy == LeastFrequentlyUsed)
   #endif
   func entry(for key: CacheKey) -> MemoryEntry? {
-    var left = Departures()
-    return withShard(number(of: key)) {
-      $0.entry(for: key, lifetimes: lifetimes, budget: budget, left: &left)
+    switch withShard(number(of: key), { $0.entry(for: key, lifetimes: lifetimes) }) {
+    case .entry(let entry): return entry
+    case .nothing: return nil
+    case .expired(let now):
+      removeExpired(key, at: now)
+      return nil
     }
+  }
+
+  private func removeExpired(_ key: CacheKey, at now: Timestamp) {
+    var left = Departures()
+    withShard(number(of: key)) { budget.release($0.removeExpired(key, at: now, left: &left)) }
   }
 
   func keys() -> [CacheKey] {

@@ -14,10 +14,14 @@ final class Slab {
   struct Terms {
     var deadline: Timestamp
     var cost: Int
+
+    var isTimed: Bool { deadline.nanoseconds != .max }
   }
 
   let residents: UnsafeMutablePointer<Resident>
   let terms: UnsafeMutablePointer<Terms>
+  /// Whether the deadline is one at all: a byte, so that most hits need not fetch the terms.
+  let isTimed: UnsafeMutablePointer<Bool>
   private let capacity: Int
   /// How many slots were ever in use. Those are initialised: what `deinit` relies on.
   private(set) var count = 0
@@ -26,6 +30,7 @@ final class Slab {
     residents = UnsafeMutableRawPointer.allocate(byteCount: capacity * MemoryLayout<Resident>.stride, alignment: 64)
       .bindMemory(to: Resident.self, capacity: capacity)
     terms = .allocate(capacity: capacity)
+    isTimed = .allocate(capacity: capacity)
     self.capacity = capacity
   }
 
@@ -33,14 +38,21 @@ final class Slab {
     residents.deinitialize(count: count)
     UnsafeMutableRawPointer(residents).deallocate()
     terms.deallocate()
+    isTimed.deallocate()
   }
 
   var isFull: Bool { count == capacity }
+
+  func write(_ new: Terms, to slot: Int) {
+    terms[slot] = new
+    isTimed[slot] = new.isTimed
+  }
 
   func append(_ resident: Resident, _ terms: Terms) {
     precondition(!isFull)
     (residents + count).initialize(to: resident)
     (self.terms + count).initialize(to: terms)
+    (isTimed + count).initialize(to: terms.isTimed)
     count += 1
   }
 
@@ -49,12 +61,8 @@ final class Slab {
     let larger = Slab(capacity: capacity * 2)
     larger.residents.moveInitialize(from: residents, count: count)
     larger.terms.moveInitialize(from: terms, count: count)
+    larger.isTimed.moveInitialize(from: isTimed, count: count)
     (larger.count, count) = (count, 0)
     return larger
   }
-}
-
-extension Timestamp {
-  /// Whether it ends a time to live at all.
-  var isFinite: Bool { nanoseconds != .max }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a file as the measurements
-/// expect it.
+/// expect it; with `replay` tells the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
   static func main() async {
@@ -14,6 +14,8 @@ struct Benchmarks {
         say(String(decoding: try JSONEncoder().encode(measurement), as: UTF8.self))
       } else if arguments.first == "pattern", arguments.count == 3, let count = Int(arguments[2]) {
         try Pattern.write(count, to: URL(filePath: arguments[1]))
+      } else if arguments.first == "replay" {
+        say(try Replay(Array(arguments.dropFirst())).run())
       } else {
         try await run(Settings(arguments))
       }

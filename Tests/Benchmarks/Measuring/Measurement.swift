@@ -30,6 +30,12 @@ struct Measurement: Codable, Sendable {
     /// Seconds for a list of all files.
     case list
     case rawList
+    /// Nanoseconds of one operation.
+    case nanosecondsEach
+    /// Hits by look-ups, from 0 to 1.
+    case hitRatio
+    /// Calls of malloc.
+    case allocations
     case requests
     case connections
     case succeeded

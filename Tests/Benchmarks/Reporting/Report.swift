@@ -53,17 +53,19 @@ struct Figure: Encodable, Sendable {
   enum Unit: String, Encodable, Sendable {
     case perSecond = "1/s"
     case megabytesPerSecond = "MB/s"
+    case nanoseconds = "ns"
     case microseconds = "µs"
     case milliseconds = "ms"
     case seconds = "s"
     case megabytes = "MB"
     case ratio = "×"
+    case percent = "%"
     case count = ""
 
     var decimals: Int {
       switch self {
       case .perSecond, .megabytesPerSecond, .count: 0
-      case .microseconds, .milliseconds, .megabytes: 1
+      case .nanoseconds, .microseconds, .milliseconds, .megabytes, .percent: 1
       case .seconds, .ratio: 2
       }
     }
