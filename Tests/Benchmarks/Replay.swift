@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 import CacheTesting
 import Foundation
@@ -91,4 +90,3 @@ struct Replay {
     return (object, bytes)
   }
 }
-#endif

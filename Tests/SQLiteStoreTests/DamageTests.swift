@@ -37,7 +37,10 @@ struct DamageTests {
 
   /// Changes the database behind the cache's back.
   private func tamper(_ folder: TemporaryFolder, _ sql: String) throws {
-    try DatabaseQueue(path: folder.database).write { try $0.execute(sql: sql) }
+    var patient = GRDB.Configuration()
+    // The cache may be writing down a use.
+    patient.busyMode = .timeout(60)
+    try DatabaseQueue(path: folder.database, configuration: patient).write { try $0.execute(sql: sql) }
   }
 
   @Test(

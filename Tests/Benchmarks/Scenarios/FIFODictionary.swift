@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 
 /// What a memory cache is measured against: a dictionary under one mutex, whose oldest entry leaves when it is full.
@@ -34,4 +33,3 @@ final class FIFODictionary: Sendable {
     withExtendedLifetime(left) {}
   }
 }
-#endif

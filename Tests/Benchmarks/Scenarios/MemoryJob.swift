@@ -1,4 +1,3 @@
-#if Origin
 import CAllocationCount
 import CacheCore
 import Dispatch
@@ -144,4 +143,3 @@ struct MemoryJob: Job {
     measurement.add(allocations, to: .allocations)
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Origin
 /// What a memory store costs, beside a dictionary under one mutex.
 struct MemoryScenario {
   let bench: Bench
@@ -61,4 +60,3 @@ struct MemoryScenario {
     }
   }
 }
-#endif

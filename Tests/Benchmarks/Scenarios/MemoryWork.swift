@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 import CacheTesting
 import MemoryStore
@@ -65,4 +64,3 @@ struct MemoryBed: Sendable {
 
   func dictionary() -> FIFODictionary { FIFODictionary(capacity: Self.capacity) }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Origin
 import CacheCore
 import CacheTesting
 import MemoryStore
@@ -44,4 +43,3 @@ enum ReplayPolicy: String, CaseIterable {
     }
   }
 }
-#endif
