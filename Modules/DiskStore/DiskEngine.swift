@@ -40,6 +40,7 @@ final class DiskEngine: Sendable {
       if case .removed = remove(name, ifStill: file.status.identity) { count { $0.evictions[.expired, default: 0] += 1 } }
       return nil
     case .nothing:
+      if index.use(name) != nil { forgetIndexFile() }
       index.removed(name, since: version)
       return nil
     case .otherKey, .newer: return nil
@@ -124,7 +125,7 @@ final class DiskEngine: Sendable {
   /// Notes a use in memory, and in the file once a minute at most.
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
-    index.used(name, at: now)
+    index.used(name, size: file.status.size, at: now)
     let since = now - file.status.modified
     if since >= .seconds(60) || since <= .seconds(-60), folder.isWritable { file.descriptor.setModified(now) }
   }

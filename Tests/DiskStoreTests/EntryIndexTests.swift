@@ -24,6 +24,27 @@ struct EntryIndexTests {
     index.trust(since: quiet)
   }
 
+  @Test("the size that a reader sees counts: others may have appended to the file")
+  func seenSize() {
+    list([name("a"), name("a", variant: "v"), name("b")])
+    index.used(name("a", variant: "v"), size: 522, at: now)
+    #expect(index.known.size == 542)
+    index.used(name("c"), size: 99, at: now)
+    #expect(index.known == (542, 3))
+  }
+
+  @Test("what is in doubt is nobody's word, until somebody has looked")
+  func doubts() {
+    list([])
+    index.placing(name("a"))
+    index.failedToPlace(name("a"))
+    #expect(!index.lacks(name("a"), quiet))
+    #expect(index.lacks(name("b"), quiet))
+    #expect(index.snapshot(quiet) == nil)
+    index.look(name("a"), nil)
+    #expect(index.lacks(name("a"), quiet))
+  }
+
   @Test("before the first list has ended nothing is lacking")
   func incomplete() {
     #expect(!index.lacks(name("a"), quiet))

@@ -134,6 +134,30 @@ struct IndexFileTests {
     #expect(try await cache.entryCount == count + 1)
   }
 
+  @Test("counters that begin anew take the index away before they do", arguments: [true, false])
+  func countersFromZero(isCut: Bool) async throws {
+    try await fill()
+    let counters = folder.root + "/generation"
+    if isCut { try put(Data(), counters) } else { try FileManager.default.removeItem(atPath: counters) }
+    #expect(fileExists(path))
+    _ = try StoreFolder(folder.path, .system, syncsFolders: false)
+    #expect(!fileExists(path))
+  }
+
+  @Test("an index that another cache has written goes before the next append as well")
+  func writtenInBetween() async throws {
+    try await fill()
+    let (one, other) = (try open(), try open())
+    #expect(try await one.entryCount >= count)
+    let stored = try #require(try await other.open(key(1))).metadata
+    #expect(try await other.refresh(key(1), stored, ifRevision: stored.revision))
+    try await one.store(bytes(10), for: CacheKey(resource: "new"), metadata())
+    await one.close()
+    #expect(fileExists(path))
+    #expect(try await other.refresh(key(1), stored, ifRevision: stored.revision))
+    #expect(!fileExists(path))
+  }
+
   @Test("few entries need no index, and an index that is true is not written again")
   func written() async throws {
     let small = try open()

@@ -156,7 +156,7 @@ final class StoreFolder: Sendable {
     try Paths.makeFolder("\(root)/entries")
     try Paths.makeFolder("\(root)/tmp")
     // New counters begin at zero, and would come to what an index of the earlier ones bears.
-    if (try? FileStatus(path: "\(root)/generation")) == nil { _ = calls.unlink("\(root)/index") }
+    if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
@@ -370,6 +370,8 @@ final class StoreFolder: Sendable {
   private func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
+    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks.
+    adoptGeneration()
     // Those who have mapped what we have mapped meanwhile are told too.
     if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }
     return result

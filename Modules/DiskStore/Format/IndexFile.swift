@@ -12,6 +12,8 @@ enum IndexFile {
   static let sizeLimit: Int64 = EntryHeader.bodyLimit + 268_435_456
   /// Fewer entries are listed as quickly as the file is read.
   static let fewest = 512
+  /// More make a file that nobody reads.
+  static let most = (Int(lengthLimit) - headLength - 4) / entryLength
 
   /// What must be as it was, or the file says nothing.
   struct Stamp: Hashable, Sendable {

@@ -4,8 +4,6 @@ internal import CacheCore
 struct IndexFileState: Sendable {
   /// What it bears, when this cache has read or written it.
   var stamp: IndexFile.Stamp?
-  /// Whether there may be one.
-  var mayExist = true
 }
 
 /// The index beside the files, in the upkeep's lane.
@@ -26,11 +24,13 @@ extension DiskEngine {
 
   /// Writes the index to its file, unless it is there, or small, or something is changing.
   func saveIndex() {
-    guard index.known.count >= IndexFile.fewest, let stamp = folder.indexStamp, indexFile.withLock({ $0.stamp }) != stamp else {
+    guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
+      indexFile.withLock({ $0.stamp }) != stamp
+    else {
       return
     }
     // Noted before the entries are taken: who appends metadata from here on takes the note back, and the file must not stay.
-    indexFile.withLock { $0 = IndexFileState(stamp: stamp, mayExist: true) }
+    indexFile.withLock { $0 = IndexFileState(stamp: stamp) }
     let isWritten =
       index.snapshot(folder.foreignChanges).map { entries in
         folder.indexStamp == stamp && folder.writeIndex(IndexFile.encoded(entries, stamp))
@@ -39,12 +39,10 @@ extension DiskEngine {
     if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
   }
 
-  /// Before and after metadata is appended, which changes a size and no counter.
+  /// Before and after metadata is appended, which changes a size and no counter; and where a file is gone that the index had named. Another cache may have
+  /// written one since we looked last.
   func forgetIndexFile() {
-    let mayExist = indexFile.withLock { state in
-      defer { state = IndexFileState(stamp: nil, mayExist: false) }
-      return state.mayExist
-    }
-    if mayExist { folder.removeIndex() }
+    indexFile.withLock { $0.stamp = nil }
+    folder.removeIndex()
   }
 }

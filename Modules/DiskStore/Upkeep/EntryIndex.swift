@@ -33,7 +33,7 @@ final class EntryIndex: Sendable {
   /// It could not be moved into its place; it may be there all the same, when only what comes after the move has failed.
   func failedToPlace(_ name: EntryName) {
     state.withLock { state in
-      state.doubted.insert(name)
+      state.doubt(name)
       state.placing.remove(name.resource)
     }
   }
@@ -57,10 +57,11 @@ final class EntryIndex: Sendable {
     state.withLock { $0.set(name, Use(size: size, last: time)) }
   }
 
-  /// An entry was used. One that is not known is not added: it may be gone by now, and the next list will tell.
-  func used(_ name: EntryName, at time: Timestamp) {
+  /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may be gone by now, and the next
+  /// list will tell.
+  func used(_ name: EntryName, size: Int64, at time: Timestamp) {
     state.withLock { state in
-      let isKnown = state.entries.use(name, at: time)
+      let isKnown = state.entries.use(name, at: time, size: size)
       if state.touched != nil || !isKnown && !state.isComplete { state.early[name] = time }
     }
   }
@@ -72,7 +73,7 @@ final class EntryIndex: Sendable {
         state.set(name, nil)
       } else {
         // Another process may have stored one between our look and the list that ended meanwhile.
-        state.doubted.insert(name)
+        state.doubt(name)
       }
     }
   }
@@ -105,7 +106,7 @@ final class EntryIndex: Sendable {
   func endList(_ found: [EntryName: Use]) -> [EntryName] {
     var entries = EntryShelves(found)
     let (old, again) = state.withLock { state in
-      let again = (state.touched ?? []).union(state.doubted)
+      let again = state.doubted.values.reduce(state.touched ?? []) { $0.union($1) }
       // A use is written to the file once a minute at most.
       entries.takeUses(of: state.entries)
       for name in again { entries.set(name, state.entries[name]) }
@@ -130,7 +131,7 @@ final class EntryIndex: Sendable {
       var use = use
       if let last = state.entries[name]?.last, let found = use, last > found.last { use?.last = last }
       state.set(name, use)
-      state.doubted.remove(name)
+      state.doubt(name, false)
     }
   }
 
@@ -164,7 +165,8 @@ final class EntryIndex: Sendable {
   ///   no more, so misses and lists together take at most twice what they must.
   func wantsListAfterMiss(_ changes: FolderChanges?) -> Bool {
     state.withLock { state in
-      guard let changes, changes.counts.isQuiet, state.listed != changes, !state.isListWanted, state.touched == nil else {
+      let isBlind = state.listed != changes || state.doubted.count >= EntryIndexState.fewest
+      guard let changes, changes.counts.isQuiet, isBlind, !state.isListWanted, state.touched == nil else {
         return false
       }
       state.blindMisses += 1

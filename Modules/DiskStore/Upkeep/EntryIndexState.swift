@@ -12,8 +12,8 @@ struct EntryIndexState {
   var touched: Set<EntryName>?
   /// Resources of which an entry is on its way to its place. One at most for each: a resource's files are worked on in one lane.
   var placing: Set<NameDigest> = []
-  /// Names at which nobody knows what lies until the next list.
-  var doubted: Set<EntryName> = []
+  /// Names, by resource, at which nobody knows what lies until the next list.
+  private(set) var doubted: [NameDigest: Set<EntryName>] = [:]
   /// Uses that the list under way, or the first one, does not know of.
   var early: [EntryName: Timestamp] = [:]
   var isComplete = false
@@ -32,11 +32,19 @@ struct EntryIndexState {
     touched?.insert(name)
   }
 
+  mutating func doubt(_ name: EntryName, _ isDoubted: Bool = true) {
+    if isDoubted {
+      doubted[name.resource, default: []].insert(name)
+    } else if doubted[name.resource]?.remove(name) != nil, doubted[name.resource]?.isEmpty == true {
+      doubted[name.resource] = nil
+    }
+  }
+
   /// Whether what the index says of a resource is so.
   func vouches(for resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     guard isComplete, !isClosed, let changes, changes == listed, changes.counts.isQuiet, !placing.contains(resource) else {
       return false
     }
-    return doubted.isEmpty || !doubted.contains { $0.resource == resource }
+    return doubted[resource] == nil
   }
 }

@@ -21,19 +21,20 @@ struct EntryShelves: Sendable {
   subscript(name: EntryName) -> EntryIndex.Use? { resources[name.resource]?[name.member] }
 
   mutating func set(_ name: EntryName, _ use: EntryIndex.Use?) {
-    var shelf = resources[name.resource] ?? EntryShelf()
-    let old = shelf[name.member]
+    let old = self[name]
     guard use != nil || old != nil else { return }
-    shelf[name.member] = use
-    resources[name.resource] = shelf.isEmpty ? nil : shelf
+    // In place: a copy of the shelf would copy all its members.
+    resources[name.resource, default: EntryShelf()][name.member] = use
+    if use == nil, resources[name.resource]?.isEmpty == true { resources[name.resource] = nil }
     total += (use?.size ?? 0) - (old?.size ?? 0)
     count += (use == nil ? 0 : 1) - (old == nil ? 0 : 1)
   }
 
-  /// Notes a use; false when the entry is not known.
-  mutating func use(_ name: EntryName, at time: Timestamp) -> Bool {
-    guard self[name] != nil else { return false }
-    resources[name.resource]?[name.member]?.last = time
+  /// Notes a use, and the size that was seen; false when the entry is not known.
+  mutating func use(_ name: EntryName, at time: Timestamp, size: Int64? = nil) -> Bool {
+    guard let known = self[name] else { return false }
+    resources[name.resource]?[name.member] = EntryIndex.Use(size: size ?? known.size, last: time)
+    total += (size ?? known.size) - known.size
     return true
   }
 
