@@ -15,8 +15,6 @@ struct Shard<Policy: EvictionPolicy> {
   private var policy: Policy
   private(set) var cost = 0
   private(set) var tally = Tally()
-  /// Rises with each removal that was asked for.
-  private(set) var removals = 0
 
   init(_ policy: Policy) {
     self.policy = policy
@@ -138,13 +136,11 @@ struct Shard<Policy: EvictionPolicy> {
   mutating func remove(
     _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: MemoryCacheCounters.Reason, left: inout Departures
   ) -> Weight {
-    if reason == .removed { removals += 1 }
     guard let slot = slot(of: key), revision == nil || residents[slot].entry?.revision == revision else { return Weight() }
     return take(slot, reason, &left)
   }
 
   mutating func removeAll(left: inout Departures) -> Weight {
-    removals += 1
     var weight = Weight()
     for slot in 0..<slab.count where residents[slot].entry != nil { weight += take(slot, .removed, &left) }
     slab = Slab()

@@ -18,8 +18,6 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   let shardCount: Int
   let budget: Budget
   let lifetimes: Lifetimes
-  /// Held by who makes room in other shards than its own. Nobody waits for it while holding a shard.
-  let makingRoom = Lock(())
   private let shards: UnsafeMutablePointer<Place>
 
   init(_ policy: Policy, _ limits: MemoryCache.Limits, _ lifetimes: Lifetimes, shards count: Int) {
@@ -99,8 +97,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     var left = Departures()
     let newcomer = newcomer(entry, key)
     let number = number(of: key)
-    let outcome = withShard(number) { insert(newcomer, into: &$0, number, &left) }
-    return outcome.isPlaced ?? makeRoomElsewhere(newcomer, number, outcome, &left)
+    return withShard(number) { insert(newcomer, into: &$0, number, &left) }
   }
 
   #if compiler(>=6.3)
@@ -110,22 +107,16 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   #endif
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
     var left = Departures()
-    var newcomer: Newcomer?
     let number = number(of: key)
-    let outcome = withShard(number) { shard in
+    return withShard(number) { shard in
       switch change(shard.resident(for: key, lifetimes: lifetimes)) {
-      case .keep: return Insertion(isPlaced: false)
+      case .keep: return false
       case .remove:
         budget.release(shard.remove(key, .removed, left: &left))
-        return Insertion(isPlaced: true)
-      case .replace(let entry):
-        let changed = self.newcomer(entry, key)
-        newcomer = changed
-        return insert(changed, into: &shard, number, &left)
+        return true
+      case .replace(let entry): return insert(newcomer(entry, key), into: &shard, number, &left)
       }
     }
-    guard let newcomer else { return outcome.isPlaced ?? false }
-    return outcome.isPlaced ?? makeRoomElsewhere(newcomer, number, outcome, &left)
   }
 
   private func newcomer(_ entry: MemoryEntry, _ key: CacheKey) -> Newcomer {
