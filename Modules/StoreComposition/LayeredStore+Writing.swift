@@ -10,7 +10,7 @@ extension LayeredStore {
     var refusal: CacheError?
     for (index, layer) in layers.enumerated() {
       do throws(CacheError) {
-        writers[index] = try await layer.begin(key, metadata)
+        writers[index] = try await begin(key, metadata, in: layer)
       } catch {
         if error.isCancellation {
           for writer in writers.values { writer.abort() }
@@ -26,6 +26,24 @@ extension LayeredStore {
     }
     guard !writers.isEmpty else { throw refusal ?? CacheError(.readOnly, reason: "no layer takes entries") }
     return LayeredWriter(key, metadata, writers, owed: owed, self)
+  }
+
+  /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so it is removed before; outside
+  /// of changes, since that is one.
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
+    let writer = try await layer.begin(key, metadata)
+    guard layer.hidesAll else { return writer }
+    writer.abort()
+    try await sweep(layer)
+    return try await layer.begin(key, metadata)
+  }
+
+  private func sweep(_ layer: Layer) async throws(CacheError) {
+    await epochs.beginSweep()
+    defer { epochs.endSweep() }
+    guard layer.hidesAll else { return }
+    try await layer.removeAll()
+    if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer can't be emptied") }
   }
 
   /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one.
