@@ -46,38 +46,8 @@ extension LayeredStore {
     if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer can't be emptied") }
   }
 
-  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one.
-  ///
-  /// A layer that fails loses the entry when another one has it freshened.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
-  ) async throws(CacheError) -> Bool {
-    // A copy on its way up is what a layer that can't be written to leaves to freshen.
-    await copies.settled(key.resource)
-    await epochs.beginChange(key.resource)
-    defer { epochs.endChange(key.resource) }
-    guard try await shown(key) == revision else { return false }
-    var isDone = false
-    var failures: [(layer: Layer, error: CacheError)] = []
-    for layer in layers where !layer.isHidden(key) {
-      do throws(CacheError) {
-        if try await layer.store.refresh(key, metadata, ifRevision: revision) { isDone = true }
-      } catch {
-        if error.isCancellation { throw error }
-        layer.note(error)
-        if error.code != .readOnly { failures.append((layer, error)) }
-      }
-    }
-    if isDone {
-      for failure in failures { _ = await failure.layer.remove(key) }
-    } else if let failure = failures.first {
-      throw failure.error
-    }
-    return isDone
-  }
-
   /// The revision that a look would find.
-  private func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
+  func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
     for layer in layers {
       if let revision = try await layer.revision(of: key) { return revision }
     }
