@@ -72,7 +72,7 @@ extension LayeredStore {
     if let failure { throw failure }
   }
 
-  /// Removes everything from every layer.
+  /// Removes everything from every layer. Waits for the changes under way; those that come meanwhile wait for it.
   ///
   /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
   public func removeAll() async throws(CacheError) {
