@@ -15,38 +15,42 @@ extension LayeredStore {
     guard try await shown(key) == revision else { return false }
     var first: Int?
     var readOnly: [Int] = []
-    var failures: [(layer: Layer, error: CacheError)] = []
+    var failures: [(index: Int, error: CacheError)] = []
     for (index, layer) in layers.enumerated() where !layer.isHidden(key) {
       do throws(CacheError) {
         if try await layer.store.refresh(key, metadata, ifRevision: revision) { first = first ?? index }
       } catch {
         if error.isCancellation { throw error }
         layer.note(error)
-        if error.code == .readOnly { readOnly.append(index) } else { failures.append((layer, error)) }
+        if error.code == .readOnly { readOnly.append(index) } else { failures.append((index, error)) }
       }
     }
     for index in readOnly {
       guard let kept = (try? await layers[index].store.open(key, range: 0..<0))?.metadata, kept.revision == revision else {
         continue
       }
-      if first == nil { first = await copyUp(key, metadata, revision, from: index) }
+      if first == nil {
+        let copied = await copyUp(key, metadata, revision, from: index)
+        first = copied.first
+        failures.removeAll { copied.contains($0.index) }
+      }
       if kept.facts.claimsMore(than: metadata.facts) || index < first ?? 0 { layers[index].hide(key) }
     }
     guard first != nil else {
       if let failure = failures.first { throw failure.error }
       return false
     }
-    for failure in failures { _ = await failure.layer.remove(key) }
+    for failure in failures { _ = await layers[failure.index].remove(key) }
     return true
   }
 
   /// Stores an entry with new metadata in the layers above the one that has it and can't be written to. For a change: nothing can overtake it.
   ///
-  /// - Returns: the first layer that took it.
-  private func copyUp(_ key: CacheKey, _ metadata: StoredMetadata, _ revision: Revision, from index: Int) async -> Int? {
+  /// - Returns: the layers that took it.
+  private func copyUp(_ key: CacheKey, _ metadata: StoredMetadata, _ revision: Revision, from index: Int) async -> [Int] {
     var metadata = metadata
     metadata.revision = revision
-    var first: Int?
+    var copied: [Int] = []
     for above in 0..<index where !layers[above].hidesAll {
       guard let entry = (try? await layers[index].store.open(key, range: nil)) ?? nil,
         let length = entry.metadata.bodyLength, length <= configuration.promotionLimit,
@@ -59,12 +63,12 @@ extension LayeredStore {
         while let chunk = try await entry.body.source.next() { try await writer.write(chunk) }
         _ = try await writer.commit(trailers: entry.metadata.trailers)
         layers[above].show(key)
-        first = first ?? above
+        copied.append(above)
       } catch {
         layers[above].note(error)
       }
     }
-    return first
+    return copied
   }
 }
 

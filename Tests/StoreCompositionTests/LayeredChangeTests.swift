@@ -101,6 +101,18 @@ struct LayeredChangeTests {
     }
   }
 
+  @Test("a layer that can't freshen, but takes the copy, keeps it")
+  func copyIntoRefusing() async throws {
+    let (upper, shipped) = (RefusingStore(), VolatileStore())
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata())
+    var new = old
+    new.response.headerFields[.eTag] = "\"fresh\""
+    let store = try LayeredStore([upper, ReadOnlyStore(shipped)])
+
+    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await etag(store) == "\"fresh\"")
+  }
+
   @Test("where nothing takes the copy, it is hidden only if it would be taken for fresher than it is", arguments: [0, 60])
   func staleWithoutCopy(lifetime: Int) async throws {
     let shipped = VolatileStore()
