@@ -64,13 +64,19 @@ final class SQLiteEngine: Sendable {
     return value
   }
 
-  /// Notes a use, which the next change writes down.
+  /// Notes a use, which the next change writes down; where nothing can be written they are let go of.
   func use(_ place: Pins.Place, at now: Timestamp) {
-    let count = uses.withLock { uses in
-      uses[place] = now
-      return uses.count
+    let isFull = uses.withLock { uses in
+      uses.updateValue(now, forKey: place) == nil && uses.count.isMultiple(of: 4_096)
     }
-    if count == 4_096 { Task { try? await change { _, _ in } } }
+    guard isFull else { return }
+    Task {
+      do {
+        try await change { _, _ in }
+      } catch {
+        uses.withLock { $0 = [:] }
+      }
+    }
   }
 
   // MARK: Clearing away

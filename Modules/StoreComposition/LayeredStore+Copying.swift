@@ -78,7 +78,7 @@ extension LayeredStore {
       return .gone
     }
     do throws(CacheError) {
-      let writer = try await target.begin(key, entry.metadata)
+      let writer = try await begin(key, entry.metadata, in: target)
       defer { writer.abort() }
       while let chunk = try await entry.body.source.next() { try await writer.write(chunk) }
       guard epochs.beginCommit(watch) else { return .overtaken }

@@ -10,7 +10,7 @@ extension LayeredStore {
     var refusal: CacheError?
     for (index, layer) in layers.enumerated() {
       do throws(CacheError) {
-        writers[index] = try await layer.begin(key, metadata)
+        writers[index] = try await begin(key, metadata, in: layer)
       } catch {
         if error.isCancellation {
           for writer in writers.values { writer.abort() }
@@ -28,38 +28,26 @@ extension LayeredStore {
     return LayeredWriter(key, metadata, writers, owed: owed, self)
   }
 
-  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one.
-  ///
-  /// A layer that fails loses the entry when another one has it freshened.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
-  ) async throws(CacheError) -> Bool {
-    // A copy on its way up is what a layer that can't be written to leaves to freshen.
-    await copies.settled(key.resource)
-    await epochs.beginChange(key.resource)
-    defer { epochs.endChange(key.resource) }
-    guard try await shown(key) == revision else { return false }
-    var isDone = false
-    var failures: [(layer: Layer, error: CacheError)] = []
-    for layer in layers where !layer.isHidden(key) {
-      do throws(CacheError) {
-        if try await layer.store.refresh(key, metadata, ifRevision: revision) { isDone = true }
-      } catch {
-        if error.isCancellation { throw error }
-        layer.note(error)
-        if error.code != .readOnly { failures.append((layer, error)) }
-      }
-    }
-    if isDone {
-      for failure in failures { _ = await failure.layer.remove(key) }
-    } else if let failure = failures.first {
-      throw failure.error
-    }
-    return isDone
+  /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so it is removed before; outside
+  /// of changes, since that is one.
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
+    let writer = try await layer.begin(key, metadata)
+    guard layer.hidesAll else { return writer }
+    writer.abort()
+    try await sweep(layer)
+    return try await layer.begin(key, metadata)
+  }
+
+  private func sweep(_ layer: Layer) async throws(CacheError) {
+    await epochs.beginSweep()
+    defer { epochs.endSweep() }
+    guard layer.hidesAll else { return }
+    try await layer.removeAll()
+    if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer can't be emptied") }
   }
 
   /// The revision that a look would find.
-  private func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
+  func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
     for layer in layers {
       if let revision = try await layer.revision(of: key) { return revision }
     }
@@ -84,7 +72,7 @@ extension LayeredStore {
     if let failure { throw failure }
   }
 
-  /// Removes everything from every layer.
+  /// Removes everything from every layer. Waits for the changes under way; those that come meanwhile wait for it.
   ///
   /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
   public func removeAll() async throws(CacheError) {

@@ -8,11 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A store whose writers are held at a gate, before each write and before the commit.
+/// A store whose writers are held at a gate, before each write and before the commit; removals of everything at another one, which is open.
 final class HeldStore: CacheStore {
   let id = ComponentID.unique(HeldStore.self)
   let inner = VolatileStore()
   let gate = Gate()
+  let removals = Gate(isOpen: true)
   private let largest = Lock(0)
 
   /// Bytes of the largest chunk that was written.
@@ -36,7 +37,10 @@ final class HeldStore: CacheStore {
     try await inner.remove(key, ifRevision: ifRevision)
   }
 
-  func removeAll() async throws(CacheError) { try await inner.removeAll() }
+  func removeAll() async throws(CacheError) {
+    await removals.pass()
+    try await inner.removeAll()
+  }
 
   private final class Writer: EntryWriter {
     private let inner: any EntryWriter

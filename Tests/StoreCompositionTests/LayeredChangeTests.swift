@@ -79,6 +79,55 @@ struct LayeredChangeTests {
     #expect(try await etag(shipped) == "\"a\"")
   }
 
+  @Test("what can only be read, and is not above, is copied there when it is marked stale", arguments: [false, true])
+  func staleAboveReadOnly(isEvicted: Bool) async throws {
+    let (refusing, upper, shipped) = (NullStore(), VolatileStore(), VolatileStore())
+    let now = Timestamp(seconds: 1_767_225_600)
+    var fresh = metadata(at: now)
+    fresh.facts.freshUntil = now + .seconds(60)
+    let old = try await shipped.store(Data("kept".utf8), for: key, fresh)
+    let store = try LayeredStore([refusing, upper, ReadOnlyStore(shipped)])
+    var stale = old
+    stale.facts = old.facts.markedStale(at: now)
+
+    #expect(try await store.refresh(key, stale, ifRevision: old.revision))
+    if isEvicted {
+      // What is below says that it is fresh.
+      try await upper.removeAll()
+      #expect(try await store.open(key) == nil)
+    } else {
+      #expect(try await store.text(key) == "kept")
+      #expect(try await store.open(key)?.metadata.facts == stale.facts)
+    }
+  }
+
+  @Test("a layer that can't freshen, but takes the copy, keeps it")
+  func copyIntoRefusing() async throws {
+    let (upper, shipped) = (RefusingStore(), VolatileStore())
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata())
+    var new = old
+    new.response.headerFields[.eTag] = "\"fresh\""
+    let store = try LayeredStore([upper, ReadOnlyStore(shipped)])
+
+    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await etag(store) == "\"fresh\"")
+  }
+
+  @Test("where nothing takes the copy, it is hidden only if it would be taken for fresher than it is", arguments: [0, 60])
+  func staleWithoutCopy(lifetime: Int) async throws {
+    let shipped = VolatileStore()
+    let now = Timestamp(seconds: 1_767_225_600)
+    var answer = metadata(at: now)
+    answer.facts.freshUntil = now + .seconds(lifetime)
+    let old = try await shipped.store(Data("kept".utf8), for: key, answer)
+    let store = try LayeredStore([VolatileStore(), ReadOnlyStore(shipped)], configuration: .init(promotionLimit: 0))
+    var stale = old
+    stale.facts = old.facts.markedStale(at: now)
+
+    #expect(try await !store.refresh(key, stale, ifRevision: old.revision))
+    #expect(try await store.text(key) == (lifetime == 0 ? "kept" : nil))
+  }
+
   @Test("removing goes to every layer; what can only be read is hidden, and shown again when it is stored anew above it")
   func remove() async throws {
     let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())

@@ -99,6 +99,38 @@ struct LayeredWritingTests {
     #expect(Set(lower.inner.keys) == Set(keys))
   }
 
+  @Test("commits at once don't wait for the same room, and one that fails leaves it")
+  func reservedRoom() async throws {
+    let (upper, lower) = (HeldStore(), HeldStore())
+    let store = try LayeredStore([upper, lower], configuration: .init(writing: .back, backlog: 1))
+    let keys = (0..<4).map { CacheKey(resource: "https://example.com/\($0)") }
+    upper.gate.open()
+    try await store.store(Data("kept".utf8), for: keys[0], metadata())
+    await lower.gate.arrived()
+    var writers: [any EntryWriter] = []
+    for key in keys.dropFirst() { writers.append(try await store.begin(key, metadata())) }
+    upper.gate.close()
+
+    // One is being written, so there is room for one more: the others don't even reach the first layer.
+    let arrivals = upper.gate.arrivals
+    let commits = writers.map { writer in Task { _ = try await writer.commit(trailers: nil) } }
+    await upper.gate.arrived(arrivals + 1)
+    for _ in 0..<1_000 { await Task.yield() }
+    #expect(upper.gate.arrivals == arrivals + 1)
+
+    upper.inner.failure = gone
+    upper.gate.letThrough()
+    await upper.gate.arrived(arrivals + 2)
+    upper.inner.failure = nil
+    upper.gate.open()
+    lower.gate.open()
+    var failures = 0
+    for commit in commits { if await failure({ try await commit.value }) != nil { failures += 1 } }
+    #expect(failures == 1)
+    await store.flush()
+    #expect(lower.inner.keys.count == 3)
+  }
+
   @Test("a layer that fails drops out, and loses what it had under the key", arguments: [0, 1])
   func failingLayer(failing: Int) async throws {
     let layers = [VolatileStore(), VolatileStore()]

@@ -102,6 +102,7 @@ struct ReadOnlyStoreTests {
       (#"{ "url": "https://example.com/a", "file": "missing" }"#, .fileSystem),
       (#"{ "url": "https://example.com/a", "file": "folder" }"#, .fileSystem),
       (#"{ "url": "https://example.com/a", "file": "link" }"#, .fileSystem),
+      (#"{ "url": "https://example.com/a", "file": "away/secret" }"#, .fileSystem),
       (#"{ "url": "not absolute", "file": "logo.svg" }"#, .invalidURL),
       (#"{ "url": "https://example.com/a", "file": "logo.svg", "fields": { "a b": "c" } }"#, .invalidConfiguration),
       (#"{ "url": "https://example.com/a", "file": "logo.svg", "fields": { "a": "b\r\nc: d" } }"#, .invalidConfiguration),
@@ -115,8 +116,23 @@ struct ReadOnlyStoreTests {
     let folder = try folder(entries)
     try FileManager.default.createDirectory(atPath: folder.path + "/folder", withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/etc/passwd")
+    let outside = try TemporaryFolder()
+    try outside.put("secret", "secret")
+    try FileManager.default.createSymbolicLink(atPath: folder.path + "/away", withDestinationPath: outside.path)
     let error = await failure { _ = try ReadOnlyStore(folder: folder.url) }
     #expect(error?.code == code)
+  }
+
+  @Test("folders in the folder are read; a manifest that is a link is not")
+  func folders() async throws {
+    let folder = try folder(#"{ "url": "https://example.com/logo.svg", "file": "images/de/logo.svg" }"#)
+    try FileManager.default.createDirectory(atPath: folder.path + "/images/de", withIntermediateDirectories: true)
+    try folder.put("<svg/>", "images/de/logo.svg")
+    #expect(try await ReadOnlyStore(folder: folder.url).text(logo) == "<svg/>")
+
+    let path = folder.path
+    try FileManager.default.createSymbolicLink(atPath: path + "/link.json", withDestinationPath: path + "/manifest.json")
+    #expect(await failure { _ = try ReadOnlyStore(folder: folder.url, manifest: "link.json") }?.code == .fileSystem)
   }
 
   @Test("a later version of the manifest, and none, are told apart")

@@ -55,7 +55,8 @@ struct Purger: Sendable {
         switch purge.mode {
         case .hard: try await store.remove(entry.key, ifRevision: revision)
         case .soft:
-          _ = try await store.refresh(entry.key, entry.metadata.markedStale(at: clock.now), ifRevision: revision)
+          let stale = entry.metadata.markedStale(at: clock.now)
+          guard try await store.refresh(entry.key, stale, ifRevision: revision) else { continue }
         }
         met.insert(entry.key.with(form: ""))
       } catch {

@@ -83,7 +83,12 @@ extension SQLiteEngine {
     guard !expired.isEmpty else { return }
     let count = try? await change { [self] database, current in
       guard current === opening else { return 0 }
-      return try expired.count { try EntryTable.discard(database, $0, stay(at: now)) }
+      let now = now
+      return try expired.count { id in
+        // It may have been freshened since.
+        guard case .entry(let row) = try EntryTable.find(database, id), isExpired(row.metadata, at: now) else { return false }
+        return try EntryTable.discard(database, id, stay(at: now))
+      }
     }
     if let count, count > 0 { self.count { $0.evictions[.expired, default: 0] += count } }
   }

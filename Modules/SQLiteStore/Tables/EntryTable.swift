@@ -38,6 +38,12 @@ enum EntryTable {
     return try Row.fetchOne(statement, arguments: arguments(key)).map(found) ?? .nothing
   }
 
+  static func find(_ database: Database, _ id: Int64) throws -> Found {
+    let statement = try database.cachedStatement(
+      sql: "SELECT \(EntryRow.columns) FROM entry WHERE id = ? AND until IS NULL")
+    return try Row.fetchOne(statement, arguments: [id]).map(found) ?? .nothing
+  }
+
   static func variants(_ database: Database, of resource: String) throws -> [Found] {
     let statement = try database.cachedStatement(
       sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND form = x'' AND until IS NULL")

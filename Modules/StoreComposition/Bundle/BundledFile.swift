@@ -17,14 +17,15 @@ internal import Musl
 /// One opened file, closed when it is let go of.
 final class BundledFile: Sendable {
   private let descriptor: Int32
-  private let path: String
+  let path: String
   let size: Int64
   let modified: Timestamp
 
-  init(_ path: String) throws(CacheError) {
-    self.path = path
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard descriptor >= 0 else { throw Self.failure("open a file", path, errno) }
+  /// - Parameters:
+  ///   - name: relative to the folder; no link on the way is followed, or it could lead out of it.
+  init(_ name: String, in folder: String) throws(CacheError) {
+    path = folder + (folder.hasSuffix("/") ? "" : "/") + name
+    descriptor = try Self.descend(name.split(separator: "/").map(String.init), from: folder, path)
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       let number = errno
@@ -41,6 +42,20 @@ final class BundledFile: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  private static func descend(_ parts: [String], from folder: String, _ path: String) throws(CacheError) -> Int32 {
+    var place = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+    for (index, part) in parts.enumerated() where place >= 0 {
+      let isLast = index == parts.count - 1
+      let next = openat(place, part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? 0 : O_DIRECTORY))
+      let number = errno
+      close(place)
+      errno = number
+      place = next
+    }
+    guard place >= 0 else { throw failure("open a file", path, errno) }
+    return place
+  }
 
   /// - Throws: also when the file has become shorter.
   func read(_ range: Range<Int64>) throws(CacheError) -> Data {

@@ -13,7 +13,7 @@ final class BundledFolder: CacheStore {
   struct Item: Sendable {
     let key: CacheKey
     let metadata: StoredMetadata
-    let path: String
+    let name: String
     let length: Int64
   }
 
@@ -21,6 +21,7 @@ final class BundledFolder: CacheStore {
   private static let atHand: Int64 = 131_072
 
   let id: ComponentID
+  private let root: String
   private let items: [CacheKey: Item]
   private let queue = DispatchQueue(label: "etagere.bundle", qos: .userInitiated)
 
@@ -28,12 +29,14 @@ final class BundledFolder: CacheStore {
     guard folder.isFileURL else {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
     }
-    let root = folder.path(percentEncoded: false)
-    let path = try Self.path(of: name, in: folder, said: root)
+    root = folder.path(percentEncoded: false)
+    try Self.check(name, said: root)
+    let file = try BundledFile(name, in: root)
+    let path = file.path
     id = ComponentID(BundledFolder.self, parameters: path)
     var items: [CacheKey: Item] = [:]
-    for entry in try Manifest(path: path).entries {
-      let item = try Self.item(entry, in: folder, manifest: path)
+    for entry in try Manifest(file).entries {
+      let item = try Self.item(entry, in: root, manifest: path)
       guard items.updateValue(item, forKey: item.key) == nil else {
         throw CacheError(.invalidConfiguration, reason: "the manifest names a resource twice: \(item.key)", path: path)
       }
@@ -41,18 +44,17 @@ final class BundledFolder: CacheStore {
     self.items = items
   }
 
-  /// The path of a file that a manifest names, inside the folder.
-  private static func path(of name: String, in folder: URL, said place: String) throws(CacheError) -> String {
+  /// Refuses what is no name of a file inside the folder.
+  private static func check(_ name: String, said place: String) throws(CacheError) {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     guard !name.isEmpty, !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
       throw CacheError(.invalidConfiguration, reason: "not the name of a file in the folder: \(name)", path: place)
     }
-    return parts.reduce(folder) { $0.appending(path: String($1)) }.path(percentEncoded: false)
   }
 
-  private static func item(_ entry: Manifest.Entry, in folder: URL, manifest: String) throws(CacheError) -> Item {
-    let path = try path(of: entry.file, in: folder, said: manifest)
-    let file = try BundledFile(path)
+  private static func item(_ entry: Manifest.Entry, in root: String, manifest: String) throws(CacheError) -> Item {
+    try check(entry.file, said: manifest)
+    let file = try BundledFile(entry.file, in: root)
     let (request, resource, response) = try entry.heads(manifest)
     let stated = response.headerFields[.date].flatMap { HTTPDate($0, receivedAt: file.modified) }?.timestamp
     let born = stated ?? file.modified
@@ -60,7 +62,7 @@ final class BundledFolder: CacheStore {
     let metadata = StoredMetadata(
       request: request, response: response, requestTime: born, responseTime: born, bodyLength: file.size,
       revision: revision(entry, file), facts: facts)
-    return Item(key: CacheKey(resource: resource), metadata: metadata, path: path, length: file.size)
+    return Item(key: CacheKey(resource: resource), metadata: metadata, name: entry.file, length: file.size)
   }
 
   /// The same at each start, as long as the file is: what was made of it stays valid.
@@ -80,9 +82,9 @@ final class BundledFolder: CacheStore {
     guard let item = items[key] else { return nil }
     let wanted = (range ?? 0..<item.length).clamped(to: 0..<item.length)
     return try await run { [self] () throws(CacheError) in
-      let file = try BundledFile(item.path)
+      let file = try BundledFile(item.name, in: root)
       guard file.size == item.length else {
-        throw CacheError(.damagedEntry, reason: "the file is not the one that was shipped", path: item.path)
+        throw CacheError(.damagedEntry, reason: "the file is not the one that was shipped", path: file.path)
       }
       let body =
         wanted.count <= Self.atHand

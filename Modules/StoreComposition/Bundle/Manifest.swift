@@ -29,13 +29,9 @@ struct Manifest: Decodable {
   var version: Int
   var entries: [Entry]
 
-  init(path: String) throws(CacheError) {
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(filePath: path))
-    } catch {
-      throw CacheError(.fileSystem, reason: "the manifest can't be read", path: path, underlying: error)
-    }
+  init(_ file: BundledFile) throws(CacheError) {
+    let path = file.path
+    let data = try file.read(0..<file.size)
     do {
       self = try JSONDecoder().decode(Manifest.self, from: data)
     } catch {

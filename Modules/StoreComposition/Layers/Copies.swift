@@ -8,9 +8,11 @@ final class Copies: Sendable {
   private struct State {
     var running: Set<CacheKey> = []
     var owed: [CacheKey] = []
+    /// Places among those that are owed, for commits under way.
+    var reserved = 0
     var isWritingBack = false
     /// Whoever waits looks again after each change.
-    var waiters: [CheckedContinuation<Void, Never>] = []
+    var waiters: [CheckedContinuation<Bool, Never>] = []
   }
 
   enum Beginning { case begun, running, busy }
@@ -57,22 +59,31 @@ final class Copies: Sendable {
 
   // MARK: Waiting
 
-  func settled(_ resource: String) async { await wait { $0.running.contains { $0.resource == resource } } }
+  func settled(_ resource: String) async { await wait { !$0.running.contains { $0.resource == resource } } }
 
-  func idle() async { await wait { !$0.running.isEmpty || $0.isWritingBack } }
+  func idle() async { await wait { $0.running.isEmpty && !$0.isWritingBack } }
 
-  /// Returns when fewer than `limit` entries wait to be written back.
-  func room(_ limit: Int) async { await wait { $0.owed.count >= limit } }
+  /// Waits until fewer than `limit` entries wait to be written back, and keeps a place among them until ``release()``.
+  func reserve(_ limit: Int) async {
+    await wait { state in
+      guard state.owed.count + state.reserved < limit else { return false }
+      state.reserved += 1
+      return true
+    }
+  }
 
-  private func wait(while isBusy: @Sendable (State) -> Bool) async {
-    while state.withLock({ isBusy($0) }) {
-      await withCheckedContinuation { continuation in
+  func release() { change { $0.reserved -= 1 } }
+
+  private func wait(until attempt: @Sendable (inout State) -> Bool) async {
+    var isDone = false
+    while !isDone {
+      isDone = await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
-          guard isBusy(state) else { return true }
+          guard !attempt(&state) else { return true }
           state.waiters.append(continuation)
           return false
         }
-        if isOver { continuation.resume() }
+        if isOver { continuation.resume(returning: true) }
       }
     }
   }
@@ -84,7 +95,7 @@ final class Copies: Sendable {
       defer { state.waiters = [] }
       return (result, state.waiters)
     }
-    for waiter in waiters { waiter.resume() }
+    for waiter in waiters { waiter.resume(returning: false) }
     return result
   }
 }

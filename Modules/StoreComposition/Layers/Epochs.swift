@@ -1,25 +1,30 @@
 internal import CacheCore
 
 /// Keeps copies between the layers from overtaking changes: what was found before a change must not be put over it.
+///
+/// Changes of one resource come one after the other, or two commits could leave two layers with different answers; a removal of everything comes alone.
 final class Epochs: Sendable {
   private struct Resource {
     var epoch: UInt64 = 0
     var watches = 0
-    /// Changes under way.
+    /// Changes under way: one, and those that wait for their turn.
     var changes = 0
+    var isChanging = false
     /// Copies that are being committed.
     var commits = 0
     var waiters: [CheckedContinuation<Void, Never>] = []
 
-    var isForgotten: Bool { watches == 0 && changes == 0 && commits == 0 && waiters.isEmpty }
+    var isForgotten: Bool { watches == 0 && changes == 0 && commits == 0 }
   }
 
   private struct State {
     var resources: [String: Resource] = [:]
-    /// Removals of everything, under way.
+    /// Removals of everything under way: one, and those that wait for their turn.
     var sweeps = 0
+    var isSweeping = false
     var sweepEpoch: UInt64 = 0
-    var commits = 0
+    /// Copies that are being committed, and changes that have their turn, of all resources.
+    var busy = 0
     var sweepWaiters: [CheckedContinuation<Void, Never>] = []
     /// Who waits for a moment without changes looks again when one has ended.
     var calmWaiters: [CheckedContinuation<Void, Never>] = []
@@ -30,6 +35,31 @@ final class Epochs: Sendable {
       var value = resources[resource] ?? Resource()
       body(&value)
       resources[resource] = value.isForgotten ? nil : value
+    }
+
+    /// Gives the next one its turn, if it can have it. A sweep comes before all changes that wait.
+    mutating func turn(_ name: String) -> [CheckedContinuation<Void, Never>] {
+      guard sweeps == 0 else { return sweepTurn() }
+      guard var resource = resources[name], !resource.isChanging, resource.commits == 0, !resource.waiters.isEmpty else {
+        return []
+      }
+      let next = resource.waiters.removeFirst()
+      resource.isChanging = true
+      resources[name] = resource
+      busy += 1
+      return [next]
+    }
+
+    private mutating func sweepTurn() -> [CheckedContinuation<Void, Never>] {
+      guard !isSweeping, busy == 0, !sweepWaiters.isEmpty else { return [] }
+      isSweeping = true
+      return [sweepWaiters.removeFirst()]
+    }
+
+    /// After a sweep: the next one, or the first change of each resource.
+    mutating func turns() -> [CheckedContinuation<Void, Never>] {
+      guard sweeps == 0 else { return sweepTurn() }
+      return resources.filter { !$0.value.waiters.isEmpty }.keys.flatMap { turn($0) }
     }
   }
 
@@ -65,46 +95,31 @@ final class Epochs: Sendable {
         state.sweepEpoch == watch.sweepEpoch, state.sweeps == 0
       else { return false }
       state.change(watch.resource) { $0.commits += 1 }
-      state.commits += 1
+      state.busy += 1
       return true
     }
   }
 
   func endCommit(_ watch: Watch) {
     let waiters = state.withLock { state in
-      var waiters: [CheckedContinuation<Void, Never>] = []
-      state.change(watch.resource) { resource in
-        resource.commits -= 1
-        guard resource.commits == 0 else { return }
-        waiters = resource.waiters
-        resource.waiters = []
-      }
-      state.commits -= 1
-      if state.commits == 0 {
-        waiters += state.sweepWaiters
-        state.sweepWaiters = []
-      }
-      return waiters
+      state.change(watch.resource) { $0.commits -= 1 }
+      state.busy -= 1
+      return state.turn(watch.resource)
     }
     for waiter in waiters { waiter.resume() }
   }
 
   // MARK: Changes
 
-  /// Copies that have not begun to commit won't; those that have are waited for.
+  /// Waits for its turn. Copies that have not begun to commit won't; those that have are waited for.
   func beginChange(_ resource: String) async {
-    await withCheckedContinuation { continuation in
-      let isFree = state.withLock { state in
-        var isFree = true
-        state.change(resource) { resource in
-          resource.changes += 1
-          resource.epoch += 1
-          isFree = resource.commits == 0
-          if !isFree { resource.waiters.append(continuation) }
-        }
-        return isFree
+    await begin { state, continuation in
+      state.change(resource) { resource in
+        resource.changes += 1
+        resource.epoch += 1
+        resource.waiters.append(continuation)
       }
-      if isFree { continuation.resume() }
+      return state.turn(resource)
     }
   }
 
@@ -112,35 +127,46 @@ final class Epochs: Sendable {
     end { state in
       state.change(resource) { resource in
         resource.changes -= 1
+        resource.isChanging = false
         resource.epoch += 1
       }
+      state.busy -= 1
+      return state.turn(resource)
     }
   }
 
+  /// Waits for its turn, for the changes that have theirs, and for the copies that are being committed.
   func beginSweep() async {
-    await withCheckedContinuation { continuation in
-      let isFree = state.withLock { state in
-        state.sweeps += 1
-        state.sweepEpoch += 1
-        if state.commits > 0 { state.sweepWaiters.append(continuation) }
-        return state.commits == 0
-      }
-      if isFree { continuation.resume() }
+    await begin { state, continuation in
+      state.sweeps += 1
+      state.sweepEpoch += 1
+      state.sweepWaiters.append(continuation)
+      return state.turns()
     }
   }
 
   func endSweep() {
     end { state in
       state.sweeps -= 1
+      state.isSweeping = false
       state.sweepEpoch += 1
+      return state.turns()
     }
   }
 
-  private func end(_ change: (inout State) -> Void) {
+  private func begin(
+    _ queue: (inout State, CheckedContinuation<Void, Never>) -> [CheckedContinuation<Void, Never>]
+  ) async {
+    await withCheckedContinuation { continuation in
+      let next = state.withLock { queue(&$0, continuation) }
+      for waiter in next { waiter.resume() }
+    }
+  }
+
+  private func end(_ change: (inout State) -> [CheckedContinuation<Void, Never>]) {
     let waiters = state.withLock { state in
-      change(&state)
       defer { state.calmWaiters = [] }
-      return state.calmWaiters
+      return change(&state) + state.calmWaiters
     }
     for waiter in waiters { waiter.resume() }
   }

@@ -5,7 +5,6 @@ final class Layer: Sendable {
   private struct State {
     var hidden: Set<CacheKey> = []
     var hidesAll = false
-    var isReadOnly = false
     var counters = LayeredCounters.Layer()
   }
 
@@ -16,6 +15,9 @@ final class Layer: Sendable {
 
   var counters: LayeredCounters.Layer { state.withLock { $0.counters } }
 
+  /// Whether it could not be emptied.
+  var hidesAll: Bool { state.withLock { $0.hidesAll } }
+
   func isHidden(_ key: CacheKey) -> Bool { state.withLock { $0.hidesAll || $0.hidden.contains(key) } }
 
   func hide(_ key: CacheKey) { state.withLock { _ = $0.hidden.insert(key) } }
@@ -24,9 +26,8 @@ final class Layer: Sendable {
 
   /// Counts a failure, but not what is the store's nature: that it can only be read, or takes nothing so large.
   func note(_ error: CacheError) {
-    state.withLock { state in
-      if error.code == .readOnly { state.isReadOnly = true } else if error.code != .entryTooLarge { state.counters.failures += 1 }
-    }
+    guard error.code != .readOnly, error.code != .entryTooLarge else { return }
+    state.withLock { $0.counters.failures += 1 }
   }
 
   // MARK: Reading
@@ -75,8 +76,6 @@ final class Layer: Sendable {
 
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     do throws(CacheError) {
-      // What could not be removed at once must not come back with what is stored after it.
-      if state.withLock({ $0.hidesAll && !$0.isReadOnly }) { try await removeAll() }
       return try await store.begin(key, metadata)
     } catch {
       if !error.isCancellation { note(error) }

@@ -75,7 +75,8 @@ final class LayeredWriter: EntryWriter {
 
   /// The lowest layer comes first: what is shown is stored below already.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    if !owed.isEmpty { await store.copies.room(store.configuration.backlog) }
+    if !owed.isEmpty { await store.copies.reserve(store.configuration.backlog) }
+    defer { if !owed.isEmpty { store.copies.release() } }
     await store.epochs.beginChange(key.resource)
     defer { store.epochs.endChange(key.resource) }
     let writers = state.withLock { state in

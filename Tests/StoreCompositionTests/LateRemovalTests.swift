@@ -1,0 +1,56 @@
+import CacheCore
+import CacheTesting
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("A layer that could not be emptied")
+struct LateRemovalTests {
+  private let old = CacheKey(resource: "https://example.com/old")
+  private let keys = (0..<2).map { CacheKey(resource: "https://example.com/\($0)") }
+
+  @Test("is emptied before it is written to again, also when it could only be read for a moment")
+  func momentary() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    try await store.store(Data("old".utf8), for: old, metadata())
+
+    upper.failure = CacheError(.readOnly, reason: "the volume can only be read")
+    try await store.removeAll()
+    try await store.store(Data("new".utf8), for: keys[0], metadata())
+    upper.failure = nil
+    #expect(try await store.open(old) == nil)
+    try await store.store(Data("new".utf8), for: keys[1], metadata())
+
+    #expect(upper.keys == [keys[1]])
+    let lookups = lower.opened
+    #expect(try await store.text(keys[1]) == "new")
+    #expect(lower.opened == lookups)
+  }
+
+  @Test("is emptied once, however many write to it at once")
+  func once() async throws {
+    let (upper, lower) = (HeldStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    upper.gate.open()
+    try await store.store(Data("old".utf8), for: old, metadata())
+    upper.inner.failure = CacheError(.fileSystem, reason: "the disk is gone")
+    #expect(await failure { try await store.removeAll() }?.code == .fileSystem)
+    upper.inner.failure = nil
+
+    upper.removals.close()
+    let writing = keys.map { key in Task { try await store.store(Data("new".utf8), for: key, metadata()) } }
+    await upper.removals.arrived(2)
+    for _ in 0..<1_000 { await Task.yield() }
+    #expect(upper.removals.arrivals == 2)
+    upper.removals.open()
+    for task in writing { _ = try await task.value }
+    #expect(Set(upper.inner.keys) == Set(keys))
+    for key in keys { #expect(try await store.text(key) == "new") }
+  }
+}
