@@ -17,4 +17,7 @@ enum Machine {
 
   /// Processors that are on, at least one.
   static let processors = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+
+  /// Lets another thread run: whoever holds a lock may have been interrupted.
+  static func yield() { sched_yield() }
 }

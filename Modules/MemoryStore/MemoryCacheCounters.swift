@@ -22,7 +22,7 @@ public struct MemoryCacheCounters: Hashable, Sendable {
   public var misses = 0
   /// Entries that were taken in.
   public var insertions = 0
-  /// Entries that a limit refused.
+  /// Entries that a limit refused, or that found only room which other threads kept busy.
   public var refusals = 0
   /// Entries that left, by reason.
   public var evictions: [Reason: Int] = [:]

@@ -39,15 +39,18 @@ extension ShardedStorage {
         }
       }
       guard given > 0 || isSomeoneBusy else { return false }
-      if given == 0 { roundsLeft -= 1 }
+      if given == 0 {
+        roundsLeft -= 1
+        Machine.yield()
+      }
       givers = max(1, given)
     }
     return false
   }
 
-  /// How many rounds may bring nothing. Less than 100 microseconds, and another number for each shard: of two that keep from each other what they need,
-  /// one gives up first, and what it held is the other's.
-  private func rounds(for number: Int) -> Int { (256 + 64 * number) / shardCount }
+  /// How many rounds may bring nothing. Another number for each shard: of two that keep from each other what they need, one gives up first, and what
+  /// it held is the other's.
+  private func rounds(for number: Int) -> Int { 64 + number }
 
   private func first(for newcomer: Newcomer, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
     holdsClearlyLess(own, .cost) ? other(than: number, for: newcomer) : number

@@ -43,4 +43,21 @@ struct LargeNewcomerTests {
     #expect(try #require(many.kept.min()) > 80)
     #expect(many.hot >= one.hot - 0.05)
   }
+
+  @Test("finds its room where one shard holds it all", arguments: Policy.allCases, [0, 3, 7])
+  func oneGiver(_ policy: Policy, _ giver: Int) {
+    // Given: small entries of one shard only.
+    let cache = policy.cache(.init(cost: 1_000), shards: 8)
+    let alike = (0..<5_000).map { key("\($0)") }.filter { ($0.fingerprint >> 48) & 7 == giver }.prefix(100)
+    for key in alike { cache.insert(entry(cost: 10), for: key) }
+    #expect(cache.totalCost == 1_000)
+
+    // When
+    let isTaken = cache.insert(entry(cost: 250), for: key("large"))
+
+    // Then: nobody had to leave for nothing.
+    #expect(isTaken)
+    #expect(cache.counters.evictions == [.cost: 25])
+    #expect(cache.counters.refusals == 0)
+  }
 }

@@ -22,7 +22,7 @@ struct ShardTests {
 
   @Test(
     "does what a dictionary does, but for what it let go of, and keeps its limits after each step", arguments: Policy.allCases,
-    [1, 2, 8])
+    [1, 2, 8, 64])
   func model(_ policy: Policy, _ shards: Int) {
     // Given
     let limits = MemoryCache.Limits(cost: 300, count: 30, entryCost: 80)
