@@ -7,8 +7,9 @@ struct Sample: Encodable, Sendable {
   let high: Double
   let count: Int
 
-  /// Nil for no numbers at all.
+  /// Of the numbers that are some: a ratio to what was not measured is none. Nil for no numbers at all.
   init?(_ values: [Double]) {
+    let values = values.filter(\.isFinite)
     guard let low = values.min(), let high = values.max() else { return nil }
     self.low = low
     self.high = high
