@@ -6,7 +6,7 @@
 
 #if defined(__x86_64__)
 #define CCHECKSUM_SSE42 1
-#include <nmmintrin.h>
+#include <immintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #define CCHECKSUM_ARM 1
 #elif defined(__aarch64__) && defined(__linux__) && defined(__clang__)
@@ -36,6 +36,9 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static uint32_t long_move[4][256];
 static uint32_t short_move[4][256];
 static bool has_instruction;
+#if defined(CCHECKSUM_SSE42)
+static bool has_wide_multiplication;
+#endif
 
 static uint32_t apply(const uint32_t operator[32], uint32_t value) {
   uint32_t sum = 0;
@@ -66,6 +69,24 @@ static inline uint32_t across(const uint32_t move[4][256], uint32_t crc) {
 }
 #endif
 
+#if defined(CCHECKSUM_SSE42)
+// What moves 16 bytes so many bytes ahead: a factor for the half that comes first, and one for the other.
+static uint64_t fold_by_256[2], fold_by_64[2], fold_by_16[2];
+
+// x to the power of `exponent`, modulo the polynomial, bits reversed.
+static uint64_t power(int exponent) {
+  uint32_t value = 0x80000000u;
+  while (exponent-- > 0) value = value & 1 ? (value >> 1) ^ POLYNOMIAL : value >> 1;
+  return value;
+}
+
+// The product of two reversed numbers lies one bit beside its place: hence one power less.
+static void make_fold(uint64_t fold[2], int bytes) {
+  fold[0] = power(8 * bytes + 32 - 1);
+  fold[1] = power(8 * bytes - 32 - 1);
+}
+#endif
+
 static void prepare(void) {
   for (uint32_t byte = 0; byte < 256; byte++) {
     uint32_t crc = byte;
@@ -85,6 +106,11 @@ static void prepare(void) {
 #if defined(CCHECKSUM_SSE42)
   __builtin_cpu_init();
   has_instruction = __builtin_cpu_supports("sse4.2");
+  has_wide_multiplication = has_instruction && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                            __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("pclmul");
+  make_fold(fold_by_256, 256);
+  make_fold(fold_by_64, 64);
+  make_fold(fold_by_16, 16);
 #elif defined(CCHECKSUM_ARM_ASKS)
   has_instruction = (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #elif defined(CCHECKSUM_ARM)
@@ -162,9 +188,68 @@ static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t count
   return ~crc;
 }
 
-uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
+#if defined(CCHECKSUM_SSE42)
+#define WITH_WIDE_MULTIPLICATION __attribute__((target("sse4.2,pclmul,avx512f,avx512vl,vpclmulqdq")))
+
+WITH_WIDE_MULTIPLICATION
+static inline __m512i fold(__m512i sum, __m512i factors, __m512i next) {
+  // 0x96: the exclusive or of all three.
+  return _mm512_ternarylogic_epi64(
+      _mm512_clmulepi64_epi128(sum, factors, 0x00), _mm512_clmulepi64_epi128(sum, factors, 0x11), next, 0x96);
+}
+
+WITH_WIDE_MULTIPLICATION
+static inline __m128i fold_narrow(__m128i sum, __m128i factors, __m128i next) {
+  return _mm_ternarylogic_epi64(
+      _mm_clmulepi64_si128(sum, factors, 0x00), _mm_clmulepi64_si128(sum, factors, 0x11), next, 0x96);
+}
+
+WITH_WIDE_MULTIPLICATION
+static inline __m512i factors(const uint64_t fold[2]) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)fold));
+}
+
+// All whole pieces of 256 bytes, of which there is one at least: each is multiplied ahead onto the next (Gopal and others, "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction"), and the instruction makes the remainder of what is left. Three times as quick as the instruction alone.
+WITH_WIDE_MULTIPLICATION
+static uint32_t crc32c_wide(uint32_t crc, const unsigned char *next, size_t count) {
+  const __m512i by_256 = factors(fold_by_256), by_64 = factors(fold_by_64);
+  const __m128i by_16 = _mm_loadu_si128((const __m128i *)fold_by_16);
+  __m512i a = _mm512_xor_si512(_mm512_loadu_si512(next), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
+  __m512i b = _mm512_loadu_si512(next + 64), c = _mm512_loadu_si512(next + 128), d = _mm512_loadu_si512(next + 192);
+  while (count >= 512) {
+    next += 256;
+    count -= 256;
+    a = fold(a, by_256, _mm512_loadu_si512(next));
+    b = fold(b, by_256, _mm512_loadu_si512(next + 64));
+    c = fold(c, by_256, _mm512_loadu_si512(next + 128));
+    d = fold(d, by_256, _mm512_loadu_si512(next + 192));
+  }
+  a = fold(fold(fold(a, by_64, b), by_64, c), by_64, d);
+  __m128i sum = fold_narrow(_mm512_extracti32x4_epi32(a, 0), by_16, _mm512_extracti32x4_epi32(a, 1));
+  sum = fold_narrow(sum, by_16, _mm512_extracti32x4_epi32(a, 2));
+  sum = fold_narrow(sum, by_16, _mm512_extracti32x4_epi32(a, 3));
+  crc = STEP8(0, (uint64_t)_mm_extract_epi64(sum, 0));
+  return ~STEP8(crc, (uint64_t)_mm_extract_epi64(sum, 1));
+}
+#endif
+
+uint32_t cchecksum_crc32c_instruction(uint32_t crc, const void *bytes, size_t count) {
   pthread_once(&prepared, prepare);
   return has_instruction ? crc32c_instruction(crc, bytes, count) : cchecksum_crc32c_portable(crc, bytes, count);
+}
+
+uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
+#if defined(CCHECKSUM_SSE42)
+  pthread_once(&prepared, prepare);
+  if (has_wide_multiplication && count >= 256) {
+    size_t wide = count & ~(size_t)255;
+    crc = crc32c_wide(crc, bytes, wide);
+    bytes = (const unsigned char *)bytes + wide;
+    count -= wide;
+  }
+#endif
+  return cchecksum_crc32c_instruction(crc, bytes, count);
 }
 
 bool cchecksum_uses_hardware(void) {
@@ -173,6 +258,10 @@ bool cchecksum_uses_hardware(void) {
 }
 
 #else
+
+uint32_t cchecksum_crc32c_instruction(uint32_t crc, const void *bytes, size_t count) {
+  return cchecksum_crc32c_portable(crc, bytes, count);
+}
 
 uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
   return cchecksum_crc32c_portable(crc, bytes, count);

@@ -32,7 +32,7 @@ final class DiskEngine: Sendable {
   // MARK: Reading
 
   /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
-  func find(_ name: EntryName, expecting key: [UInt8]?) throws(CacheError) -> EntryFile? {
+  func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
     switch EntryFile.find(folder.path(name), expecting: key) {
     case .entry(let file):
@@ -53,7 +53,7 @@ final class DiskEngine: Sendable {
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
     folder.look(at: configuration.clock.uptime)
-    guard let file = try find(name, expecting: KeySection.encoded(key)), let entry = entry(file, name, range) else {
+    guard let file = try find(name, expecting: key), let entry = entry(file, name, range) else {
       return miss()
     }
     count { $0.hits += 1 }
@@ -99,7 +99,7 @@ final class DiskEngine: Sendable {
   ) throws(CacheError) -> [StoredEntry] {
     folder.look(at: configuration.clock.uptime)
     var found: [StoredEntry] = []
-    if let file = try find(plain, expecting: KeySection.encoded(CacheKey(resource: resource))),
+    if let file = try find(plain, expecting: CacheKey(resource: resource)),
       let entry = entry(file, plain, nil)
     {
       found.append(entry)
@@ -155,7 +155,7 @@ final class DiskEngine: Sendable {
     var identity: FileStatus.Identity?
     if let revision {
       try requireWritable()
-      switch EntryFile.find(folder.path(name), expecting: KeySection.encoded(key)) {
+      switch EntryFile.find(folder.path(name), expecting: key) {
       case .entry(let file) where file.header.revision == revision: identity = file.status.identity
       case .failed(let error): throw error.error("open an entry", folder.path(name))
       // Also a damaged entry and another key's is none of that revision.
@@ -191,7 +191,7 @@ final class DiskEngine: Sendable {
     let path = folder.path(name)
     let outcome: Appending
     do throws(SystemError) {
-      outcome = try append(metadata, name, KeySection.encoded(key), revision)
+      outcome = try append(metadata, name, key, revision)
     } catch {
       if [.notFound, .notAFolder, .isLink].contains(error) { return false }
       let failure = error.error("append metadata", path)
@@ -207,7 +207,7 @@ final class DiskEngine: Sendable {
   private enum Appending { case appended, gone, tooLarge }
 
   private func append(
-    _ metadata: StoredMetadata, _ name: EntryName, _ key: [UInt8], _ revision: Revision
+    _ metadata: StoredMetadata, _ name: EntryName, _ key: CacheKey, _ revision: Revision
   ) throws(SystemError) -> Appending {
     let path = folder.path(name)
     let descriptor = try FileDescriptor(path, .readAndWrite)

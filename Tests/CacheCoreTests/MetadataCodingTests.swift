@@ -121,6 +121,38 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: encoded + part.bytes) == nil)
   }
 
+  @Test("is refused with more fields than a head can have", arguments: [65_534, 65_535])
+  func tooManyFields(_ count: Int) {
+    var trailers = ByteWriter()
+    trailers.integer(UInt32(count))
+    for _ in 0..<count {
+      trailers.text("a")
+      trailers.text("")
+    }
+    var part = ByteWriter()
+    part.integer(UInt8(3))
+    part.counted(trailers.bytes)
+    let metadata = StoredMetadata(decoding: StoredMetadata.whole().encoded() + part.bytes)
+    #expect(metadata?.trailers?.count == (count == 65_534 ? count : nil))
+  }
+
+  @Test("tells many who ask at once the same, and keeps what a change leaves alone")
+  func readByMany() async throws {
+    let whole = StoredMetadata.whole()
+    for _ in 0..<50 {
+      let metadata = try #require(StoredMetadata(decoding: whole.encoded()))
+      await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<4 { group.addTask { metadata.response == whole.response && metadata.trailers == whole.trailers } }
+        for await isSame in group { #expect(isSame) }
+      }
+      var (changed, unread) = (metadata, try #require(StoredMetadata(decoding: whole.encoded())))
+      changed.response.headerFields[.eTag] = "\"other\""
+      unread.responseTime = .distantFuture
+      #expect(changed.request == whole.request && changed.response != whole.response && metadata == whole)
+      #expect(unread.response == whole.response && unread != whole)
+    }
+  }
+
   @Test("that was cut short is never taken for whole, wherever it was cut", arguments: 0..<8)
   func truncations(_ bits: Int) {
     let encoded = Self.metadata(bits | 120).encoded()

@@ -16,6 +16,18 @@ package struct ByteWriter {
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
+  /// Zeros until there are `count` bytes.
+  package mutating func zeros(upTo count: Int) {
+    if count > bytes.count { bytes.append(contentsOf: repeatElement(0, count: count - bytes.count)) }
+  }
+
+  /// Puts a number over bytes that were written before.
+  @inlinable
+  package mutating func overwrite(_ value: some FixedWidthInteger, at offset: Int) {
+    let end = offset + MemoryLayout.size(ofValue: value)
+    withUnsafeBytes(of: value.littleEndian) { bytes.replaceSubrange(offset..<end, with: $0) }
+  }
+
   /// Raw bytes, without a length.
   @inlinable
   package mutating func raw(_ sequence: some Sequence<UInt8>) { bytes.append(contentsOf: sequence) }

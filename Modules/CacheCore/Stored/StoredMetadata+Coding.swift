@@ -26,6 +26,21 @@ extension StoredMetadata {
   /// The metadata as bytes.
   public func encoded() -> Data {
     var writer = ByteWriter()
+    encode(into: &writer)
+    return Data(writer.bytes)
+  }
+
+  /// Bytes that the metadata takes as a rule.
+  package var likelyEncodedCount: Int {
+    var count = 256
+    for fields in [request.headerFields, response.headerFields, trailers ?? [:]] {
+      for field in fields { count += 8 + field.name.rawName.utf8.count + field.value.utf8.count }
+    }
+    return count
+  }
+
+  /// Appends the metadata's bytes.
+  package func encode(into writer: inout ByteWriter) {
     writer.integer(Self.codingVersion)
     writer.part(Tag.request) { part in
       part.text(request.method.rawValue)
@@ -58,34 +73,43 @@ extension StoredMetadata {
       part.optional(facts.servesStaleUntil)
       part.optional(facts.servesOfflineUntil)
     }
-    return Data(writer.bytes)
   }
 
   /// Metadata of its bytes; nil when they are not whole, of a version that is not known, or state what can't be: a length below zero.
   public init?(decoding data: some Sequence<UInt8>) {
-    var reader = ByteReader(data)
+    let metadata =
+      data.withContiguousStorageIfAvailable { StoredMetadata(decoding: UnsafeRawBufferPointer($0)) }
+      ?? Array(data).withUnsafeBytes { StoredMetadata(decoding: $0) }
+    guard let metadata else { return nil }
+    self = metadata
+  }
+
+  /// The same of bytes in memory, which are copied. All of them are checked now; the heads' values are made when somebody asks for them.
+  package init?(decoding bytes: UnsafeRawBufferPointer) {
+    var reader = RawByteReader(bytes)
     guard reader.integer(UInt8.self) == Self.codingVersion else { return nil }
-    var request: HTTPRequest?
-    var response: HTTPResponse?
-    var trailers: HTTPFields?
+    var request: Range<Int>?
+    var response: Range<Int>?
+    var trailers: Range<Int>?
     var times: (Timestamp, Timestamp)?
     var bodyLength: Int64?
     var revision: Revision?
     var facts: CachingFacts?
     var expiration: Expiration?
     while !reader.isAtEnd {
-      guard let tag = reader.integer(UInt8.self), let bytes = reader.counted() else { return nil }
-      var part = ByteReader(bytes)
+      guard let tag = reader.integer(UInt8.self), let content = reader.counted() else { return nil }
+      let place = bytes.count - reader.count - content.count..<bytes.count - reader.count
+      var part = RawByteReader(content)
       switch tag {
       case Tag.request:
-        guard let head = part.request() else { return nil }
-        request = head
+        guard part.checkRequest() else { return nil }
+        request = place
       case Tag.response:
-        guard let head = part.response() else { return nil }
-        response = head
+        guard part.checkResponse() else { return nil }
+        response = place
       case Tag.trailers:
-        guard let fields = part.fields() else { return nil }
-        trailers = fields
+        guard part.checkFields() else { return nil }
+        trailers = place
       case Tag.times:
         guard let sent = part.timestamp(), let received = part.timestamp() else { return nil }
         times = (sent, received)
@@ -105,18 +129,20 @@ extension StoredMetadata {
       }
     }
     guard let request, let response, let times, let revision, let facts else { return nil }
+    let heads = EncodedHeads(bytes, .init(request: request, response: response, trailers: trailers))
     self.init(
-      request: request, response: response, trailers: trailers, requestTime: times.0, responseTime: times.1,
-      bodyLength: bodyLength, revision: revision, facts: facts, expiration: expiration)
+      heads: heads, requestTime: times.0, responseTime: times.1, bodyLength: bodyLength, revision: revision, facts: facts,
+      expiration: expiration)
   }
 }
 
 extension ByteWriter {
   fileprivate mutating func part(_ tag: UInt8, _ write: (inout ByteWriter) -> Void) {
-    var inner = ByteWriter()
-    write(&inner)
     integer(tag)
-    counted(inner.bytes)
+    let place = bytes.count
+    integer(UInt32(0))
+    write(&self)
+    overwrite(UInt32(truncatingIfNeeded: bytes.count - place - 4), at: place)
   }
 
   fileprivate mutating func fields(_ fields: HTTPFields) {
@@ -145,33 +171,64 @@ extension ByteWriter {
   }
 }
 
-extension ByteReader {
+extension RawByteReader {
   fileprivate mutating func timestamp() -> Timestamp? { integer(Int64.self).map(Timestamp.init(nanoseconds:)) }
 
-  fileprivate mutating func fields() -> HTTPFields? {
-    guard let count = integer(UInt32.self) else { return nil }
-    var fields = HTTPFields()
+  private typealias Bytes = UnsafeRawBufferPointer
+
+  /// Goes through fields; false where they are none, after those that are some.
+  private mutating func forEachField(_ body: (_ name: Bytes, _ value: Bytes) -> Void) -> Bool {
+    // More fields than that ``HTTPFields`` does not take.
+    guard let count = integer(UInt32.self), count < UInt16.max else { return false }
     for _ in 0..<count {
-      guard let rawName = text(), let name = HTTPField.Name(rawName), let value = counted() else { return nil }
+      guard let name = token(), let value = counted() else { return false }
+      body(name, value)
+    }
+    return true
+  }
+
+  fileprivate mutating func checkFields() -> Bool { forEachField { _, _ in } }
+
+  /// Fields that were checked.
+  mutating func fields() -> HTTPFields {
+    var fields = HTTPFields()
+    _ = forEachField { name, value in
+      guard let name = HTTPField.Name(name.utf8Text) else { return }
       fields.append(HTTPField(name: name, value: value))
     }
     return fields
   }
 
-  fileprivate mutating func request() -> HTTPRequest? {
-    guard let rawMethod = text(), let method = HTTPRequest.Method(rawMethod), let scheme = text(), let authority = text(),
-      let path = text(), let fields = fields()
-    else { return nil }
-    return HTTPRequest(
-      method: method, scheme: scheme.isEmpty ? nil : scheme, authority: authority.isEmpty ? nil : authority,
-      path: path.isEmpty ? nil : path, headerFields: fields)
+  private struct RequestLine { let method, scheme, authority, path: UnsafeRawBufferPointer }
+
+  private mutating func requestLine() -> RequestLine? {
+    guard let method = token(), let scheme = text(), let authority = text(), let path = text() else { return nil }
+    return RequestLine(method: method, scheme: scheme, authority: authority, path: path)
   }
 
-  fileprivate mutating func response() -> HTTPResponse? {
-    guard let code = integer(UInt16.self), (0...999).contains(code), let reason = text(), let fields = fields() else {
-      return nil
-    }
-    return HTTPResponse(status: HTTPResponse.Status(code: Int(code), reasonPhrase: reason), headerFields: fields)
+  fileprivate mutating func checkRequest() -> Bool { requestLine() != nil && checkFields() }
+
+  /// A request that was checked.
+  mutating func request() -> HTTPRequest {
+    let line = requestLine()
+    func text(_ bytes: UnsafeRawBufferPointer?) -> String? { bytes.flatMap { $0.isEmpty ? nil : $0.utf8Text } }
+    return HTTPRequest(
+      method: text(line?.method).flatMap { HTTPRequest.Method($0) } ?? .get, scheme: text(line?.scheme),
+      authority: text(line?.authority), path: text(line?.path), headerFields: fields())
+  }
+
+  private mutating func statusLine() -> (code: Int, reason: UnsafeRawBufferPointer)? {
+    guard let code = integer(UInt16.self), code <= 999, let reason = text() else { return nil }
+    return (Int(code), reason)
+  }
+
+  fileprivate mutating func checkResponse() -> Bool { statusLine() != nil && checkFields() }
+
+  /// A response that was checked.
+  mutating func response() -> HTTPResponse {
+    let line = statusLine()
+    let status = HTTPResponse.Status(code: line?.code ?? 500, reasonPhrase: line?.reason.utf8Text ?? "")
+    return HTTPResponse(status: status, headerFields: fields())
   }
 
   fileprivate mutating func optionalTimestamp() -> Timestamp?? {

@@ -4,18 +4,18 @@ public import HTTPTypes
 public struct StoredMetadata: Hashable, Sendable {
   /// The method, the URI and the selecting fields alone: a request's credentials and cookies never reach a store.
   public var request: HTTPRequest {
-    _read { yield boxed.content.request }
-    _modify { yield &boxed.content.request }
+    _read { yield boxed.content.heads.values.request }
+    _modify { yield &boxed.content.heads.values.request }
   }
   /// The answer's head, hop-by-hop fields removed.
   public var response: HTTPResponse {
-    _read { yield boxed.content.response }
-    _modify { yield &boxed.content.response }
+    _read { yield boxed.content.heads.values.response }
+    _modify { yield &boxed.content.heads.values.response }
   }
   /// Fields that came after the body.
   public var trailers: HTTPFields? {
-    _read { yield boxed.content.trailers }
-    _modify { yield &boxed.content.trailers }
+    _read { yield boxed.content.heads.values.trailers }
+    _modify { yield &boxed.content.heads.values.trailers }
   }
   /// When the request went out that brought, or last confirmed, this answer.
   public var requestTime: Timestamp {
@@ -55,8 +55,19 @@ public struct StoredMetadata: Hashable, Sendable {
   ) {
     boxed = Boxed(
       Content(
-        request: request, response: response, trailers: trailers, requestTime: requestTime, responseTime: responseTime,
-        bodyLength: bodyLength, revision: revision, facts: facts, expiration: expiration))
+        heads: HeldHeads(MessageHeads(request: request, response: response, trailers: trailers)), requestTime: requestTime,
+        responseTime: responseTime, bodyLength: bodyLength, revision: revision, facts: facts, expiration: expiration))
+  }
+
+  /// Metadata whose heads are read when somebody asks for them.
+  init(
+    heads: EncodedHeads, requestTime: Timestamp, responseTime: Timestamp, bodyLength: Int64?, revision: Revision,
+    facts: CachingFacts, expiration: Expiration?
+  ) {
+    boxed = Boxed(
+      Content(
+        heads: .encoded(heads), requestTime: requestTime, responseTime: responseTime, bodyLength: bodyLength,
+        revision: revision, facts: facts, expiration: expiration))
   }
 
   public static func == (a: Self, b: Self) -> Bool { a.boxed.isSame(as: b.boxed) || a.boxed.content == b.boxed.content }
@@ -64,9 +75,7 @@ public struct StoredMetadata: Hashable, Sendable {
   public func hash(into hasher: inout Hasher) { hasher.combine(boxed.content) }
 
   private struct Content: Hashable, Sendable {
-    var request: HTTPRequest
-    var response: HTTPResponse
-    var trailers: HTTPFields?
+    var heads: HeldHeads
     var requestTime: Timestamp
     var responseTime: Timestamp
     var bodyLength: Int64?

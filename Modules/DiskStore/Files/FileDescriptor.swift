@@ -78,7 +78,9 @@ final class FileDescriptor: Sendable {
   /// Sets the time of the last use, which is what the file's modification time stands for here.
   @discardableResult
   func setModified(_ time: Timestamp) -> Bool {
-    let times = [timespec(time), timespec(time)]
-    return futimens(raw, times) == 0
+    withUnsafeTemporaryAllocation(of: timespec.self, capacity: 2) { times in
+      times.initialize(repeating: timespec(time))
+      return futimens(raw, times.baseAddress) == 0
+    }
   }
 }

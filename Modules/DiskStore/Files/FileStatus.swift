@@ -37,7 +37,8 @@ struct FileStatus: Hashable, Sendable {
     #else
     let time = status.st_mtim
     #endif
-    modified = Timestamp(seconds: Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    let (sum, overflows) = Timestamp(seconds: Int64(time.tv_sec)).nanoseconds.addingReportingOverflow(Int64(time.tv_nsec))
+    modified = overflows ? .distantFuture : Timestamp(nanoseconds: sum)
   }
 
   /// What lies at `name` in an open folder: links are not followed.

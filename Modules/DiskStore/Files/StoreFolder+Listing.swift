@@ -45,7 +45,7 @@ extension StoreFolder {
   /// The other files of a resource that may be its variants.
   func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] {
     var names: [EntryName] = []
-    try FolderListing("\(entries)/\(plain.resourceFolder)")?.forEach { item in
+    try FolderListing(path(plain, .resourceFolder))?.forEach { item in
       if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isForm == false { names.append(name) }
     }
     return names

@@ -10,6 +10,8 @@ final class StoreFolder: Sendable {
   /// The folder as the caller named it, links resolved.
   let parent: String
   let root: String
+  /// What the path of everything in `entries` begins with.
+  private let entriesPrefix: String
   let key: SipHash.Key
   let calls: FileCalls
   /// Whether a new folder's name is flushed to the disk too.
@@ -48,6 +50,7 @@ final class StoreFolder: Sendable {
     }
     let root = parent == "/" ? "/\(Self.name)" : "\(parent)/\(Self.name)"
     self.root = root
+    entriesPrefix = "\(root)/entries/"
     self.calls = calls
     self.syncsFolders = syncsFolders
     do throws(SystemError) {
@@ -79,7 +82,7 @@ final class StoreFolder: Sendable {
 
   private var tmp: String { "\(root)/tmp" }
 
-  func path(_ name: EntryName) -> String { "\(root)/entries/\(name.path)" }
+  func path(_ name: EntryName, _ part: EntryName.Part = .file) -> String { name.path(below: entriesPrefix, part) }
 
   // MARK: Changes of others
 
@@ -344,8 +347,8 @@ final class StoreFolder: Sendable {
 
   /// True when a folder was made.
   private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
-    var isNew = try makeInside("\(entries)/\(name.shard)")
-    if name.member != nil, try makeInside("\(entries)/\(name.resourceFolder)") { isNew = true }
+    var isNew = try makeInside(path(name, .shard))
+    if name.member != nil, try makeInside(path(name, .resourceFolder)) { isNew = true }
     return isNew
   }
 
@@ -361,9 +364,9 @@ final class StoreFolder: Sendable {
   }
 
   private func synchroniseFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
-    try calls.synchronise(FileDescriptor("\(entries)/\(name.parent)", .folder))
+    try calls.synchronise(FileDescriptor(path(name, name.member == nil ? .shard : .resourceFolder), .folder))
     guard isNew else { return }
-    if name.member != nil { try calls.synchronise(FileDescriptor("\(entries)/\(name.shard)", .folder)) }
+    if name.member != nil { try calls.synchronise(FileDescriptor(path(name, .shard), .folder)) }
     try calls.synchronise(FileDescriptor(entries, .folder))
   }
 
@@ -379,8 +382,8 @@ final class StoreFolder: Sendable {
 
   /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
   func requireFolders(of name: EntryName) throws(SystemError) {
-    guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { throw .notAFolder }
-    if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { throw .notAFolder }
+    guard try FileStatus(path: path(name, .shard)).kind == .folder else { throw .notAFolder }
+    if name.member != nil, try FileStatus(path: path(name, .resourceFolder)).kind != .folder { throw .notAFolder }
   }
 
   enum Removal { case removed, absent, failed(SystemError) }
@@ -398,7 +401,7 @@ final class StoreFolder: Sendable {
       return error == .notFound || error == .notAFolder ? .absent : .failed(error)
     }
     if let error = change({ calls.unlink(path(name)) }) { return error == .notFound ? .absent : .failed(error) }
-    if name.member != nil { Paths.removeEmptyFolder("\(entries)/\(name.resourceFolder)") }
+    if name.member != nil { Paths.removeEmptyFolder(path(name, .resourceFolder)) }
     return .removed
   }
 

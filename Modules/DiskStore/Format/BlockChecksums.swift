@@ -25,13 +25,12 @@ struct BlockChecksums: Sendable {
     }
   }
 
-  /// The table as it is written: one checksum per block, then one over the table itself.
-  func table() -> [UInt8] {
-    var writer = ByteWriter()
+  /// Writes the table: one checksum per block, then one over the table itself.
+  func encode(into writer: inout ByteWriter) {
+    let start = writer.bytes.count
     for checksum in full { writer.integer(checksum) }
     if filled > 0 { writer.integer(current) }
-    writer.integer(Checksum.of(writer.bytes))
-    return writer.bytes
+    writer.checksum(from: start)
   }
 
   /// Bytes that the table of a body of `length` bytes takes.
@@ -39,20 +38,21 @@ struct BlockChecksums: Sendable {
     (length / UInt64(blockSize) + (length % UInt64(blockSize) == 0 ? 0 : 1)) * 4 + 4
   }
 
-  /// The checksums in a written table, or nil when the table is damaged.
-  static func checksums(inTable table: UnsafeRawBufferPointer) -> [UInt32]? {
+  /// Whether a written table is whole.
+  static func isWhole(table: UnsafeRawBufferPointer) -> Bool {
     let end = table.count - 4
-    guard end >= 0, end % 4 == 0, table.integer(at: end) == Checksum.of(table.part(0..<end)) else { return nil }
-    return stride(from: 0, to: end, by: 4).map { table.integer(at: $0) }
+    return end >= 0 && end % 4 == 0 && table.integer(at: end) == Checksum.of(table.part(0..<end))
   }
 
-  /// Whether `bytes`, which begin with block `first` and hold whole blocks (the last one of the body may be short), are what was written.
-  static func match(_ bytes: UnsafeRawBufferPointer, _ checksums: [UInt32], from first: Int = 0) -> Bool {
+  /// Whether `bytes`, which begin with block `first` and hold whole blocks (the last one of the body may be short), are what was written, by a whole table.
+  static func match(_ bytes: UnsafeRawBufferPointer, table: UnsafeRawBufferPointer, from first: Int = 0) -> Bool {
     var block = first
     var start = 0
     while start < bytes.count {
       let end = min(start + blockSize, bytes.count)
-      guard block < checksums.count, Checksum.of(bytes.part(start..<end)) == checksums[block] else { return false }
+      guard 4 * block + 4 < table.count, Checksum.of(bytes.part(start..<end)) == table.integer(at: 4 * block) else {
+        return false
+      }
       (block, start) = (block + 1, end)
     }
     return true

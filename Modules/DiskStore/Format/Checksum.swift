@@ -1,4 +1,13 @@
 internal import CChecksum
+internal import CacheCore
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// CRC32C of bytes in memory.
 enum Checksum {
@@ -7,7 +16,12 @@ enum Checksum {
     return cchecksum_crc32c(crc, start, bytes.count)
   }
 
-  static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { of($0) } }
+  static func of(_ bytes: [UInt8], from start: Int = 0) -> UInt32 { bytes.withUnsafeBytes { of($0.part(start..<$0.count)) } }
+}
+
+extension ByteWriter {
+  /// Appends the checksum of what was written from `start` on.
+  mutating func checksum(from start: Int) { integer(Checksum.of(bytes, from: start)) }
 }
 
 extension UnsafeRawBufferPointer {
@@ -18,4 +32,12 @@ extension UnsafeRawBufferPointer {
 
   /// The bytes of `range`, which the caller knows to lie inside, counted from zero again.
   func part(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
+
+  /// Whether the bytes are a text's UTF-8.
+  func isText(_ text: String) -> Bool {
+    text.utf8.withContiguousStorageIfAvailable { text in
+      guard text.count == count, let one = text.baseAddress, let other = baseAddress else { return text.isEmpty && isEmpty }
+      return memcmp(one, other, count) == 0
+    } ?? text.utf8.elementsEqual(self)
+  }
 }

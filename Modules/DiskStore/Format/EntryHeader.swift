@@ -6,6 +6,7 @@ struct EntryHeader: Hashable, Sendable {
   static let formatVersion: UInt16 = 1
   /// Begins with a byte above 127 and holds both line ends, so that no text file, and no file mangled as text, is taken for an entry.
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+  private static let magicNumber: UInt64 = 0x0A1A_0A0D_4754_458B
   /// Flags that a reader may ignore; any other unknown one means that it must not read the entry.
   static let ignorableFlags: UInt32 = 0xFFFF_0000
 
@@ -47,6 +48,12 @@ struct EntryHeader: Hashable, Sendable {
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
+    encode(into: &writer)
+    return writer.bytes
+  }
+
+  func encode(into writer: inout ByteWriter) {
+    let start = writer.bytes.count
     writer.raw(Self.magic)
     writer.integer(Self.formatVersion)
     writer.integer(UInt16(Self.length))
@@ -62,9 +69,8 @@ struct EntryHeader: Hashable, Sendable {
     writer.integer(metadataOffset)
     writer.integer(UInt32(BlockChecksums.blockSize))
     writer.integer(UInt32(MetadataRecord.slot))
-    writer.raw(repeatElement(0, count: Self.length - 4 - writer.bytes.count))
-    writer.integer(Checksum.of(writer.bytes))
-    return writer.bytes
+    writer.zeros(upTo: start + Self.length - 4)
+    writer.checksum(from: start)
   }
 
   enum Parsed {
@@ -77,7 +83,7 @@ struct EntryHeader: Hashable, Sendable {
   /// Reads the header of a file of `fileSize` bytes; every offset it states is checked against that size.
   static func parse(_ bytes: UnsafeRawBufferPointer, fileSize: Int64) -> Parsed {
     guard bytes.count >= length else { return .damaged("shorter than a header") }
-    guard bytes.part(0..<8).elementsEqual(magic) else { return .damaged("no entry of this store") }
+    guard bytes.integer(at: 0) == magicNumber else { return .damaged("no entry of this store") }
     guard bytes.integer(at: length - 4) == Checksum.of(bytes.part(0..<length - 4)) else { return .damaged("header checksum") }
     let version = bytes.integer(at: 8, as: UInt16.self)
     guard version <= formatVersion else { return .newer }

@@ -18,6 +18,8 @@ struct EntryName: Hashable, Sendable {
     fileprivate static let formSuffix: UInt8 = 0x66  // f
   }
 
+  private static let folderSuffix: UInt8 = 0x64  // d
+
   let resource: NameDigest
   /// nil for the one entry that needs neither variant nor form.
   let member: Member?
@@ -63,7 +65,7 @@ struct EntryName: Hashable, Sendable {
 
   /// Whose folder that is; nil when it can't be one of ours.
   static func resource(ofFolder name: some Collection<UInt8>) -> NameDigest? {
-    guard let (digest, suffix) = NameDigest.parse(name), suffix == 0x64 else { return nil }
+    guard let (digest, suffix) = NameDigest.parse(name), suffix == folderSuffix else { return nil }
     return digest
   }
 
@@ -71,16 +73,48 @@ struct EntryName: Hashable, Sendable {
     name.count == 2 && name.allSatisfy { NameDigest.value($0) != nil }
   }
 
-  var shard: String { String(resource.text.prefix(2)) }
+  /// What of the path is meant.
+  enum Part {
+    /// One of the 256 folders.
+    case shard
+    /// The folder that holds all entries of the resource but the plain one.
+    case resourceFolder
+    case file
+  }
 
-  /// The resource's folder, which holds all but the plain entry.
-  var resourceFolder: String { "\(shard)/\(resource.text).d" }
+  /// The path below `folder`, which ends with a slash unless it is empty.
+  ///
+  /// Made at every call of the store's, so without a text for each of its parts.
+  func path(below folder: String, _ part: Part = .file) -> String {
+    let length = folder.utf8.count
+    return String(unsafeUninitializedCapacity: length + 74) { buffer in
+      guard let start = buffer.baseAddress else { return 0 }
+      _ = UnsafeMutableBufferPointer(rebasing: buffer[..<length]).initialize(from: folder.utf8)
+      return write(part, to: start + length) - start
+    }
+  }
 
-  /// The folder that holds the file.
-  var parent: String { member == nil ? shard : resourceFolder }
-
-  var path: String {
-    member.map { "\(resourceFolder)/\($0.digest.text).\($0.isForm ? "f" : "e")" } ?? "\(shard)/\(resource.text).e"
+  private func write(_ part: Part, to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
+    var end = resource.write(2, to: start)
+    func add(_ character: UInt8) {
+      end.pointee = character
+      end += 1
+    }
+    if part == .shard { return end }
+    add(0x2F)
+    end = resource.write(to: end)
+    add(0x2E)
+    guard member != nil || part == .resourceFolder else {
+      add(Member.originalSuffix)
+      return end
+    }
+    add(Self.folderSuffix)
+    guard let member, part == .file else { return end }
+    add(0x2F)
+    end = member.digest.write(to: end)
+    add(0x2E)
+    add(member.isForm ? Member.formSuffix : Member.originalSuffix)
+    return end
   }
 
   /// All files of one resource are worked on in one lane.

@@ -22,23 +22,36 @@ struct MetadataRecord: Sendable {
   static func slots(payload: Int) -> Int { (headLength + payload + slot - 1) / slot }
 
   /// The record as it is written, padded.
-  ///
-  /// - Parameter revision: the entry's. It stands in every record, so that no header text of a server's can pose as one: the server would have to
-  ///   guess 128 random bits.
   static func encoded(sequence: UInt64, revision: Revision, payload: Data) -> [UInt8] {
-    var covered = ByteWriter()
-    covered.integer(UInt32(payload.count))
-    covered.integer(UInt32(0))
-    covered.integer(sequence)
-    covered.integer(revision.high)
-    covered.integer(revision.low)
-    covered.raw(payload)
     var writer = ByteWriter()
-    writer.integer(magic)
-    writer.integer(Checksum.of(covered.bytes))
-    writer.raw(covered.bytes)
-    writer.raw(repeatElement(0, count: slots(payload: payload.count) * slot - writer.bytes.count))
+    encode(sequence: sequence, revision: revision, into: &writer) { $0.raw(payload) }
     return writer.bytes
+  }
+
+  /// Writes a record, padded.
+  ///
+  /// - Parameters:
+  ///   - revision: the entry's. It stands in every record, so that no header text of a server's can pose as one: the server would have to
+  ///     guess 128 random bits.
+  ///   - payload: writes the payload.
+  /// - Returns: bytes of the payload.
+  @discardableResult
+  static func encode(
+    sequence: UInt64, revision: Revision, into writer: inout ByteWriter, _ payload: (inout ByteWriter) -> Void
+  ) -> Int {
+    let start = writer.bytes.count
+    writer.integer(magic)
+    // Of what follows: its checksum and its length, which are known at the end.
+    writer.zeros(upTo: start + 16)
+    writer.integer(sequence)
+    writer.integer(revision.high)
+    writer.integer(revision.low)
+    payload(&writer)
+    let count = writer.bytes.count - start - headLength
+    writer.overwrite(UInt32(truncatingIfNeeded: count), at: start + 8)
+    writer.overwrite(Checksum.of(writer.bytes, from: start + 8), at: start + 4)
+    writer.zeros(upTo: start + slots(payload: count) * slot)
+    return count
   }
 
   /// What a valid record at the start of `bytes` says of itself, or nil when there is none.

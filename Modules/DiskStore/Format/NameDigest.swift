@@ -12,7 +12,15 @@ struct NameDigest: Hashable, Comparable, Sendable {
 
   static func < (one: NameDigest, other: NameDigest) -> Bool { (one.high, one.low) < (other.high, other.low) }
 
-  var text: String { Hexadecimal.text(high) + Hexadecimal.text(low) }
+  /// Writes the 32 digits, or the first of them, and returns what is behind them.
+  func write(_ count: Int = 32, to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
+    for place in 0..<count {
+      let word = place < 16 ? high : low
+      let digit = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (place & 15))) & 15
+      start[place] = digit + (digit < 10 ? 0x30 : 0x57)
+    }
+    return start + count
+  }
 
   // What is hashed is a keyed hash already, so nobody can make digests that collide; the lower half is not what shards and lanes go by.
   func hash(into hasher: inout Hasher) { hasher.combine(low) }

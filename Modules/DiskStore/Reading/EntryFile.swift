@@ -17,10 +17,10 @@ struct EntryFile: Sendable {
   let key: CacheKey
   let metadata: StoredMetadata
   let newest: MetadataArea.Newest
-  /// Of the body's blocks.
-  let checksums: [UInt32]
+  /// The table of the body's checksums, where the file is large: it is in the memory else.
+  private let table: [UInt8]
   /// The whole file, where it is small.
-  fileprivate let memory: FileMemory?
+  private let memory: FileMemory?
 
   /// What was found under a name.
   enum Finding: Sendable {
@@ -46,7 +46,16 @@ struct EntryFile: Sendable {
   var isBodyInMemoryWhole: Bool {
     guard let memory else { return true }
     let start = Int(header.bodyOffset)
-    return memory.withBytes { BlockChecksums.match($0.part(start..<start + Int(header.bodyLength)), checksums) }
+    return memory.withBytes { bytes in
+      withTable { BlockChecksums.match(bytes.part(start..<start + Int(header.bodyLength)), table: $0) }
+    }
+  }
+
+  /// The table of the body's checksums, which was checked.
+  func withTable<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    guard let memory else { return table.withUnsafeBytes(body) }
+    let start = Int(header.tableOffset)
+    return memory.withBytes { body($0.part(start..<start + Int(header.tableLength))) }
   }
 
   /// Reads the whole body and checks it.
@@ -73,16 +82,19 @@ struct EntryFile: Sendable {
     let count = Int(min(wanted, asked))
     let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count)
     guard memory.count == count else { return nil }
-    guard !checks || memory.withBytes({ BlockChecksums.match($0, checksums, from: Int(offset / block)) }) else { return nil }
-    return memory
+    guard checks else { return memory }
+    let isWhole = memory.withBytes { bytes in
+      withTable { BlockChecksums.match(bytes, table: $0, from: Int(offset / block)) }
+    }
+    return isWhole ? memory : nil
   }
 }
 
 extension EntryFile {
   /// Opens the file at `path` and checks all but the body.
   ///
-  /// - Parameter expected: the key section that must be there; nil: any.
-  static func find(_ path: String, expecting expected: [UInt8]?) -> Finding {
+  /// - Parameter expected: the key that must be there; nil: any.
+  static func find(_ path: String, expecting expected: CacheKey?) -> Finding {
     do throws(SystemError) {
       let descriptor = try FileDescriptor(path, .read)
       return try read(descriptor, expecting: expected)
@@ -96,14 +108,14 @@ extension EntryFile {
   }
 
   /// Checks all but the body of an open file.
-  static func read(_ descriptor: FileDescriptor, expecting expected: [UInt8]?) throws(SystemError) -> Finding {
+  static func read(_ descriptor: FileDescriptor, expecting expected: CacheKey?) throws(SystemError) -> Finding {
     let status = try descriptor.status()
     switch status.kind {
     case .folder: return .nothing
     case .other: return .damaged("no file", status.identity)
     case .file: break
     }
-    let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected?.count ?? 4096))
+    let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
     do throws(Trouble) {
       return .entry(try parse(reader, status, expecting: expected))
     } catch {
@@ -119,7 +131,7 @@ extension EntryFile {
   fileprivate enum Trouble: Error { case damaged(String), otherKey, newer, failed(SystemError) }
 
   private static func parse(
-    _ reader: FileReader, _ status: FileStatus, expecting expected: [UInt8]?
+    _ reader: FileReader, _ status: FileStatus, expecting expected: CacheKey?
   ) throws(Trouble) -> EntryFile {
     let header: EntryHeader
     switch reader.head.withBytes({ EntryHeader.parse($0, fileSize: status.size) }) {
@@ -128,19 +140,24 @@ extension EntryFile {
     case .damaged(let reason): throw .damaged(reason)
     }
     let key = try self.key(reader, header, expecting: expected)
-    let checksums = try reader.bytes(header.tableOffset, header.tableLength) { BlockChecksums.checksums(inTable: $0) }
-    guard let checksums else { throw .damaged("table of checksums") }
+    let reader = try reader.withTail(from: header.tableOffset)
+    let isWhole = reader.isWhole
+    let table = try reader.bytes(header.tableOffset, header.tableLength) { table in
+      BlockChecksums.isWhole(table: table) ? isWhole ? [] : Array(table) : nil
+    }
+    guard let table else { throw .damaged("table of checksums") }
     let (newest, metadata) = try self.metadata(reader, header, status)
     return EntryFile(
       descriptor: reader.descriptor, status: status, header: header, key: key, metadata: metadata, newest: newest,
-      checksums: checksums, memory: reader.isWhole ? reader.head : nil)
+      table: table, memory: reader.isWhole ? reader.head : nil)
   }
 
   private static func key(
-    _ reader: FileReader, _ header: EntryHeader, expecting expected: [UInt8]?
+    _ reader: FileReader, _ header: EntryHeader, expecting expected: CacheKey?
   ) throws(Trouble) -> CacheKey {
-    let (key, isExpected) = try reader.bytes(header.keyOffset, header.keyLength) { bytes in
-      (KeySection.key(in: bytes), expected.map { bytes.elementsEqual($0) } ?? true)
+    let (key, isExpected) = try reader.bytes(header.keyOffset, header.keyLength) { section in
+      if let expected, KeySection.holds(expected, section) { return (expected as CacheKey?, true) }
+      return (KeySection.key(in: section), expected == nil)
     }
     guard let key else { throw .damaged("key") }
     guard isExpected else { throw .otherKey }
@@ -170,12 +187,14 @@ extension EntryFile {
   }
 }
 
-/// Reads parts of a file of a known size: from what was read at first, where it covers them.
+/// Reads parts of a file of a known size: from what was read before, where that covers them.
 private struct FileReader {
   let descriptor: FileDescriptor
   let size: Int64
   let head: FileMemory
   let isWhole: Bool
+  private var tail: FileMemory?
+  private var tailStart: UInt64 = 0
 
   init(_ descriptor: FileDescriptor, _ size: Int64, head: Int) throws(SystemError) {
     self.descriptor = descriptor
@@ -184,15 +203,28 @@ private struct FileReader {
     self.head = try FileMemory(descriptor, at: 0, count: isWhole ? Int(size) : Int(min(Int64(head), size)))
   }
 
+  /// The same with the file's last bytes at hand, where they are not many: the table and the metadata lie side by side.
+  func withTail(from start: UInt64) throws(EntryFile.Trouble) -> FileReader {
+    guard !isWhole, size - Int64(start) <= EntryFile.wholeLimit else { return self }
+    var reader = self
+    reader.tail = try memory(start, Int(size - Int64(start)))
+    reader.tailStart = start
+    return reader
+  }
+
   func bytes<Result>(
     _ offset: UInt64, _ length: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
   ) throws(EntryFile.Trouble) -> Result {
     let (end, overflows) = offset.addingReportingOverflow(length)
     guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
     if end <= UInt64(head.count) { return head.withBytes { body($0.part(Int(offset)..<Int(end))) } }
+    if let tail, offset >= tailStart {
+      let start = Int(offset - tailStart)
+      return tail.withBytes { body($0.part(start..<start + Int(length))) }
+    }
     // More than this machine can address is none of its entries.
     guard let length = Int(exactly: length) else { throw .damaged("impossible lengths") }
-    return try read(offset, length, body)
+    return try memory(offset, length).withBytes(body)
   }
 
   /// Reads from the file once more, up to its end as it is now.
@@ -208,9 +240,7 @@ private struct FileReader {
     }
   }
 
-  private func read<Result>(
-    _ offset: UInt64, _ length: Int, _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(EntryFile.Trouble) -> Result {
+  private func memory(_ offset: UInt64, _ length: Int) throws(EntryFile.Trouble) -> FileMemory {
     let memory: FileMemory
     do throws(SystemError) {
       memory = try FileMemory(descriptor, at: Int64(offset), count: length)
@@ -218,6 +248,6 @@ private struct FileReader {
       throw .failed(error)
     }
     guard memory.count == length else { throw .damaged("cut off") }
-    return memory.withBytes(body)
+    return memory
   }
 }

@@ -25,7 +25,7 @@ final class DiskEntryWriter: EntryWriter {
     var path: String?
   }
 
-  private let keySection: [UInt8]
+  private let key: CacheKey
   private let metadata: StoredMetadata
   private let engine: DiskEngine
   private let name: EntryName
@@ -33,15 +33,14 @@ final class DiskEntryWriter: EntryWriter {
   private let state = Lock(State())
 
   init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: DiskEngine) throws(CacheError) {
-    let keyBytes = key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count
-    guard keyBytes <= KeySection.keyLimit else {
+    guard KeySection.length(key) <= KeySection.lengthLimit else {
       throw CacheError(.entryTooLarge, reason: "the key is larger than \(KeySection.keyLimit) bytes", path: engine.folder.root)
     }
     self.metadata = metadata
     self.engine = engine
     name = EntryName(key, hashKey: engine.folder.key)
-    keySection = KeySection.encoded(key)
-    spool = Spool(bodyOffset: Int64(EntryHeader.bodyOffset(keyLength: keySection.count)))
+    self.key = key
+    spool = Spool(bodyOffset: Int64(EntryHeader.bodyOffset(keyLength: KeySection.length(key))))
     try requireRoom(metadata.bodyLength ?? 0)
   }
 
@@ -55,7 +54,7 @@ final class DiskEntryWriter: EntryWriter {
       throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.folder.path(name))
     }
     let mark = engine.configuration.sizeMark
-    guard EntryHeader.fileSize(keyLength: keySection.count, bodyLength: length, payload: payload) <= UInt64(mark) else {
+    guard EntryHeader.fileSize(keyLength: KeySection.length(key), bodyLength: length, payload: payload) <= UInt64(mark) else {
       throw CacheError(.entryTooLarge, reason: "the entry takes more than \(mark) bytes", path: engine.folder.path(name))
     }
   }
@@ -183,23 +182,16 @@ final class DiskEntryWriter: EntryWriter {
     var stored = metadata
     stored.bodyLength = spool.length
     stored.trailers = trailers ?? metadata.trailers
-    let payload = stored.encoded()
-    guard payload.count <= MetadataRecord.payloadLimit else {
-      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: engine.folder.path(name))
-    }
-    try requireRoom(spool.length, payload: payload.count)
     let now = engine.now
-    let header = EntryHeader(revision: stored.revision, storedAt: now, keyLength: keySection.count, bodyLength: spool.length)
-    let pending = spool.pending
-    checksum(pending)
-    let tail = self.tail(header, payload)
-    let file = try fill(header, pending, tail)
+    let header = EntryHeader(
+      revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: spool.length)
+    let (file, size) = try fill(header, stored)
     file.setModified(now)
     if engine.configuration.durability != .none {
       try guarded("flush an entry") { () throws(SystemError) in try engine.folder.calls.synchronise(file) }
     }
     let path = state.withLock { $0.path } ?? ""
-    try engine.place(name, size: Int64(spool.bodyOffset) + spool.length + Int64(tail.count)) { () throws(CacheError) in
+    try engine.place(name, size: size) { () throws(CacheError) in
       try engine.folder.place(path, name, syncsFolders: engine.configuration.durability == .fileAndFolder) {
         () throws(CacheError) in try copy(file)
       }
@@ -207,40 +199,58 @@ final class DiskEntryWriter: EntryWriter {
     return stored
   }
 
-  /// All that comes behind the body.
-  private func tail(_ header: EntryHeader, _ payload: Data) -> [UInt8] {
-    var writer = ByteWriter()
-    let start = header.bodyOffset + header.bodyLength
-    writer.raw(repeatElement(0, count: Int(header.tableOffset - start)))
-    writer.raw(state.withLock { $0.checksums }.table())
-    writer.raw(repeatElement(0, count: Int(header.metadataOffset - start) - writer.bytes.count))
-    writer.raw(MetadataRecord.encoded(sequence: 1, revision: header.revision, payload: payload))
-    return writer.bytes
-  }
-
-  /// Writes what the temporary file lacks; the header comes last, so that a file is no entry before it is a whole one.
-  private func fill(_ header: EntryHeader, _ pending: Data, _ tail: [UInt8]) throws(CacheError) -> FileDescriptor {
-    var front = ByteWriter()
-    front.raw(header.encoded())
-    front.raw(keySection)
-    front.raw(repeatElement(0, count: Int(header.bodyOffset) - front.bytes.count))
+  /// Writes what the temporary file lacks.
+  ///
+  /// - Returns: the file, and its bytes.
+  private func fill(_ header: EntryHeader, _ metadata: StoredMetadata) throws(CacheError) -> (FileDescriptor, Int64) {
+    let pending = spool.pending
+    checksum(pending)
     let written = spool.written
+    var writer = ByteWriter()
+    let isWhole = written.file == nil
+    writer.reserve((isWhole ? Int(header.bodyOffset) + pending.count : 0) + 2 * MetadataRecord.slot + metadata.likelyEncodedCount)
+    if isWhole {
+      front(header, into: &writer)
+      pending.withUnsafeBytes { writer.raw($0) }
+    }
+    try tail(header, metadata, into: &writer)
     let file = try temporaryFile()
     let calls = engine.folder.calls
-    try guarded("write an entry") { () throws(SystemError) in
-      if written.file == nil {
-        var whole = front.bytes
-        whole.reserveCapacity(whole.count + pending.count + tail.count)
-        whole += pending
-        whole += tail
-        try calls.writeAll(file, whole, at: 0)
-      } else {
-        try write(pending, to: file, at: written.count)
-        try calls.writeAll(file, tail, at: Int64(header.bodyOffset + header.bodyLength))
-        try calls.writeAll(file, front.bytes, at: 0)
-      }
+    let end = Int64(header.bodyOffset + header.bodyLength)
+    guard !isWhole else {
+      try guarded("write an entry") { () throws(SystemError) in try calls.writeAll(file, writer.bytes, at: 0) }
+      return (file, Int64(writer.bytes.count))
     }
-    return file
+    // The header comes last, so that a file is no entry before it is a whole one.
+    var front = ByteWriter()
+    self.front(header, into: &front)
+    try guarded("write an entry") { () throws(SystemError) in
+      try write(pending, to: file, at: written.count)
+      try calls.writeAll(file, writer.bytes, at: end)
+      try calls.writeAll(file, front.bytes, at: 0)
+    }
+    return (file, end + Int64(writer.bytes.count))
+  }
+
+  /// All that comes before the body.
+  private func front(_ header: EntryHeader, into writer: inout ByteWriter) {
+    header.encode(into: &writer)
+    KeySection.encode(key, into: &writer)
+    writer.zeros(upTo: Int(header.bodyOffset))
+  }
+
+  /// All that comes behind the body.
+  private func tail(_ header: EntryHeader, _ metadata: StoredMetadata, into writer: inout ByteWriter) throws(CacheError) {
+    let start = writer.bytes.count
+    let end = header.bodyOffset + header.bodyLength
+    writer.zeros(upTo: start + Int(header.tableOffset - end))
+    state.withLock { $0.checksums }.encode(into: &writer)
+    writer.zeros(upTo: start + Int(header.metadataOffset - end))
+    let payload = MetadataRecord.encode(sequence: 1, revision: header.revision, into: &writer) { metadata.encode(into: &$0) }
+    guard payload <= MetadataRecord.payloadLimit else {
+      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: engine.folder.path(name))
+    }
+    try requireRoom(spool.length, payload: payload)
   }
 
   /// The temporary file was deleted, with its folder, while it was open: its bytes are still there.

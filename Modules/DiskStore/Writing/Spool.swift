@@ -45,7 +45,8 @@ final class Spool: Sendable {
 
   /// Takes bytes into memory.
   func append(_ chunk: Data) {
-    wake { $0.pending.append(chunk) }
+    // The first one is shared, not copied: most small bodies come in one.
+    wake { if $0.pending.isEmpty { $0.pending = chunk } else { $0.pending.append(chunk) } }
   }
 
   /// What is in memory only.

@@ -19,7 +19,9 @@ func mendChecksums(_ bytes: inout [UInt8]) {
   if body + bodyLength <= bytes.count {
     var checksums = BlockChecksums()
     bytes.withUnsafeBytes { checksums.update($0.part(body..<body + bodyLength)) }
-    let mended = checksums.table()
+    var writer = ByteWriter()
+    checksums.encode(into: &writer)
+    let mended = writer.bytes
     if table + mended.count <= bytes.count { bytes.replaceSubrange(table..<table + mended.count, with: mended) }
   }
   mendRecords(&bytes, from: metadata)

@@ -1,0 +1,33 @@
+internal import HTTPTypes
+internal import Synchronization
+
+/// Heads as bytes, which were checked to be some.
+final class EncodedHeads: Sendable {
+  /// Where the parts lie in the bytes.
+  struct Places {
+    var request: Range<Int>
+    var response: Range<Int>
+    var trailers: Range<Int>?
+  }
+
+  private let bytes: [UInt8]
+  private let places: Places
+  private let made = AtomicLazyReference<MessageHeadsBox>()
+
+  init(_ bytes: UnsafeRawBufferPointer, _ places: Places) {
+    self.bytes = Array(bytes)
+    self.places = places
+  }
+
+  /// Two threads that ask at once may both make the values; one of them is kept.
+  var decoded: MessageHeadsBox {
+    if let made = made.load() { return made }
+    let heads = bytes.withUnsafeBytes { bytes in
+      func part(_ place: Range<Int>) -> RawByteReader { RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[place])) }
+      var (request, response) = (part(places.request), part(places.response))
+      var trailers = places.trailers.map(part)
+      return MessageHeads(request: request.request(), response: response.response(), trailers: trailers?.fields())
+    }
+    return made.storeIfNil(MessageHeadsBox(heads))
+  }
+}
