@@ -235,6 +235,8 @@ final class StoreFolder: Sendable {
 
   /// A path for a temporary file, or for a folder on its way out, that only this object uses.
   func temporaryPath(_ suffix: String) throws(SystemError) -> String {
+    try Self.requireFolder(root)
+    try Self.requireFolder(tmp)
     for _ in 0..<8 {
       let made: String?? = try state.withLock { state throws(SystemError) in
         if let instance = state.instance {
@@ -344,6 +346,8 @@ final class StoreFolder: Sendable {
 
   /// True when a folder was made.
   private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
+    try Self.requireFolder(root)
+    try Self.requireFolder(entries)
     var isNew = try makeInside("\(entries)/\(name.shard)")
     if name.member != nil, try makeInside("\(entries)/\(name.resourceFolder)") { isNew = true }
     return isNew
@@ -379,8 +383,14 @@ final class StoreFolder: Sendable {
 
   /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
   func requireFolders(of name: EntryName) throws(SystemError) {
-    guard try FileStatus(path: "\(entries)/\(name.shard)").kind == .folder else { throw .notAFolder }
-    if name.member != nil, try FileStatus(path: "\(entries)/\(name.resourceFolder)").kind != .folder { throw .notAFolder }
+    try Self.requireFolder(root)
+    try Self.requireFolder(entries)
+    try Self.requireFolder("\(entries)/\(name.shard)")
+    if name.member != nil { try Self.requireFolder("\(entries)/\(name.resourceFolder)") }
+  }
+
+  private static func requireFolder(_ path: String) throws(SystemError) {
+    guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
   }
 
   enum Removal { case removed, absent, failed(SystemError) }
