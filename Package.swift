@@ -42,6 +42,9 @@ func product(_ name: String, of package: String, trait: String) -> Target.Depend
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
+/// Apple platforms have an engine for pictures of their own.
+let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
+
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
 let package = Package(
@@ -57,6 +60,7 @@ let package = Package(
     .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
     .library(name: "CacheTransport", targets: ["CacheTransport"]),
     .library(name: "ETagValidation", targets: ["ETagValidation"]),
+    .library(name: "ImageCodecs", targets: ["ImageCodecs"]),
     .library(name: "CacheManager", targets: ["CacheManager"]),
     .library(name: "CacheTesting", targets: ["CacheTesting"]),
     .library(name: "Etagere", targets: ["Etagere"]),
@@ -70,12 +74,13 @@ let package = Package(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
     .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
+    .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
       enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
     .trait(
       name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
-      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite"]),
+      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -112,6 +117,16 @@ let package = Package(
       name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
+    // By GObject's pkg-config file, which names all that libvips' headers need. Its own one names what its codecs need too, with flags that SwiftPM
+    // warns of.
+    .systemLibrary(
+      name: "CLibVIPS", path: "Modules/CLibVIPS", pkgConfig: "gobject-2.0",
+      providers: [.apt(["libvips-dev"]), .yum(["vips-devel"])]),
+    .target(
+      name: "CVIPS", dependencies: [.target(name: "CLibVIPS", condition: .when(platforms: [.linux], traits: ["VIPS"]))],
+      path: "Modules/CVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
+      linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
+    module("ImageCodecs", ["CacheCore", vips]),
     module("CacheManager", ["CacheCore", httpTypes]),
     module("CacheTesting", ["CacheCore", httpTypes]),
     module(
@@ -202,6 +217,7 @@ let package = Package(
         "LoopbackOrigin", zlib, httpTypes,
       ]),
     tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
+    tests("ImageCodecsTests", ["ImageCodecs", "CacheTesting", httpTypes]),
     tests(
       "CacheManagerTests",
       ["CacheManager", "CacheTesting", "MemoryStore", "DiskStore", "ETagValidation", "CacheTransport", httpTypes]),

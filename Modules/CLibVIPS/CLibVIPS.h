@@ -1,0 +1,2 @@
+// The system's libvips, for the trait VIPS.
+#include <vips/vips.h>

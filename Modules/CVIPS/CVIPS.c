@@ -1,0 +1,238 @@
+#include "CVIPS.h"
+
+#ifdef ETAGERE_VIPS
+
+#include <string.h>
+
+#if !__has_include(<vips/vips.h>)
+#error "The trait VIPS needs libvips: apt-get install libvips-dev (or your system's package of that kind)"
+#endif
+#include <vips/vips.h>
+
+static VipsImage *vips(const etagere_vips_image *image) { return (VipsImage *)image; }
+
+static etagere_vips_image *made(int status, VipsImage *image) {
+  if (status == 0) return (etagere_vips_image *)image;
+  if (image) g_object_unref(image);
+  return NULL;
+}
+
+// MARK: The library
+
+static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {}
+
+int etagere_vips_start(void) {
+  if (vips_init("etagere") != 0) return -1;
+  // A server's memory must not grow with what it has done: nothing of it is wanted again, the results are cached outside.
+  vips_cache_set_max(0);
+  // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
+  // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
+  vips_block_untrusted_set(TRUE);
+  vips_operation_block_set("VipsForeignLoad", TRUE);
+  static const char *const loaders[] = {
+      "VipsForeignLoadJpeg", "VipsForeignLoadPng",  "VipsForeignLoadNsgif", "VipsForeignLoadWebp",
+      "VipsForeignLoadHeif", "VipsForeignLoadTiff", "VipsForeignLoadSvg",
+  };
+  for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) vips_operation_block_set(loaders[i], FALSE);
+  // A damaged picture is an error that is thrown, or one that the caller has asked to be passed over: no line in a server's log.
+  g_log_set_handler("VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE | G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG, ignore, NULL);
+  return 0;
+}
+
+const char *etagere_vips_version(void) { return vips_version_string(); }
+
+char *etagere_vips_take_error(void) {
+  char *text = vips_error_buffer_copy();
+  if (text && *text) return text;
+  g_free(text);
+  return NULL;
+}
+
+void etagere_vips_free(void *memory) { g_free(memory); }
+
+void etagere_vips_release(etagere_vips_image *image) {
+  if (image) g_object_unref(image);
+}
+
+bool etagere_vips_has(const char *operation) {
+  GType type = vips_type_find("VipsOperation", operation);
+  if (type == 0) return false;
+  gpointer class = g_type_class_ref(type);
+  bool blocked = (VIPS_OPERATION_CLASS(class)->flags & VIPS_OPERATION_BLOCKED) != 0;
+  g_type_class_unref(class);
+  return !blocked;
+}
+
+// MARK: Opening
+
+etagere_vips_image *etagere_vips_open(
+    const void *bytes, size_t count, const char *loader, int pages, bool strict, int shrink, double scale) {
+  VipsBlob *blob = vips_blob_new(NULL, bytes, count);
+  VipsFailOn fail_on = strict ? VIPS_FAIL_ON_ERROR : VIPS_FAIL_ON_NONE;
+  VipsAccess in_order = VIPS_ACCESS_SEQUENTIAL;
+  VipsImage *image = NULL;
+  int status;
+  if (shrink > 0)
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "shrink", shrink, NULL);
+  else if (scale > 0 && pages != 0)
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "n", pages, "scale", scale, NULL);
+  else if (scale > 0)
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "scale", scale, NULL);
+  else if (pages != 0)
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "n", pages, NULL);
+  else
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, NULL);
+  vips_area_unref(VIPS_AREA(blob));
+  return made(status, image);
+}
+
+etagere_vips_image *etagere_vips_wrap(const void *pixels, size_t count, int width, int height, int bands) {
+  VipsImage *image = vips_image_new_from_memory(pixels, count, width, height, bands, VIPS_FORMAT_UCHAR);
+  if (image) image->Type = bands < 3 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
+  return (etagere_vips_image *)image;
+}
+
+// MARK: Headers
+
+int etagere_vips_width(const etagere_vips_image *image) { return vips_image_get_width(vips(image)); }
+int etagere_vips_height(const etagere_vips_image *image) { return vips_image_get_height(vips(image)); }
+int etagere_vips_bands(const etagere_vips_image *image) { return vips_image_get_bands(vips(image)); }
+bool etagere_vips_has_alpha(const etagere_vips_image *image) { return vips_image_hasalpha(vips(image)); }
+int etagere_vips_depth(const etagere_vips_image *image) {
+  return (int)vips_format_sizeof(vips_image_get_format(vips(image))) * 8;
+}
+bool etagere_vips_is_cmyk(const etagere_vips_image *image) {
+  return vips_image_get_interpretation(vips(image)) == VIPS_INTERPRETATION_CMYK;
+}
+
+int etagere_vips_number(const etagere_vips_image *image, const char *name, int missing) {
+  int value;
+  if (vips_image_get_typeof(vips(image), name) != G_TYPE_INT || vips_image_get_int(vips(image), name, &value) != 0) return missing;
+  return value;
+}
+
+const int *etagere_vips_numbers(const etagere_vips_image *image, const char *name, int *count) {
+  int *values;
+  if (vips_image_get_typeof(vips(image), name) == 0 || vips_image_get_array_int(vips(image), name, &values, count) != 0) return NULL;
+  return values;
+}
+
+const void *etagere_vips_profile(const etagere_vips_image *image, size_t *count) {
+  const void *bytes;
+  if (vips_image_get_typeof(vips(image), VIPS_META_ICC_NAME) == 0) return NULL;
+  if (vips_image_get_blob(vips(image), VIPS_META_ICC_NAME, &bytes, count) != 0) return NULL;
+  return bytes;
+}
+
+bool etagere_vips_profile_fits(etagere_vips_image *image) {
+  size_t count;
+  const void *bytes = etagere_vips_profile(image, &count);
+  return bytes && vips_icc_is_compatible_profile(vips(image), bytes, count);
+}
+
+// MARK: Changes
+
+etagere_vips_image *etagere_vips_upright(etagere_vips_image *image, int orientation) {
+  VipsImage *marked = NULL, *out = NULL;
+  if (vips_copy(vips(image), &marked, NULL) != 0) return NULL;
+  vips_image_set_int(marked, VIPS_META_ORIENTATION, orientation);
+  int status = vips_autorot(marked, &out, NULL);
+  g_object_unref(marked);
+  return made(status, out);
+}
+
+etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
+  VipsImage *in = vips(image), *out = NULL;
+  int status;
+  if (etagere_vips_profile_fits(image)) {
+    status = vips_icc_transform(in, &out, "srgb", "embedded", TRUE, "depth", 8, NULL);
+  } else if (etagere_vips_is_cmyk(image)) {
+    status = vips_icc_transform(in, &out, "srgb", "input_profile", "cmyk", "depth", 8, NULL);
+  } else {
+    bool is_gray = vips_image_get_bands(in) < 3;
+    VipsInterpretation space = is_gray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
+    VipsInterpretation from = vips_image_get_interpretation(in);
+    // What a file calls "many bands" is colours all the same.
+    if (from == VIPS_INTERPRETATION_MULTIBAND || from == VIPS_INTERPRETATION_ERROR) from = vips_image_guess_interpretation(in);
+    status = vips_colourspace(in, &out, space, "source_space", from, NULL);
+  }
+  if (status == 0 && vips_image_get_format(out) != VIPS_FORMAT_UCHAR) {
+    VipsImage *narrow = NULL;
+    status = vips_cast(out, &narrow, VIPS_FORMAT_UCHAR, NULL);
+    g_object_unref(out);
+    out = narrow;
+  }
+  return made(status, out);
+}
+
+etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, int height) {
+  VipsImage *out = NULL;
+  int status = vips_thumbnail_image(vips(image), &out, width, "height", height, "size", VIPS_SIZE_FORCE, "no_rotate", TRUE, NULL);
+  return made(status, out);
+}
+
+etagere_vips_image *etagere_vips_part(etagere_vips_image *image, int x, int y, int width, int height) {
+  VipsImage *out = NULL;
+  int status = vips_extract_area(vips(image), &out, x, y, width, height, NULL);
+  return made(status, out);
+}
+
+etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int count) {
+  VipsImage *out = NULL;
+  int status = vips_extract_band(vips(image), &out, 0, "n", count, NULL);
+  return made(status, out);
+}
+
+// MARK: Pixels
+
+typedef struct {
+  etagere_vips_stop stop;
+  const void *context;
+} Watch;
+
+static void evaluating(VipsImage *image, VipsProgress *progress, Watch *watch) {
+  if (watch->stop(watch->context)) vips_image_set_kill(image, TRUE);
+}
+
+void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context) {
+  Watch watch = {stop, context};
+  VipsImage *in = vips(image);
+  gulong handler = g_signal_connect(in, "eval", G_CALLBACK(evaluating), &watch);
+  vips_image_set_progress(in, TRUE);
+  void *pixels = vips_image_write_to_memory(in, count);
+  g_signal_handler_disconnect(in, handler);
+  return pixels;
+}
+
+void *etagere_vips_encode(etagere_vips_image *image, const char *suffix, size_t *count, etagere_vips_stop stop, const void *context) {
+  Watch watch = {stop, context};
+  VipsImage *in = vips(image);
+  gulong handler = g_signal_connect(in, "eval", G_CALLBACK(evaluating), &watch);
+  vips_image_set_progress(in, TRUE);
+  void *bytes = NULL;
+  int status = vips_image_write_to_buffer(in, suffix, &bytes, count, NULL);
+  g_signal_handler_disconnect(in, handler);
+  if (status == 0) return bytes;
+  g_free(bytes);
+  return NULL;
+}
+
+bool etagere_vips_rows(etagere_vips_image *image, int first, int rows, void *to, size_t count) {
+  VipsImage *in = vips(image);
+  VipsRect wanted = {0, first, vips_image_get_width(in), rows};
+  size_t line = VIPS_IMAGE_SIZEOF_LINE(in);
+  if (rows < 0 || line * (size_t)rows > count) return false;
+  VipsRegion *region = vips_region_new(in);
+  bool done = region && vips_region_prepare(region, &wanted) == 0;
+  for (int row = 0; done && row < rows; row++)
+    memcpy((char *)to + line * (size_t)row, VIPS_REGION_ADDR(region, 0, first + row), line);
+  if (region) g_object_unref(region);
+  return done;
+}
+
+#else
+
+// Without the trait VIPS nothing calls any of these.
+typedef int etagere_vips_is_off;
+
+#endif

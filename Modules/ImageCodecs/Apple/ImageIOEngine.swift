@@ -1,0 +1,63 @@
+#if canImport(ImageIO)
+internal import CacheCore
+internal import CoreGraphics
+internal import Foundation
+internal import ImageIO
+
+/// The engine of Apple's platforms.
+struct ImageIOEngine: ImageEngine {
+  func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
+    let source = try ImageIOSource(data, format)
+    let properties = source.properties(ofFrame: 0)
+    guard let width = properties[kCGImagePropertyPixelWidth] as? Int, let height = properties[kCGImagePropertyPixelHeight] as? Int
+    else { throw CacheError(.decodingFailed, reason: "\(format): the header is damaged or cut short") }
+    let orientation = (properties[kCGImagePropertyOrientation] as? Int).flatMap(ImageOrientation.init) ?? .up
+    // The pictures of a TIFF, a HEIC or an ICO are pages, or sizes of one picture.
+    let frameCount = [.gif, .png, .webp].contains(format) ? max(source.count, 1) : 1
+    let model = properties[kCGImagePropertyColorModel] as? String
+    let name = (properties[kCGImagePropertyProfileName] as? String).map(ImageColorSpace.init)
+    let plain: ImageColorSpace = model == "CMYK" ? .cmyk : model == "Gray" ? .gray : .sRGB
+    return ImageHeader(
+      format: format, size: orientation.applied(to: PixelSize(width, height)), orientation: orientation, frameCount: frameCount,
+      delays: frameCount == 1 ? [] : (0..<frameCount).map { source.delay(ofFrame: $0) },
+      loopCount: frameCount == 1 ? nil : source.loopCount, hasAlpha: properties[kCGImagePropertyHasAlpha] as? Bool ?? false,
+      colorSpace: name ?? plain, bitDepth: properties[kCGImagePropertyDepth] as? Int ?? 8, byteCount: data.count)
+  }
+
+  func pixels(
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingWatch
+  ) throws(CacheError) -> PixelBuffer {
+    try ImageIOSource(data, header.format).pixels(ofFrame: 0, size: size, strict: !partial, watch)
+  }
+
+  func frames(
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, limits: ImageLimits
+  ) throws(CacheError) -> any FrameSource {
+    ImageIOFrames(
+      source: try ImageIOSource(data, header.format), format: header.format, size: size, strict: !partial, limits: limits)
+  }
+
+  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+    guard let image = pixels.makeCGImage(), let resized = PixelBuffer(drawing: image, size: size) else {
+      throw CacheError(.decodingFailed, reason: "a picture of \(pixels.size) can't be made one of \(size)")
+    }
+    if let end = watch.end { throw end }
+    return resized
+  }
+}
+
+/// The frames of an animated picture, made by ImageIO, which composes them itself.
+struct ImageIOFrames: FrameSource {
+  let source: ImageIOSource
+  let format: ImageFormat
+  let size: PixelSize
+  let strict: Bool
+  let limits: ImageLimits
+
+  var cost: Int { 0 }
+
+  func frame(_ index: Int) throws(CacheError) -> PixelBuffer {
+    try source.pixels(ofFrame: index, size: size, strict: strict, DecodingWatch(limits, format))
+  }
+}
+#endif

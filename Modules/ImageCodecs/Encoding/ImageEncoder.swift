@@ -1,0 +1,67 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Makes files of pictures: of the picture, or of its first frame.
+///
+/// ```swift
+/// let webp = try ImageEncoder(.webp, quality: 75).encode(image)
+/// ```
+///
+/// Nothing of the original file's metadata goes along: no place, no camera, no profile (the pixels are sRGB).
+public struct ImageEncoder: Hashable, Sendable {
+  /// JPEG, PNG, WebP, and AVIF, GIF, TIFF where the engine has them.
+  public var format: ImageFormat
+  /// From 1, the smallest file, to 100, the best picture. For JPEG, WebP and AVIF; what a number means is each codec's own.
+  public var quality: Int
+  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours.
+  public var isLossless = false
+  /// How long to look for a smaller file: from 0, at once, to 9. Nil: the codec's usual way.
+  public var effort: Int?
+  /// Whether the file can be shown coarsely before all of it is there: progressive JPEG, interlaced PNG.
+  public var isProgressive = false
+  /// What is seen behind a picture with alpha in a format that has none (JPEG).
+  public var background = RGBA(255, 255, 255)
+  /// How long encoding may take.
+  public var timeLimit: Duration = .seconds(60)
+
+  /// An encoder for a format.
+  public init(_ format: ImageFormat, quality: Int = 80) {
+    self.format = format
+    self.quality = quality
+  }
+
+  /// A picture's file. Takes the time of encoding, on the caller's thread; a cancelled task's encoding ends.
+  ///
+  /// - Throws: ``CacheError/Code/unsupported`` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
+  ///   `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``, `.cancelled`.
+  public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
+    guard (1...100).contains(quality) else {
+      throw CacheError(.invalidConfiguration, reason: "a quality is 1 to 100, not \(quality)")
+    }
+    if let effort, !(0...9).contains(effort) {
+      throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
+    }
+    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format)
+    return try EngineRoom.engine().encode(image.buffer, self, watch)
+  }
+
+  /// In text, as it stands in cache keys.
+  var parameters: String {
+    let settings = [
+      format.name, "\(quality)", isLossless ? "lossless" : "", effort.map { "effort \($0)" } ?? "",
+      isProgressive ? "progressive" : "",
+      "\(background.red),\(background.green),\(background.blue)",
+    ]
+    return settings.joined(separator: ";")
+  }
+}
+
+extension CacheError.Code {
+  /// A picture could not be made into a file.
+  public static let encodingFailed = Self(rawValue: "encodingFailed")
+}

@@ -1,0 +1,20 @@
+internal import CacheCore
+
+/// Says whether work on a picture goes on: until its time is over, or its caller gives up.
+struct DecodingWatch {
+  private let deadline: ContinuousClock.Instant
+  private let limits: ImageLimits
+  private let format: ImageFormat
+
+  init(_ limits: ImageLimits, _ format: ImageFormat) {
+    self.limits = limits
+    self.format = format
+    deadline = .now + limits.time
+  }
+
+  /// Why it is over; nil: it goes on.
+  var end: CacheError? {
+    if Task.isCancelled { return .cancelled }
+    return ContinuousClock.now >= deadline ? limits.exceededTime(format) : nil
+  }
+}

@@ -1,0 +1,51 @@
+/// In what form a picture's bytes are. It is told by the first bytes, never by a name or a content type, which are wrong often enough.
+///
+/// ```swift
+/// let format = ImageFormat(of: bytes)
+/// print(format?.name ?? "no picture", format?.mediaType ?? "")
+/// ```
+public struct ImageFormat: Hashable, Sendable {
+  /// Its usual name: `JPEG`.
+  public let name: String
+  /// Its media type (RFC 6838): `image/jpeg`.
+  public let mediaType: String
+  /// What files of it end in, without the dot: `jpg`.
+  public let fileExtension: String
+
+  /// A format of one's own.
+  public init(name: String, mediaType: String, fileExtension: String) {
+    self.name = name
+    self.mediaType = mediaType
+    self.fileExtension = fileExtension
+  }
+
+  /// JPEG (ISO/IEC 10918).
+  public static let jpeg = Self(name: "JPEG", mediaType: "image/jpeg", fileExtension: "jpg")
+  /// PNG (W3C PNG), APNG included: whether it is animated is the header's word.
+  public static let png = Self(name: "PNG", mediaType: "image/png", fileExtension: "png")
+  /// GIF.
+  public static let gif = Self(name: "GIF", mediaType: "image/gif", fileExtension: "gif")
+  /// WebP (RFC 9649).
+  public static let webp = Self(name: "WebP", mediaType: "image/webp", fileExtension: "webp")
+  /// AVIF: AV1 in HEIF.
+  public static let avif = Self(name: "AVIF", mediaType: "image/avif", fileExtension: "avif")
+  /// HEIC: HEVC in HEIF.
+  public static let heic = Self(name: "HEIC", mediaType: "image/heic", fileExtension: "heic")
+  /// JPEG XL (ISO/IEC 18181), bare or in its container.
+  public static let jpegXL = Self(name: "JPEG XL", mediaType: "image/jxl", fileExtension: "jxl")
+  /// JPEG 2000 (ISO/IEC 15444).
+  public static let jpeg2000 = Self(name: "JPEG 2000", mediaType: "image/jp2", fileExtension: "jp2")
+  /// TIFF, BigTIFF included.
+  public static let tiff = Self(name: "TIFF", mediaType: "image/tiff", fileExtension: "tiff")
+  /// SVG: a drawing, in XML.
+  public static let svg = Self(name: "SVG", mediaType: "image/svg+xml", fileExtension: "svg")
+  /// BMP.
+  public static let bmp = Self(name: "BMP", mediaType: "image/bmp", fileExtension: "bmp")
+  /// ICO, and CUR.
+  public static let ico = Self(name: "ICO", mediaType: "image/vnd.microsoft.icon", fileExtension: "ico")
+}
+
+extension ImageFormat: CustomStringConvertible {
+  /// Its name.
+  public var description: String { name }
+}

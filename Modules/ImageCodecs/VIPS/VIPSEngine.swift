@@ -1,0 +1,131 @@
+#if VIPS && os(Linux)
+internal import CVIPS
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The engine of Linux.
+struct VIPSEngine: ImageEngine {
+  init() throws(CacheError) {
+    guard VIPSLibrary.isReady else { throw CacheError(.unsupported, reason: "libvips can't be started") }
+  }
+
+  func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
+    try withImage(data, format, strict: false) { image throws(CacheError) in
+      // A HEIF file's pages are pictures of their own, and libheif turns them itself; a TIFF's are pages.
+      let isHEIF = format == .avif || format == .heic
+      let isSequence = format == .gif || format == .webp
+      let frameCount = isSequence ? max(image.number("n-pages") ?? 1, 1) : 1
+      let orientation = isHEIF ? .up : ImageOrientation(rawValue: image.number("orientation") ?? 1) ?? .up
+      let stored = PixelSize(image.size.width, image.number("page-height") ?? image.size.height)
+      let delays = image.numbers("delay")
+      return ImageHeader(
+        format: format, size: orientation.applied(to: stored), orientation: orientation, frameCount: frameCount,
+        delays: frameCount == 1
+          ? [] : (0..<frameCount).map { ImageHeader.delay(milliseconds: $0 < delays.count ? delays[$0] : 0) },
+        loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
+        hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
+    }
+  }
+
+  private static func colorSpace(of image: VIPSImage) -> ImageColorSpace {
+    if let profile = image.profile, image.profileFits, let name = ICCProfile(profile)?.name {
+      return ImageColorSpace(rawValue: name)
+    }
+    if image.isCMYK { return .cmyk }
+    return image.bands < 3 ? .gray : .sRGB
+  }
+
+  func pixels(
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingWatch
+  ) throws(CacheError) -> PixelBuffer {
+    let (format, orientation) = (header.format, header.orientation)
+    // As it is stored: it is turned when it is small.
+    let (from, to) = (orientation.applied(to: header.size), orientation.applied(to: size))
+    let factor = min(Double(from.width) / Double(to.width), Double(from.height) / Double(to.height))
+    let stored = try withImage(data, format, strict: !partial, factor: factor) { image throws(CacheError) in
+      let hasUnfitProfile = image.profile != nil && !image.profileFits
+      if hasUnfitProfile, !partial { throw CacheError(.decodingFailed, reason: "\(format): its colour profile is damaged") }
+      let resized = image.size == to ? image : image.resized(to: to)
+      return try evaluate(resized?.standard()?.withoutExtraBands(), format, watch)
+    }
+    if orientation == .up { return stored }
+    return try withWrapped(stored) { image throws(CacheError) in try evaluate(image.upright(from: orientation), format, watch) }
+  }
+
+  func frames(
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, limits: ImageLimits
+  ) throws(CacheError) -> any FrameSource {
+    guard let loader = VIPSLibrary.loader(of: header.format) else { throw Self.noLoader(header.format) }
+    return VIPSFrames(data, header, loader, size: size, strict: !partial, limits: limits)
+  }
+
+  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+    try withWrapped(pixels) { image throws(CacheError) in
+      if let resized = image.resized(to: size)?.standard()?.pixels(watch) { return resized }
+      let failure = VIPSLibrary.failure("no picture of \(size) can be made of one of \(pixels.size)")
+      throw watch.end ?? failure
+    }
+  }
+
+  // MARK: Parts of it
+
+  /// Opens bytes for as long as `body` runs: the library reads them where they are.
+  private func withImage<Result>(
+    _ data: Data, _ format: ImageFormat, strict: Bool, factor: Double = 1, _ body: (VIPSImage) throws(CacheError) -> Result
+  ) throws(CacheError) -> Result {
+    guard let loader = VIPSLibrary.loader(of: format) else { throw Self.noLoader(format) }
+    return try data.withBytes { bytes throws(CacheError) in
+      guard let image = loader.open(bytes, pages: 1, strict: strict, factor: factor) else {
+        throw VIPSLibrary.failure("the header is damaged or cut short", format)
+      }
+      return try body(image)
+    }
+  }
+
+  static func noLoader(_ format: ImageFormat) -> CacheError {
+    CacheError(
+      .unsupported, reason: "\(format): the libvips here (\(VIPSLibrary.version)) has no decoder that may be used for it")
+  }
+}
+
+/// Makes an image's pixels, or says why there are none.
+func evaluate(_ image: VIPSImage?, _ format: ImageFormat, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  if let pixels = image?.pixels(watch) { return pixels }
+  let failure = VIPSLibrary.failure("the picture is damaged or cut short", format)
+  throw watch.end ?? failure
+}
+
+/// Lets the library work on pixels where they are.
+func withWrapped<Result>(
+  _ buffer: PixelBuffer, _ body: (VIPSImage) throws(CacheError) -> Result
+) throws(CacheError) -> Result {
+  try buffer.withUnsafeBytes { bytes throws(CacheError) in
+    let pointer = etagere_vips_wrap(
+      bytes.baseAddress, bytes.count, Int32(buffer.size.width), Int32(buffer.size.height), Int32(buffer.channels.rawValue))
+    guard let image = VIPSImage(pointer) else {
+      throw CacheError(.other, reason: "libvips takes no picture of \(buffer.size) pixels")
+    }
+    return try body(image)
+  }
+}
+
+extension VIPSImage {
+  /// Colours and alpha alone: some files have bands beyond them.
+  func withoutExtraBands() -> VIPSImage? { bands > 4 ? firstBands(4) : self }
+}
+
+extension Data {
+  /// `withUnsafeBytes` with the errors' type kept.
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws(CacheError) -> Result) throws(CacheError) -> Result {
+    let outcome: Swift.Result<Result, CacheError> = withUnsafeBytes { bytes in
+      do throws(CacheError) { return .success(try body(bytes)) } catch { return .failure(error) }
+    }
+    return try outcome.get()
+  }
+}
+#endif

@@ -1,0 +1,88 @@
+#if VIPS && os(Linux)
+internal import CVIPS
+internal import CacheCore
+
+/// One reference to an image of libvips: a header, and a way to its pixels, which are made when they are asked for.
+final class VIPSImage {
+  let pointer: OpaquePointer
+
+  /// Takes the reference over.
+  init?(_ pointer: OpaquePointer?) {
+    guard let pointer else { return nil }
+    self.pointer = pointer
+  }
+
+  deinit { etagere_vips_release(pointer) }
+
+  var size: PixelSize { PixelSize(Int(etagere_vips_width(pointer)), Int(etagere_vips_height(pointer))) }
+  var bands: Int { Int(etagere_vips_bands(pointer)) }
+  var hasAlpha: Bool { etagere_vips_has_alpha(pointer) }
+  var depth: Int { Int(etagere_vips_depth(pointer)) }
+  var isCMYK: Bool { etagere_vips_is_cmyk(pointer) }
+
+  /// A field of its header.
+  func number(_ name: String) -> Int? {
+    let value = etagere_vips_number(pointer, name, .min)
+    return value == .min ? nil : Int(value)
+  }
+
+  /// A list in its header.
+  func numbers(_ name: String) -> [Int] {
+    var count: Int32 = 0
+    guard let values = etagere_vips_numbers(pointer, name, &count) else { return [] }
+    return UnsafeBufferPointer(start: values, count: Int(count)).map(Int.init)
+  }
+
+  /// The embedded profile; nil: there is none.
+  var profile: [UInt8]? {
+    var count = 0
+    guard let bytes = etagere_vips_profile(pointer, &count) else { return nil }
+    return Array(UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
+  /// Whether the embedded profile can be used with these pixels.
+  var profileFits: Bool { etagere_vips_profile_fits(pointer) }
+
+  /// Turned and mirrored as `orientation` says, for pixels in memory.
+  func upright(from orientation: ImageOrientation) -> VIPSImage? {
+    VIPSImage(etagere_vips_upright(pointer, Int32(orientation.rawValue)))
+  }
+  func standard() -> VIPSImage? { VIPSImage(etagere_vips_standard(pointer)) }
+  func firstBands(_ count: Int) -> VIPSImage? { VIPSImage(etagere_vips_first_bands(pointer, Int32(count))) }
+
+  func resized(to size: PixelSize) -> VIPSImage? {
+    VIPSImage(etagere_vips_resize(pointer, Int32(size.width), Int32(size.height)))
+  }
+
+  func part(_ rect: PixelRect) -> VIPSImage? {
+    VIPSImage(
+      etagere_vips_part(pointer, Int32(rect.x), Int32(rect.y), Int32(rect.size.width), Int32(rect.size.height)))
+  }
+
+  /// Makes all pixels, as far as `watch` lets it. Nil where that fails, or was stopped.
+  func pixels(_ watch: DecodingWatch) -> PixelBuffer? {
+    guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
+    var count = 0
+    let size = size
+    let made = withUnsafePointer(to: watch) { watch in
+      etagere_vips_pixels(
+        pointer, &count, { $0?.assumingMemoryBound(to: DecodingWatch.self).pointee.end != nil }, UnsafeRawPointer(watch))
+    }
+    guard let made else { return nil }
+    let memory = PixelMemory(taking: made, byteCount: count) { etagere_vips_free($0) }
+    guard count == size.area * bands else { return nil }
+    return PixelBuffer(size: size, channels: channels, memory: memory)
+  }
+
+  /// Makes some rows, below those that were made before.
+  func rows(from first: Int, _ count: Int) -> PixelBuffer? {
+    guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
+    var isDone = false
+    let buffer = PixelBuffer(size: PixelSize(size.width, count), channels: channels) { bytes in
+      guard let start = bytes.baseAddress else { return }
+      isDone = etagere_vips_rows(pointer, Int32(first), Int32(count), start, bytes.count)
+    }
+    return isDone ? buffer : nil
+  }
+}
+#endif

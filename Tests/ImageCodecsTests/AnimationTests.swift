@@ -1,0 +1,69 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+@Suite("An animated picture")
+struct AnimationTests {
+  private let file = GIFFile(frames: [(1, 10), (2, 0), (3, 7)], loops: 0).data
+
+  @Test("has its frames, their delays and how often they are shown in its header")
+  func header() throws {
+    let header = try ImageHeader(of: file)
+    #expect(header.frameCount == 3 && header.isAnimated)
+    // A delay that nobody has thought about is 100 ms, as in browsers.
+    #expect(header.delays == [.milliseconds(100), .milliseconds(100), .milliseconds(70)])
+    #expect(header.loopCount == nil)
+    #expect(header.size == PixelSize(2, 2))
+  }
+
+  @Test("makes its frames when they are asked for, in any order")
+  func frames() throws {
+    let image = try ImageDecoder().decode(file)
+    #expect(image.frameCount == 3)
+    #expect(image.pixels[0, 0] == RGBA(255, 0, 0))
+    for index in [1, 2, 0, 2, 2, 1] {
+      let expected = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255)][index]
+      #expect(try image.pixels(ofFrame: index)[1, 1] == expected)
+    }
+    #expect(image.original == file)
+    #expect(image.cost >= image.size.area * 3 + file.count)
+    for index in [-1, 3] {
+      let error = #expect(throws: CacheError.self) { try image.pixels(ofFrame: index) }
+      #expect(error?.code == .misuse)
+    }
+  }
+
+  @Test("has all its frames in the size that was asked for")
+  func sizes() throws {
+    let file = GIFFile(width: 4, height: 4, frames: [(1, 10), (2, 10)]).data
+    let image = try ImageDecoder(size: .fit(2, 2)).decode(file)
+    #expect(image.size == PixelSize(2, 2))
+    let second = try image.pixels(ofFrame: 1)
+    #expect(second.size == PixelSize(2, 2))
+    #expect(second[0, 0] == RGBA(0, 255, 0))
+  }
+
+  @Test("stands still when only its first frame is asked for")
+  func first() throws {
+    let image = try ImageDecoder { $0.frames = .first }.decode(file)
+    #expect(image.frameCount == 1 && image.delays.isEmpty && image.original == nil)
+    #expect(image.pixels[0, 0] == RGBA(255, 0, 0))
+    #expect(image.header.frameCount == 3)
+  }
+
+  @Test("can be asked for frames by many at once")
+  func concurrency() async throws {
+    let image = try ImageDecoder().decode(file)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for number in 0..<60 {
+        group.addTask {
+          let expected = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255)][number % 3]
+          return try image.pixels(ofFrame: number % 3)[0, 0] == expected
+        }
+      }
+      for try await isRight in group { #expect(isRight) }
+    }
+  }
+}
+#endif

@@ -1,0 +1,130 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Bad input")
+struct BadInputTests {
+  private func refusal(_ data: Data, _ decoder: ImageDecoder = ImageDecoder()) -> CacheError? {
+    #expect(throws: CacheError.self) { try decoder.decode(data) }
+  }
+
+  @Test(
+    "that is cut short is an error that names the format, or what could be decoded",
+    arguments: [ImageFormat.jpeg, .png, .webp, .gif])
+  func truncated(format: ImageFormat) throws {
+    // Given half of a file
+    let row = [[UInt8]](repeating: [255, 0, 0], count: 640).flatMap { $0 }
+    let png = PNGFile(width: 640, height: 480, colorType: 2, rows: Array(repeating: row, count: 480)).data
+    let whole = format == .png ? png : try ImageEncoder(format, quality: 90).encode(Pictures.quarters(640, 480))
+    let half = whole.prefix(whole.count / 2)
+    for size in [nil, ImageSizing.fit(100, 100)] {
+      // Then
+      let error = refusal(half, ImageDecoder(size: size))
+      #expect(error?.code == .decodingFailed)
+      #expect(error?.reason.hasPrefix("\(format): ") == true)
+    }
+    // WebP's frames of this kind have no rows to give before their end.
+    guard format != .webp else { return }
+    let image = try ImageDecoder {
+      $0.allowsPartial = true
+      $0.size = .fit(100, 100)
+    }.decode(half)
+    #expect(image.isPartial)
+    #expect(image.size == PixelSize(100, 75))
+    #expect(isClose(image.pixels[10, 5], RGBA(255, 0, 0)), "\(image.pixels[10, 5])")
+  }
+
+  @Test(
+    "of any length and with any byte changed neither traps nor takes long",
+    arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
+  func damaged(format: ImageFormat) throws {
+    let file = try ImageEncoder(format).encode(Pictures.quarters(16, 12))
+    let decoder = ImageDecoder {
+      $0.allowsPartial = true
+      $0.limits.pixels = 1_000_000
+    }
+    for length in stride(from: 0, to: file.count, by: max(file.count / 60, 1)) { _ = try? decoder.decode(file.prefix(length)) }
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<200 {
+      var damaged = file
+      for _ in 0..<3 { damaged[Int.random(in: 0..<file.count, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+      _ = try? decoder.decode(damaged)
+    }
+  }
+
+  @Test("with another format's name is read for what it is")
+  func wrongName() throws {
+    let file = try ImageEncoder(.png).encode(Pictures.quarters())
+    #expect(try ImageDecoder().decode(file, url: URL(string: "https://example.com/a.jpg")).format == .png)
+  }
+
+  @Test("without pixels, or with more than any memory, is refused at its header")
+  func absurdSizes() {
+    for (width, height) in [(0, 5), (5, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (60_000, 60_000), (0x8000_0000, 1)] {
+      let file = PNGFile(width: width, height: height, colorType: 2, rows: [[1, 2, 3]])
+      let error = refusal(file.data)
+      #expect(
+        error?.code == .decodingFailed || error?.code == .imageLimitExceeded,
+        "\(width) × \(height): \(error.map(String.init(describing:)) ?? "")")
+    }
+    let large = refusal(PNGFile(width: 60_000, height: 60_000, colorType: 2, rows: [[1, 2, 3]]).data)
+    #expect(large?.reason == "PNG: the picture has 60000 × 60000 = 3600000000 pixels, the limit is 100000000")
+  }
+
+  @Test("that unfolds to 289 million pixels is refused before any codec sees it")
+  func avifBomb() {
+    // Given the boxes of an AVIF that tell of its size, and nothing else
+    func box(_ kind: String, _ content: [UInt8]) -> [UInt8] { PNGFile.number(content.count + 8) + Array(kind.utf8) + content }
+    let extent = box("ispe", [0, 0, 0, 0] + PNGFile.number(17_000) + PNGFile.number(17_000))
+    let meta = box("meta", [0, 0, 0, 0] + box("iprp", box("ipco", extent)))
+    let file = box("ftyp", Array("avif".utf8) + [0, 0, 0, 0] + Array("mif1".utf8)) + meta
+    // Then
+    let error = refusal(Data(file))
+    #expect(error?.code == .imageLimitExceeded)
+    #expect(error?.reason == "AVIF: the picture has 17000 × 17000 = 289000000 pixels, the limit is 100000000")
+    for length in 0..<file.count { _ = refusal(Data(file.prefix(length))) }
+  }
+
+  @Test("with a hundred thousand frames is refused at its header")
+  func manyFrames() {
+    let file = GIFFile(frames: Array(repeating: (1, 10), count: 100_000)).data
+    let error = refusal(file)
+    #expect(error?.code == .imageLimitExceeded)
+    #expect(error?.reason == "GIF: the picture has 100000 frames, the limit is 2000")
+  }
+
+  @Test("with a colour profile of garbage is an error, or sRGB where that is asked for")
+  func garbageProfile() throws {
+    let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
+    let file = Pictures.profiled(jpeg, (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    for size in [nil, ImageSizing.fit(32, 32)] {
+      let error = refusal(file, ImageDecoder(size: size))
+      #expect(error?.code == .decodingFailed)
+      #expect(error?.reason == "JPEG: its colour profile is damaged")
+      let image = try ImageDecoder {
+        $0.allowsPartial = true
+        $0.size = size
+      }.decode(file)
+      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    }
+  }
+
+  @Test("in a format that no engine here reads says so")
+  func unread() {
+    let bmp = Data(Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + [40] + [UInt8](repeating: 0, count: 60))
+    let error = refusal(bmp)
+    #if VIPS
+    #expect(error?.code == .unsupported)
+    #expect(error?.reason.hasPrefix("BMP: the libvips here (") == true)
+    #endif
+    #expect(error != nil)
+  }
+}
+#endif

@@ -1,0 +1,159 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Decoding")
+struct DecodingTests {
+  @Test("gives back what was encoded", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
+  func roundTrip(format: ImageFormat) throws {
+    // Given
+    let file = try ImageEncoder(format, quality: 95).encode(Pictures.quarters())
+    // When
+    let image = try ImageDecoder().decode(file, url: URL(string: "https://example.com/picture"))
+    // Then
+    #expect(image.format == format)
+    #expect(image.size == PixelSize(64, 48))
+    #expect(image.frameCount == 1 && image.delays.isEmpty && !image.isPartial)
+    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(image.pixels.byteCount == 64 * 48 * 4)
+    #expect(image.url?.absoluteString == "https://example.com/picture")
+    #expect(image.original == nil)
+  }
+
+  @Test("keeps alpha as it is, straight", arguments: [ImageFormat.png, .webp, .tiff])
+  func alpha(format: ImageFormat) throws {
+    let file = try ImageEncoder(format, quality: 100).encode(Pictures.quarters(alpha: 100))
+    let image = try ImageDecoder().decode(file)
+    #expect(image.header.hasAlpha)
+    #expect(image.cost == 64 * 48 * 4)
+    let expected = Pictures.colors.map { RGBA($0.red, $0.green, $0.blue, 100) }
+    #expect(areClose(Pictures.quarters(of: image.pixels), expected, within: 4))
+  }
+
+  @Test("makes the same upright picture of all eight orientations, whole or small", arguments: 1...8)
+  func orientations(number: Int) throws {
+    // Given a picture that is stored turned, so that it is upright when it is turned as EXIF says.
+    let orientation = try #require(ImageOrientation(rawValue: number))
+    let shown = PixelSize(64, 48)
+    let stored = orientation.applied(to: shown)
+    let pixels = try #require(
+      PixelBuffer(size: stored, channels: .rgb) { bytes in
+        for y in 0..<stored.height {
+          for x in 0..<stored.width {
+            let (right, bottom) = (stored.width - 1 - x, stored.height - 1 - y)
+            let (u, v) =
+              switch orientation {
+              case .up: (x, y)
+              case .upMirrored: (right, y)
+              case .down: (right, bottom)
+              case .downMirrored: (x, bottom)
+              case .leftMirrored: (y, x)
+              case .right: (bottom, x)
+              case .rightMirrored: (bottom, right)
+              case .left: (y, right)
+              }
+            let color = Pictures.quarter(u, v, shown)
+            let start = (y * stored.width + x) * 3
+            (bytes[start], bytes[start + 1], bytes[start + 2]) = (color.red, color.green, color.blue)
+          }
+        }
+      })
+    let file = Pictures.oriented(try ImageEncoder(.jpeg, quality: 95).encode(DecodedImage(pixels)), number)
+    // When
+    let header = try ImageHeader(of: file)
+    let image = try ImageDecoder().decode(file)
+    let small = try ImageDecoder(size: .fit(32, 32)).decode(file)
+    // Then
+    #expect(header.orientation == orientation)
+    #expect(header.size == shown)
+    #expect(image.size == shown)
+    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(small.size == PixelSize(32, 24))
+    #expect(areClose(Pictures.quarters(of: small.pixels), Pictures.colors))
+  }
+
+  @Test("makes pictures as small as asked for, and says how large the file's is")
+  func sizes() throws {
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
+    let image = try ImageDecoder(size: .fit(points: 20, 20, scale: 2), scale: 2).decode(file)
+    #expect(image.size == PixelSize(40, 30))
+    #expect(image.scale == 2 && image.pointWidth == 20 && image.pointHeight == 15)
+    #expect(image.header.size == PixelSize(640, 480))
+    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(image.cost == 40 * 30 * 3)
+    for (sizing, size) in [
+      (ImageSizing.fill(40, 40), PixelSize(53, 40)), (.exact(17, 99), PixelSize(17, 99)), (.maxPixels(1000), PixelSize(36, 27)),
+      (.fit(9999, 9999), PixelSize(640, 480)), (.fit(1280, 9999).enlarging, PixelSize(1280, 960)),
+    ] {
+      let image = try ImageDecoder(size: sizing).decode(file)
+      #expect(image.size == size, "\(sizing)")
+      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors), "\(sizing)")
+    }
+  }
+
+  @Test("keeps the bytes when it is told to, and counts them")
+  func original() throws {
+    let file = try ImageEncoder(.png).encode(Pictures.quarters())
+    let image = try ImageDecoder { $0.keepsOriginal = true }.decode(file)
+    #expect(image.original == file)
+    #expect(image.cost == 64 * 48 * 3 + file.count)
+  }
+
+  @Test("has an identity of all its settings")
+  func identity() {
+    let changes: [(inout ImageDecoder) -> Void] = [
+      { _ in }, { $0.size = .fit(1, 1) }, { $0.scale = 2 }, { $0.frames = .first }, { $0.allowsPartial = true },
+      { $0.keepsOriginal = true }, { $0.limits.bytes = 1 }, { $0.limits.pixels = 1 }, { $0.limits.side = 1 },
+      { $0.limits.frames = 1 },
+      { $0.limits.time = .seconds(1) },
+    ]
+    let ids = changes.map { ImageDecoder($0).id }
+    #expect(Set(ids).count == changes.count)
+    #expect(ImageDecoder().id == ImageDecoder().id)
+    #expect(Form.image(size: .fit(1, 1)).id != Form.image().id)
+  }
+
+  @Test("keeps to its limits, which the header is held against")
+  func limits() throws {
+    let file = try ImageEncoder(.png).encode(Pictures.quarters())
+    let cases: [((inout ImageLimits) -> Void, String)] = [
+      ({ $0.bytes = 100 }, "PNG: the file has \(file.count) bytes, the limit is 100"),
+      ({ $0.pixels = 3071 }, "PNG: the picture has 64 × 48 = 3072 pixels, the limit is 3071"),
+      ({ $0.side = 63 }, "PNG: the picture has 64 × 48 pixels, the limit of a side is 63"),
+    ]
+    for (change, reason) in cases {
+      let error = #expect(throws: CacheError.self) { try ImageDecoder { change(&$0.limits) }.decode(file) }
+      #expect(error?.code == .imageLimitExceeded)
+      #expect(error?.reason == reason)
+      #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits(change)) }
+    }
+    let enlarged = #expect(throws: CacheError.self) {
+      try ImageDecoder {
+        $0.size = .exact(1000, 1000)
+        $0.limits.pixels = 10_000
+      }.decode(file)
+    }
+    #expect(enlarged?.code == .imageLimitExceeded)
+  }
+
+  @Test("ends when its time is over, or its task is cancelled")
+  func time() async throws {
+    let file = try ImageEncoder(.jpeg).encode(Pictures.quarters(2000, 1500))
+    let late = #expect(throws: CacheError.self) { try ImageDecoder { $0.limits.time = .zero }.decode(file) }
+    #expect(late?.code == .imageLimitExceeded)
+    #expect(late?.reason == "JPEG: decoding took longer than the limit of 0.0 seconds")
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return #expect(throws: CacheError.self) { try ImageDecoder().decode(file) }?.isCancellation
+    }
+    #expect(await task.value == true)
+  }
+}
+#endif

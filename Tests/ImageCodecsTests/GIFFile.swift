@@ -1,0 +1,45 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A GIF by bytes: frames of one colour each, out of a palette of four (black, red, green, blue).
+struct GIFFile {
+  var width = 2
+  var height = 2
+  /// Each frame's colour, by its number in the palette, and its delay in hundredths of a second.
+  var frames: [(color: UInt8, delay: UInt8)]
+  /// 0: for ever; nil: nothing is said, which means once.
+  var loops: UInt8?
+
+  var data: Data {
+    var file = Data("GIF89a".utf8) + Data([UInt8(width), 0, UInt8(height), 0, 0x81, 0, 0])
+    file += Data([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+    if let loops { file += Data([0x21, 0xFF, 11]) + Data("NETSCAPE2.0".utf8) + Data([3, 1, loops, 0, 0]) }
+    for frame in frames {
+      file += Data([0x21, 0xF9, 4, 0, frame.delay, 0, 0, 0])
+      file += Data([0x2C, 0, 0, 0, 0, UInt8(width), 0, UInt8(height), 0, 0])
+      file += Self.pixels(frame.color, count: width * height)
+    }
+    return file + Data([0x3B])
+  }
+
+  /// LZW with codes of three bits that never grow: a clear code (4) before every pixel, the end (5).
+  private static func pixels(_ color: UInt8, count: Int) -> Data {
+    let codes: [UInt8] = Array([[UInt8]](repeating: [4, color], count: count).joined()) + [5]
+    var bytes: [UInt8] = []
+    var (buffer, filled) = (0, 0)
+    for code in codes {
+      buffer |= Int(code) << filled
+      filled += 3
+      while filled >= 8 {
+        bytes.append(UInt8(buffer & 0xFF))
+        buffer >>= 8
+        filled -= 8
+      }
+    }
+    if filled > 0 { bytes.append(UInt8(buffer)) }
+    return Data([2, UInt8(bytes.count)] + bytes + [0])
+  }
+}

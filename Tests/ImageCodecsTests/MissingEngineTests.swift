@@ -1,0 +1,27 @@
+#if !canImport(ImageIO) && !VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Without an engine")
+struct MissingEngineTests {
+  @Test("the error says how to get one")
+  func reason() {
+    let gif = GIFFile(frames: [(1, 10)]).data
+    for work in [
+      { _ = try ImageDecoder().decode(gif) }, { _ = try ImageHeader(of: gif) },
+      { _ = try ImageEncoder(.png).encode(Pictures.quarters()) },
+    ] {
+      let error = #expect(throws: CacheError.self) { try work() }
+      #expect(error?.code == .unsupported)
+      #expect(error?.reason.contains("trait VIPS") == true && error?.reason.contains("libvips-dev") == true)
+    }
+  }
+}
+#endif
