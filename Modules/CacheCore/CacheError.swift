@@ -167,6 +167,8 @@ extension CacheError.Code {
   public static let noDownloader = Self(rawValue: "noDownloader")
   /// The bytes could not be made into a value.
   public static let decodingFailed = Self(rawValue: "decodingFailed")
+  /// The value could not be made into bytes.
+  public static let encodingFailed = Self(rawValue: "encodingFailed")
   /// A file operation failed; see ``CacheError/path`` and ``CacheError/errno``.
   public static let fileSystem = Self(rawValue: "fileSystem")
   /// The disk, or the quota, is full.

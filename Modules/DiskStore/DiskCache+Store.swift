@@ -8,6 +8,13 @@ extension DiskCache {
     return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
+  /// Lists the resource's folder and reads the head of each form in it.
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
+    if engine.surelyHasNothing(of: name) { return [] }
+    return try await inLane(name) { engine, name throws(CacheError) in try engine.forms(of: resource, name) }
+  }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     let name = EntryName(key, hashKey: engine.folder.key)
     if engine.surelyLacks(name) { return nil }

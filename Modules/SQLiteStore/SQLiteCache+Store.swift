@@ -7,6 +7,10 @@ extension SQLiteCache {
     try await engine.variants(of: resource)
   }
 
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try await engine.forms(of: resource)
+  }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try await engine.open(key, range)
   }

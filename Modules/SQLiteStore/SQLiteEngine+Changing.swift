@@ -87,6 +87,17 @@ extension SQLiteEngine {
     }
   }
 
+  /// The derived forms of a resource, without their bodies.
+  func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    let now = now
+    return try await file.read { [self] database, _ in
+      try EntryTable.forms(database, of: resource).compactMap { found in
+        guard case .entry(let row) = found, !isExpired(row.metadata, at: now) else { return nil }
+        return ListedEntry(key: row.key, metadata: row.metadata)
+      }
+    }
+  }
+
   func close() async {
     // What was read last is worth a write: it says what is kept.
     try? await change { _, _ in }

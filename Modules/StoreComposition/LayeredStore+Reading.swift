@@ -17,6 +17,15 @@ extension LayeredStore {
     return Array(found.values)
   }
 
+  /// All layers are asked. What two of them have is listed as the upper one has it.
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    var found: [CacheKey: ListedEntry] = [:]
+    for layer in layers {
+      for entry in try await layer.forms(of: resource) where found[entry.key] == nil { found[entry.key] = entry }
+    }
+    return Array(found.values)
+  }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     var watch: Epochs.Watch?
     for (index, layer) in layers.enumerated() {

@@ -12,6 +12,8 @@ public struct NullStore: CacheStore {
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
 
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] { [] }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? { nil }
 
   /// - Throws: `CacheError.Code.readOnly`, always.

@@ -51,6 +51,8 @@ public final class ReadOnlyStore: CacheStore {
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await store.variants(of: resource) }
 
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] { try await store.forms(of: resource) }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try await store.open(key, range: range)
   }

@@ -63,4 +63,49 @@ struct FormTests {
     let strict = Form(decoder: Text()).map("never") { _ throws(CacheError) in throw CacheError(.refused, reason: "no") }
     #expect(await failure { _ = try await strict.make(Body(Data("a".utf8)), .whole()) }?.code == .refused)
   }
+
+  private struct Bytes: ResourceEncoder {
+    var mark: String
+    var id: ComponentID { ComponentID(Bytes.self, parameters: mark) }
+
+    func encode(_ value: String, _ metadata: StoredMetadata) throws(CacheError) -> Data { Data("\(mark)\(value)".utf8) }
+  }
+
+  @Test("that has an encoder is another form than without, and than with another one")
+  func encoderNames() {
+    let plain = Form(decoder: Text(), processors: [Appending(suffix: "a")])
+    let encoded = ["1", "2"].map { Form(decoder: Text(), processors: [Appending(suffix: "a")], encoder: Bytes(mark: $0)) }
+    let restored = Form(
+      decoder: Text(), processors: [Appending(suffix: "a")], encoder: Bytes(mark: "1"), restorer: Text(encoding: "latin1"))
+    let stored = plain.stored(as: "utf8") {
+      Data($0.utf8)
+    } decode: {
+      String(decoding: $0, as: UTF8.self)
+    }
+
+    #expect(plain.coding == nil)
+    #expect(encoded[0].id == "\(plain.id)|=>Bytes#1:1|Text#4:utf8")
+    #expect(stored.id == "\(plain.id)|=>utf8")
+    #expect(Set([plain.id, encoded[0].id, encoded[1].id, restored.id, stored.id]).count == 5)
+  }
+
+  @Test("is kept as its encoder says, also behind one more step, and made by its decoder of what was kept")
+  func encodes() async throws {
+    let form = Form(decoder: Text(), encoder: Bytes(mark: "#")).map("upper") { $0.uppercased() }
+    let coding = try #require(form.coding)
+
+    let value = try await form.make(Body(Data("abc".utf8)), .whole())
+
+    #expect(value == "ABC" && form.id == "Text#4:utf8|upper|=>Bytes#1:#|Text#4:utf8")
+    #expect(try coding.encode(value, .whole()) == Data("#ABC".utf8))
+    #expect(try coding.decode(Data("#ABC".utf8), .whole()) == "#ABC")
+  }
+
+  @Test("has equal stems with forms that begin alike, whatever they are kept as")
+  func stems() {
+    let short = Form(decoder: Text(), processors: [Appending(suffix: "a")])
+    let long = Form(decoder: Text(), processors: [Appending(suffix: "a"), Appending(suffix: "b")], encoder: Bytes(mark: "#"))
+    #expect(long.stem(1) == short.id && long.stem(0) == Form(decoder: Text()).id)
+    #expect(long.stem(2) != long.id)
+  }
 }

@@ -60,6 +60,12 @@ public protocol CacheStore: Component {
   /// This is how a load looks into the store, so it counts as a use. A small body may be at hand already (``Body/data``); any other is read only when it
   /// is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
+  /// What is stored of a resource in derived forms (``CacheKey/form`` is not empty), in every variant, as far as it is whole and alive. To be listed is no use.
+  ///
+  /// A derived form is never an answer: its metadata is that of the original it was made of, which may be gone, and only who knows the form can use its bytes.
+  ///
+  /// The default goes through all ``entries(where:)``. A store that can find them by their resource should say how: it is asked whenever a resource changes.
+  func forms(of resource: String) async throws(CacheError) -> [ListedEntry]
   /// An entry, or nil when there is none that is whole and alive.
   ///
   /// - Parameters:
@@ -93,6 +99,16 @@ extension CacheStore {
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     throw CacheError(.unsupported, reason: "\(Self.self) can't list what it holds")
+  }
+
+  /// Goes through all that is stored; a store that can't list it is taken to hold no derived forms.
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    do throws(CacheError) {
+      return try await entries { key, _ in !key.form.isEmpty && key.resource == resource }
+    } catch {
+      guard error.code == .unsupported else { throw error }
+      return []
+    }
   }
 
   /// Opens the whole body.

@@ -37,6 +37,28 @@ extension StoreContract {
       try ContractViolation.expectEqual(listed.first?.metadata.response, told.response, "the listed head")
       try ContractViolation.expectEqual(listed.first?.metadata.revision, told.revision, "the listed revision")
     },
+    Case(name: "the derived forms of a resource are listed in every variant, and are none of its variants") { store in
+      let resource = "https://example.com/forms"
+      let plain = metadata(resource)
+      let forms = [
+        CacheKey(resource: resource, form: "small"), CacheKey(resource: resource, form: "large"),
+        CacheKey(resource: resource, variant: "accept=png", form: "small"),
+      ]
+      for key in forms { try await store.store(bytes(100), for: key, plain) }
+      try await store.store(
+        bytes(100), for: CacheKey(resource: resource + "/other", form: "small"), metadata(resource + "/other"))
+      try ContractViolation.expectEqual(
+        try await store.variants(of: resource).map(\.key), [], "the variants of what has forms alone")
+      try await store.store(bytes(200), for: CacheKey(resource: resource), plain)
+      try ContractViolation.expectEqual(
+        try await store.variants(of: resource).map(\.key), [CacheKey(resource: resource)], "the variants beside the forms")
+      guard try await list(store, { _, _ in true }) != nil else { return }
+      let listed = try await store.forms(of: resource)
+      try ContractViolation.expectEqual(Set(listed.map(\.key)), Set(forms), "the listed forms")
+      try ContractViolation.expectEqual(Set(listed.map(\.metadata.revision)), [plain.revision], "the listed forms' revisions")
+      for key in forms { try await store.remove(key, ifRevision: plain.revision) }
+      try ContractViolation.expectEqual(try await store.forms(of: resource).map(\.key), [], "the forms after their removal")
+    },
     Case(name: "what is not committed, removed, replaced or expired is in no list") { store in
       let keys = (0..<4).map { CacheKey(resource: "https://example.com/gone/\($0)") }
       let pending = try await store.begin(keys[0], metadata(keys[0].resource))

@@ -73,6 +73,13 @@ public final class VolatileStore: CacheStore {
     }
   }
 
+  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try checked { state in
+      state.entries.filter { $0.key.resource == resource && !$0.key.form.isEmpty && isAlive($0.value) }
+        .map { ListedEntry(key: $0, metadata: $1.metadata) }
+    }
+  }
+
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try checked { state in
       state.opened += 1
@@ -100,8 +107,9 @@ public final class VolatileStore: CacheStore {
     _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
   ) async throws(CacheError) -> Bool {
     try checked { state in
-      guard state.entries[key]?.metadata.revision == revision else { return false }
+      guard let stored = state.entries[key]?.metadata, stored.revision == revision else { return false }
       state.entries[key]?.metadata = metadata
+      state.entries[key]?.metadata.bodyLength = stored.bodyLength
       return true
     }
   }

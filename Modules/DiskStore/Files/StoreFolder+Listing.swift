@@ -43,10 +43,15 @@ extension StoreFolder {
   }
 
   /// The other files of a resource that may be its variants.
-  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] {
+  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inForms: false) }
+
+  /// The files of a resource that may be derived forms.
+  func formNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inForms: true) }
+
+  private func memberNames(of plain: EntryName, inForms: Bool) throws(SystemError) -> [EntryName] {
     var names: [EntryName] = []
     try FolderListing(path(plain, .resourceFolder))?.forEach { item in
-      if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isForm == false { names.append(name) }
+      if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isForm == inForms { names.append(name) }
     }
     return names
   }

@@ -50,6 +50,12 @@ enum EntryTable {
     return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
   }
 
+  static func forms(_ database: Database, of resource: String) throws -> [Found] {
+    let statement = try database.cachedStatement(
+      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND form <> x'' AND until IS NULL")
+    return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
+  }
+
   /// Calls `body` with each entry that can be found, one after the other.
   static func each(_ database: Database, _ body: (Found) throws -> Void) throws {
     let rows = try Row.fetchCursor(

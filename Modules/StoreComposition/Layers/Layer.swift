@@ -72,6 +72,17 @@ final class Layer: Sendable {
     }
   }
 
+  /// To be listed is no use.
+  func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    do throws(CacheError) {
+      return try await store.forms(of: resource).filter { !isHidden($0.key) }
+    } catch {
+      if error.isCancellation { throw error }
+      note(error)
+      return []
+    }
+  }
+
   // MARK: Changing
 
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {

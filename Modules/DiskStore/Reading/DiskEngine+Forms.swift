@@ -1,0 +1,25 @@
+internal import CacheCore
+
+extension DiskEngine {
+  /// Whether there surely is nothing of a resource, by memory alone. Unlike a look, it is not counted.
+  func surelyHasNothing(of plain: EntryName) -> Bool {
+    index.lacks(resource: plain.resource, folder.foreignChanges(at: configuration.clock.uptime))
+  }
+
+  /// The derived forms of a resource, without their bodies.
+  func forms(of resource: String, _ plain: EntryName) throws(CacheError) -> [ListedEntry] {
+    folder.look(at: configuration.clock.uptime)
+    let names: [EntryName]
+    do throws(SystemError) {
+      names = try folder.formNames(of: plain)
+    } catch {
+      throw error.error("list the forms", folder.path(plain))
+    }
+    var listed: [ListedEntry] = []
+    for name in names {
+      guard let file = try find(name, expecting: nil), file.key.resource == resource, !file.key.form.isEmpty else { continue }
+      listed.append(ListedEntry(key: file.key, metadata: file.metadata))
+    }
+    return listed
+  }
+}
