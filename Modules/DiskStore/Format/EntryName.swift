@@ -14,9 +14,11 @@ struct EntryName: Hashable, Sendable {
     let digest: NameDigest
     let isForm: Bool
 
-    fileprivate static let originalSuffix: UInt8 = 0x65  // e
-    fileprivate static let formSuffix: UInt8 = 0x66  // f
+    static let originalSuffix: UInt8 = 0x65  // e
+    static let formSuffix: UInt8 = 0x66  // f
   }
+
+  static let folderSuffix: UInt8 = 0x64  // d
 
   let resource: NameDigest
   /// nil for the one entry that needs neither variant nor form.
@@ -63,13 +65,16 @@ struct EntryName: Hashable, Sendable {
 
   /// Whose folder that is; nil when it can't be one of ours.
   static func resource(ofFolder name: some Collection<UInt8>) -> NameDigest? {
-    guard let (digest, suffix) = NameDigest.parse(name), suffix == 0x64 else { return nil }
+    guard let (digest, suffix) = NameDigest.parse(name), suffix == folderSuffix else { return nil }
     return digest
   }
 
   static func isShard(_ name: some Collection<UInt8>) -> Bool {
     name.count == 2 && name.allSatisfy { NameDigest.value($0) != nil }
   }
+
+  /// Of 256.
+  var shardNumber: UInt8 { UInt8(resource.high >> 56) }
 
   var shard: String { String(resource.text.prefix(2)) }
 
