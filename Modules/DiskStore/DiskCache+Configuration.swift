@@ -17,8 +17,11 @@ extension DiskCache {
   /// How a ``DiskCache`` is set up.
   public struct Configuration: Sendable {
     /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the background right after a commit,
-    /// the least recently used first, down to 90 %. 512 MiB.
+    /// in the order of ``eviction``, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
+    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What others use in the folder, and what
+    /// was used before it was opened, it knows as far as `Docs/DiskStore.md` says.
+    public var eviction: any EvictionPolicy
     /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with `CacheError.Code.entryTooLarge`, and so is,
     /// whatever this says, an entry whose file would take more than 90 % of ``sizeLimit``: making room for it would remove all others, and then itself.
     public var entrySizeLimit: Int64?
@@ -36,11 +39,13 @@ extension DiskCache {
 
     /// A configuration; see the properties for what they mean.
     public init(
-      sizeLimit: Int64? = 512 << 20, entrySizeLimit: Int64? = nil, expiration: Expiration = .never,
+      sizeLimit: Int64? = 512 << 20, eviction: any EvictionPolicy = S3FIFO(), entrySizeLimit: Int64? = nil,
+      expiration: Expiration = .never,
       durability: Durability = .none,
       clock: any CacheClock = SystemClock(), ioWidth: Int = 4, checksBodies: Bool = true
     ) {
       self.sizeLimit = sizeLimit
+      self.eviction = eviction
       self.entrySizeLimit = entrySizeLimit
       self.expiration = expiration
       self.durability = durability

@@ -25,7 +25,7 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.verify(removingDamaged: removingDamaged) }
   }
 
-  /// Removes entries, the least recently used first, until they take no more than `size` bytes. A file that can't be removed is passed over.
+  /// Removes entries, in the order of ``Configuration/eviction``, until they take no more than `size` bytes. A file that can't be removed is passed over.
   ///
   /// - Returns: how many were removed.
   @discardableResult

@@ -24,8 +24,8 @@ public struct DiskCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
-  /// How often nothing more fitted on the disk, or the quota. Each time a tenth of what is stored is evicted, the least recently
-  /// used first, but never the last entry.
+  /// How often nothing more fitted on the disk, or the quota. Each time a tenth of what is stored is evicted, but
+  /// never the last entry.
   public var fullDisk = 0
   /// Files that the store wanted to remove and could not.
   public var failedRemovals = 0

@@ -11,7 +11,7 @@ final class DiskEngine: Sendable {
   let folder: StoreFolder
   let executor: IOExecutor
   let configuration: DiskCache.Configuration
-  let index = EntryIndex()
+  let index: EntryIndex
   let indexFile = Lock(IndexFileState())
   private let counted = Lock(DiskCounters())
   private let isTrimming = Lock(false)
@@ -20,6 +20,7 @@ final class DiskEngine: Sendable {
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
+    index = EntryIndex(configuration.eviction, limit: configuration.sizeLimit)
     executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
   }
 
@@ -130,7 +131,9 @@ final class DiskEngine: Sendable {
     let now = now
     index.used(name, size: file.status.size, at: now)
     let since = now - file.status.modified
-    if since >= .seconds(60) || since <= .seconds(-60), folder.isWritable { file.descriptor.setModified(now) }
+    guard since >= .seconds(60) || since <= .seconds(-60), folder.isWritable else { return }
+    file.descriptor.setModified(now)
+    folder.noteUse()
   }
 
   // MARK: Changing
@@ -252,6 +255,7 @@ final class DiskEngine: Sendable {
     let offset = start + Int64(place.firstSlot) * slot
     try folder.calls.writeAll(file.descriptor, record, at: offset)
     file.descriptor.setModified(now)
+    folder.noteUse()
     return max(file.status.size, offset + Int64(record.count))
   }
 
@@ -295,9 +299,7 @@ final class DiskEngine: Sendable {
     guard starts else { return }
     executor.start(.upkeep) { [self] in
       isMakingRoom.withLock { $0 = false }
-      guard (try? list()) != nil, folder.isWritable else { return }
-      let (size, count) = index.known
-      if count > 1 { evict(to: size - max(size / 10, 1), .fullDisk) }
+      evictTenth()
     }
   }
 }

@@ -88,6 +88,12 @@ final class FaultyFileSystem: Sendable {
       if current.givesBack, lstat(path, &status) == 0 { set { $0.room += Int(status.st_size) } }
       return current.unlink ?? system.unlink(path)
     }
+    calls.unlinkInside = { [self] folder, name in
+      if let part = current.undeletable, part.contains(String(cString: name)) { return SystemError(number: 1) }
+      var status = stat()
+      if current.givesBack, fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { set { $0.room += Int(status.st_size) } }
+      return current.unlink ?? system.unlinkInside(folder, name)
+    }
     calls.isWritable = { [self] path in !current.isReadOnly && system.isWritable(path) }
     calls.pause = { [self] in
       let (number, action) = state.withLock { state in

@@ -18,7 +18,7 @@ struct SizeTests {
   init() throws { folder = try TemporaryFolder() }
 
   private func cache(limit: Int64?) throws -> DiskCache {
-    try DiskCache(path: folder.path, configuration: .init(sizeLimit: limit, clock: clock))
+    try DiskCache(path: folder.path, configuration: .init(sizeLimit: limit, eviction: LeastRecentlyUsed(), clock: clock))
   }
 
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }

@@ -16,6 +16,8 @@ package struct FileCalls: Sendable {
   package var rename: @Sendable (_ from: String, _ to: String) -> SystemError?
   /// Removes a file.
   package var unlink: @Sendable (String) -> SystemError?
+  /// Removes a file in an open folder.
+  package var unlinkInside: @Sendable (_ folder: Int32, _ name: UnsafePointer<CChar>) -> SystemError?
   /// Whether this process may change what is in a folder. One that is not there can be made, as far as anybody knows.
   package var isWritable: @Sendable (String) -> Bool
   /// Waits a moment, 20 ms, for a lock that somebody else holds.
@@ -36,6 +38,7 @@ package struct FileCalls: Sendable {
     },
     rename: { from, to in renameFile(from, to) },
     unlink: { path in unlinkFile(path) },
+    unlinkInside: { folder, name in unlinkat(folder, name, 0) == 0 ? nil : .last },
     isWritable: { path in access(path, W_OK) == 0 || errno == ENOENT || errno == ENOTDIR },
     pause: { usleep(20_000) })
 

@@ -32,6 +32,16 @@ final class FileDescriptor: Sendable {
     raw = descriptor
   }
 
+  /// A folder in an open one.
+  init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
+    var descriptor: Int32
+    repeat {
+      descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    } while descriptor < 0 && errno == EINTR
+    guard descriptor >= 0 else { throw .last }
+    raw = descriptor
+  }
+
   deinit { close(raw) }
 
   func status() throws(SystemError) -> FileStatus {

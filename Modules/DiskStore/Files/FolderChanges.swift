@@ -4,3 +4,9 @@ struct FolderChanges: Hashable, Sendable {
   var serial: UInt64
   var counts: Generation.Counts
 }
+
+/// What others used in a folder, by the same counters.
+struct FolderUses: Hashable, Sendable {
+  var serial: UInt64
+  var count: UInt64
+}

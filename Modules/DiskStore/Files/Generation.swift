@@ -9,10 +9,10 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// `generation`: two counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.
+/// `generation`: counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.
 ///
 /// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what it saw, knows that
-/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else.
+/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else. A third one tells that entries were used.
 // Proof of `@unchecked Sendable`: `memory` never changes, and the counters behind it are only touched by atomic instructions.
 final class Generation: @unchecked Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
@@ -20,10 +20,12 @@ final class Generation: @unchecked Sendable {
   static let length = 4096
   private static let startedOffset = 64
   private static let finishedOffset = 128
+  private static let usedOffset = 192
 
   private let memory: UnsafeMutableRawPointer
   /// The part of both counts that this object made.
   private let own = Lock(Counts())
+  private let ownUses = Lock(UInt64(0))
   /// The file that is mapped: another one may be at its path by now.
   let identity: FileStatus.Identity
 
@@ -78,6 +80,17 @@ final class Generation: @unchecked Sendable {
   /// How often others than this object changed something; equal and quiet counts mean that nobody did meanwhile.
   var foreignChanges: Counts {
     own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
+  }
+
+  /// How often others than this object wrote a use to an entry's file.
+  var foreignUses: UInt64 { ownUses.withLock { cchecksum_shared_load(memory + Self.usedOffset) &- $0 } }
+
+  /// After a use was written to an entry's file.
+  func noteUse() {
+    ownUses.withLock {
+      $0 &+= 1
+      cchecksum_shared_increment(memory + Self.usedOffset)
+    }
   }
 
   /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the folder.

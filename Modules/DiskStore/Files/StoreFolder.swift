@@ -92,6 +92,14 @@ final class StoreFolder: Sendable {
   /// What others changed in the folder; nil: read-only, so nothing can be said. Asks memory only.
   var foreignChanges: FolderChanges? { state.withLock { $0.foreignChanges } }
 
+  /// What others used in the folder; nil: read-only, so nothing can be said.
+  var foreignUses: FolderUses? {
+    state.withLock { state in state.generation.map { FolderUses(serial: state.generationSerial, count: $0.foreignUses) } }
+  }
+
+  /// After the time of a use was written to an entry's file.
+  func noteUse() { state.withLock { $0.generation }?.noteUse() }
+
   /// The counters that are mapped, and what they say; nil: read-only.
   var generationNow: (FileStatus.Identity, Generation.Counts)? {
     state.withLock { $0.generation.map { ($0.identity, $0.counts) } }
@@ -229,7 +237,7 @@ final class StoreFolder: Sendable {
   }
 
   /// Before any change. What could only be read when it was opened, and can be written to now, is prepared for that.
-  private func prepareToWrite() throws(SystemError) {
+  func prepareToWrite() throws(SystemError) {
     guard isWritable else { throw .readOnly }
     if state.withLock({ $0.generation == nil }) { try restore() }
   }
@@ -374,7 +382,7 @@ final class StoreFolder: Sendable {
     try calls.synchronise(FileDescriptor(entries, .folder))
   }
 
-  private func change<Result>(_ body: () -> Result) -> Result {
+  func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
     // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks.

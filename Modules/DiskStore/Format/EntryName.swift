@@ -14,11 +14,11 @@ struct EntryName: Hashable, Sendable {
     let digest: NameDigest
     let isForm: Bool
 
-    fileprivate static let originalSuffix: UInt8 = 0x65  // e
-    fileprivate static let formSuffix: UInt8 = 0x66  // f
+    static let originalSuffix: UInt8 = 0x65  // e
+    static let formSuffix: UInt8 = 0x66  // f
   }
 
-  private static let folderSuffix: UInt8 = 0x64  // d
+  static let folderSuffix: UInt8 = 0x64  // d
 
   let resource: NameDigest
   /// nil for the one entry that needs neither variant nor form.
@@ -72,6 +72,9 @@ struct EntryName: Hashable, Sendable {
   static func isShard(_ name: some Collection<UInt8>) -> Bool {
     name.count == 2 && name.allSatisfy { NameDigest.value($0) != nil }
   }
+
+  /// Of 256.
+  var shardNumber: UInt8 { UInt8(resource.high >> 56) }
 
   /// What of the path is meant.
   enum Part {

@@ -40,7 +40,7 @@ enum IndexFile {
       writer.integer(name.resource.low)
       writer.integer(name.member?.digest.high ?? 0)
       writer.integer(name.member?.digest.low ?? 0)
-      writer.integer(UInt64(name.member.map { $0.isForm ? 2 : 1 } ?? 0))
+      writer.integer(UInt64(name.member.map { $0.isForm ? 2 : 1 } ?? 0) | UInt64(use.uses) << 8)
       writer.integer(use.size)
       writer.integer(use.last.nanoseconds)
     }
@@ -72,15 +72,15 @@ enum IndexFile {
   }
 
   private static func entry(_ bytes: UnsafeRawBufferPointer) -> (EntryName, EntryIndex.Use)? {
-    let kind = bytes.integer(at: 32, as: UInt64.self)
+    let (uses, kind) = bytes.integer(at: 32, as: UInt64.self).quotientAndRemainder(dividingBy: 256)
     let size = bytes.integer(at: 40, as: Int64.self)
-    guard kind <= 2, (0...sizeLimit).contains(size) else { return nil }
+    guard kind <= 2, uses <= EntryIndex.Use.mostUses, (0...sizeLimit).contains(size) else { return nil }
     let digest = NameDigest(high: bytes.integer(at: 16), low: bytes.integer(at: 24))
     return (
       EntryName(
         resource: NameDigest(high: bytes.integer(at: 0), low: bytes.integer(at: 8)),
         member: kind == 0 ? nil : EntryName.Member(digest: digest, isForm: kind == 2)),
-      EntryIndex.Use(size: size, last: Timestamp(nanoseconds: bytes.integer(at: 48)))
+      EntryIndex.Use(size: size, last: Timestamp(nanoseconds: bytes.integer(at: 48)), uses: UInt8(uses))
     )
   }
 }

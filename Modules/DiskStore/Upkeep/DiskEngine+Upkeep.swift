@@ -16,7 +16,7 @@ extension DiskEngine {
   /// Lists the files, so that what other processes stored and removed is counted, once.
   func list() throws(CacheError) {
     folder.adoptGeneration()
-    let changes = folder.foreignChanges
+    let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
     var found: [EntryName: EntryIndex.Use] = [:]
     found.reserveCapacity(index.known.count)
     index.beginList()
@@ -26,17 +26,19 @@ extension DiskEngine {
       index.abandonList()
       throw error
     }
-    endList(found, since: changes)
+    endList(found, since: changes, uses)
   }
 
-  /// - Parameter changes: those of others, before the list was begun.
-  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?) {
+  /// - Parameters:
+  ///   - changes: those of others, before the list was begun.
+  ///   - uses: those of others, then; nil: what was found is of another time.
+  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses? = nil) {
     // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }
     folder.look(at: configuration.clock.uptime)
-    index.trust(since: changes)
+    index.trust(since: changes, uses)
   }
 
   /// Bytes and entries, other processes' among them.
@@ -44,57 +46,6 @@ extension DiskEngine {
     if !folder.hasLostGeneration, let sum = index.sum(folder.foreignChanges) { return sum }
     try list()
     return index.known
-  }
-
-  func enforceLimit() {
-    guard (try? list()) != nil, folder.isWritable, let limit = configuration.sizeLimit, index.known.size > limit else {
-      return
-    }
-    evict(to: configuration.sizeMark, .size)
-  }
-
-  /// How many entries are removed before loads get their turn again.
-  private static let evictionsAtOnce = 128
-
-  /// Removes what was not used for longest. Goes on when a file can't be removed.
-  ///
-  /// - Returns: how many entries were removed.
-  @discardableResult
-  func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
-    var removed = 0
-    var rest = index.byLastUse()[...]
-    while !rest.isEmpty, index.known.size > target {
-      // As many as are needed, as far as is known now, and a few at most for each lane: changing lanes for each costs more than the removals.
-      var excess = index.known.size - target
-      var lanes: [UInt64: [(name: EntryName, use: EntryIndex.Use)]] = [:]
-      var count = 0
-      while let next = rest.first, excess > 0, count < Self.evictionsAtOnce {
-        rest.removeFirst()
-        lanes[executor.number(of: next.name.lane), default: []].append(next)
-        excess -= next.use.size
-        count += 1
-      }
-      for victims in lanes.values { removed += evict(victims) }
-    }
-    self.count { $0.evictions[reason, default: 0] += removed }
-    return removed
-  }
-
-  /// Removes entries of one lane, but for those that were used or replaced since the order was made.
-  private func evict(_ victims: [(name: EntryName, use: EntryIndex.Use)]) -> Int {
-    guard let first = victims.first else { return 0 }
-    return executor.wait(.entry(first.name.lane)) {
-      victims.count { name, use in
-        guard index.use(name)?.last == use.last, case .removed = remove(name) else { return false }
-        return true
-      }
-    }
-  }
-
-  func trim(to size: Int64) throws(CacheError) -> Int {
-    try requireWritable()
-    try list()
-    return evict(to: size, .trimmed)
   }
 
   func removeExpired() throws(CacheError) -> Int {

@@ -2,26 +2,21 @@ internal import CacheCore
 
 /// What is known of the entries in memory: which there are, how large each is, and when it was used last.
 ///
-/// Built from the files in the background, and made again from them before anything is evicted: the files are the truth. It says that there is no
+/// Built from the files in the background, and made again from them when others have changed something: the files are the truth. It says that there is no
 /// entry only while the folder's counters are as they were before the files were listed, and of no name at which something of ours is under way:
 /// it may name entries that are gone, never lack one that is there.
 final class EntryIndex: Sendable {
-  struct Use: Sendable {
-    /// Bytes.
-    var size: Int64
-    var last: Timestamp
-
-    init(size: Int64, last: Timestamp) { (self.size, self.last) = (size, last) }
-
-    init(_ status: FileStatus) { self.init(size: status.size, last: status.modified) }
-  }
-
   /// How far the index had got when somebody began to look at the files: what was seen of them before a list ended says nothing after it.
   struct Version: Hashable, Sendable {
     fileprivate var lists: UInt64 = 0
   }
 
-  private let state = Lock(EntryIndexState())
+  let state: Lock<EntryIndexState>
+
+  /// - Parameter limit: bytes of all entries; nil: no limit.
+  init(_ eviction: any EvictionPolicy = S3FIFO(), limit: Int64? = nil) {
+    state = Lock(EntryIndexState(order: EvictionOrder(eviction, limit: limit)))
+  }
 
   var version: Version { state.withLock { Version(lists: $0.lists) } }
 
@@ -61,7 +56,7 @@ final class EntryIndex: Sendable {
   /// list will tell.
   func used(_ name: EntryName, size: Int64, at time: Timestamp) {
     state.withLock { state in
-      let isKnown = state.entries.use(name, at: time, size: size)
+      let isKnown = state.use(name, at: time, size: size)
       if state.touched != nil || !isKnown && !state.isComplete { state.early[name] = time }
     }
   }
@@ -82,65 +77,11 @@ final class EntryIndex: Sendable {
     let old = state.withLock { state in
       // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the next answer.
       state.listed = nil
-      defer { state.entries = EntryShelves() }
-      return state.entries
+      defer { state.forgetEntries() }
+      return (state.entries, state.order)
     }
     withExtendedLifetime(old) {}
   }
-
-  // MARK: Lists
-
-  func beginList() {
-    state.withLock { state in
-      state.touched = []
-      state.stores = 0
-      state.storedBytes = 0
-      state.blindMisses = 0
-      state.isListWanted = false
-    }
-  }
-
-  /// Takes what was found over, but for what changed meanwhile.
-  ///
-  /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to ``look(_:_:)``.
-  func endList(_ found: [EntryName: Use]) -> [EntryName] {
-    var entries = EntryShelves(found)
-    let (old, again) = state.withLock { state in
-      let again = state.doubted.values.reduce(state.touched ?? []) { $0.union($1) }
-      // A use is written to the file once a minute at most.
-      entries.takeUses(of: state.entries)
-      for name in again { entries.set(name, state.entries[name]) }
-      for (name, time) in state.early { _ = entries.use(name, at: time) }
-      let old = state.entries
-      state.entries = entries
-      state.touched = nil
-      state.early = [:]
-      state.lists += 1
-      state.listed = nil
-      state.isComplete = true
-      return (old, again)
-    }
-    // Large, and let go of outside the lock.
-    withExtendedLifetime(old) {}
-    return Array(again)
-  }
-
-  /// What lies at `name`, looked up in its lane.
-  func look(_ name: EntryName, _ use: Use?) {
-    state.withLock { state in
-      var use = use
-      if let last = state.entries[name]?.last, let found = use, last > found.last { use?.last = last }
-      state.set(name, use)
-      state.doubt(name, false)
-    }
-  }
-
-  /// From now on the index answers while others change nothing more.
-  ///
-  /// - Parameter changes: those of others before the list was begun.
-  func trust(since changes: FolderChanges?) { state.withLock { $0.listed = changes } }
-
-  func abandonList() { state.withLock { $0.touched = nil } }
 
   /// Refuses answers from now on.
   func close() {

@@ -5,7 +5,9 @@ struct EntryIndexState {
   /// Misses that may ask the file system before the files are listed on their account.
   static let fewest = 64
 
-  var entries = EntryShelves()
+  private(set) var entries = EntryShelves()
+  /// In which they leave.
+  private(set) var order: EvictionOrder
   /// Lists that have ended.
   var lists: UInt64 = 0
   /// Entries that changed since the list was begun; nil when none is being made.
@@ -20,6 +22,8 @@ struct EntryIndexState {
   var isClosed = false
   /// What others had changed when the last list was begun; nil: the files must be listed.
   var listed: FolderChanges?
+  /// What others had used then; nil: not known.
+  var listedUses: FolderUses?
   /// Entries, and their bytes, that were stored since then.
   var stores: UInt64 = 0
   var storedBytes: Int64 = 0
@@ -27,10 +31,83 @@ struct EntryIndexState {
   var blindMisses = 0
   var isListWanted = false
 
+  init(order: EvictionOrder) { self.order = order }
+
   mutating func set(_ name: EntryName, _ use: EntryIndex.Use?) {
+    touched?.insert(name)
+    guard var use else {
+      if let known = entries.remove(name) { order.remove(known) }
+      return
+    }
+    if let known = entries[name], known.slot >= 0 {
+      (use.slot, use.uses) = (known.slot, known.uses)
+      order.replace(name, use)
+    } else {
+      order.insert(name, &use)
+    }
     entries.set(name, use)
+  }
+
+  /// Notes a use, and the size that was seen; false when the entry is not known.
+  mutating func use(_ name: EntryName, at time: Timestamp, size: Int64? = nil) -> Bool {
+    entries.update(name) { use in
+      use.use(at: time)
+      let isResized = size.map { $0 != use.size } ?? false
+      use.size = size ?? use.size
+      if use.slot < 0 { return order.insert(name, &use) }
+      if isResized { order.replace(name, use) }
+      order.access(use)
+    }
+  }
+
+  /// Takes over what lies in the folder at `name`; a later use that is known of stays.
+  mutating func settle(_ name: EntryName, _ found: EntryIndex.Use?) {
+    guard let found, let known = entries[name] else { return set(name, found) }
+    if found.last > known.last {
+      _ = use(name, at: found.last, size: found.size)
+    } else if found.size != known.size {
+      set(name, EntryIndex.Use(size: found.size, last: known.last))
+    }
     touched?.insert(name)
   }
+
+  /// Takes over what a list has found, but for what it is too late for.
+  mutating func take(_ list: EntryList, but again: Set<EntryName>) {
+    switch list {
+    case .changes(let changes): for (name, use) in changes where !again.contains(name) { settle(name, use) }
+    case .first(let found, let foundOrder):
+      let known = entries
+      (entries, order) = (found, foundOrder)
+      known.forEach { name, use in
+        if let last = entries[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
+      }
+      for name in again { set(name, known[name]) }
+    }
+  }
+
+  mutating func forgetEntries() { (entries, order) = (EntryShelves(), order.emptied) }
+
+  // MARK: Eviction
+
+  /// The entry that leaves next; it has no place in the order from here on.
+  mutating func chooseNext() -> EntryIndex.Victim? {
+    while let name = order.evict() {
+      var victim: EntryIndex.Victim?
+      entries.update(name) { use in
+        use.slot = -1
+        victim = EntryIndex.Victim(name: name, size: use.size, last: use.last)
+      }
+      if let victim { return victim }
+    }
+    return nil
+  }
+
+  func isChosen(_ name: EntryName) -> Bool { entries[name].map { $0.slot < 0 } ?? false }
+
+  /// Gives an entry that was chosen a place in the order again.
+  mutating func takeIn(_ name: EntryName) { entries.update(name) { order.insert(name, &$0) } }
+
+  // MARK: Doubts
 
   mutating func doubt(_ name: EntryName, _ isDoubted: Bool = true) {
     if isDoubted {

@@ -9,10 +9,12 @@ struct EntryShelves: Sendable {
 
   init() {}
 
+  init(minimumCapacity: Int) { resources.reserveCapacity(minimumCapacity) }
+
   init(_ entries: [EntryName: EntryIndex.Use]) {
     resources.reserveCapacity(entries.count)
     for (name, use) in entries {
-      resources[name.resource, default: EntryShelf()][name.member] = use
+      _ = resources[name.resource, default: EntryShelf()].replace(name.member, use)
       total += use.size
     }
     count = entries.count
@@ -20,29 +22,37 @@ struct EntryShelves: Sendable {
 
   subscript(name: EntryName) -> EntryIndex.Use? { resources[name.resource]?[name.member] }
 
-  mutating func set(_ name: EntryName, _ use: EntryIndex.Use?) {
-    let old = self[name]
-    guard use != nil || old != nil else { return }
+  /// - Returns: what was known before.
+  @discardableResult
+  mutating func set(_ name: EntryName, _ use: EntryIndex.Use) -> EntryIndex.Use? {
     // In place: a copy of the shelf would copy all its members.
-    resources[name.resource, default: EntryShelf()][name.member] = use
-    if use == nil, resources[name.resource]?.isEmpty == true { resources[name.resource] = nil }
-    total += (use?.size ?? 0) - (old?.size ?? 0)
-    count += (use == nil ? 0 : 1) - (old == nil ? 0 : 1)
+    let known = resources[name.resource, default: EntryShelf()].replace(name.member, use)
+    total += use.size - (known?.size ?? 0)
+    if known == nil { count += 1 }
+    return known
   }
 
-  /// Notes a use, and the size that was seen; false when the entry is not known.
-  mutating func use(_ name: EntryName, at time: Timestamp, size: Int64? = nil) -> Bool {
-    guard let known = self[name] else { return false }
-    resources[name.resource]?[name.member] = EntryIndex.Use(size: size ?? known.size, last: time)
-    total += (size ?? known.size) - known.size
-    return true
-  }
-
-  /// Takes later uses over.
-  mutating func takeUses(of other: EntryShelves) {
-    other.forEach { name, use in
-      if let last = self[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
+  /// - Returns: what was known.
+  @discardableResult
+  mutating func remove(_ name: EntryName) -> EntryIndex.Use? {
+    guard let place = resources.index(forKey: name.resource), let known = resources.values[place].replace(name.member, nil) else {
+      return nil
     }
+    if resources.values[place].isEmpty { resources.remove(at: place) }
+    total -= known.size
+    count -= 1
+    return known
+  }
+
+  /// Changes what is known of an entry, if it is known.
+  @discardableResult
+  mutating func update(_ name: EntryName, _ change: (inout EntryIndex.Use) -> Void) -> Bool {
+    guard let place = resources.index(forKey: name.resource), var use = resources.values[place][name.member] else { return false }
+    total -= use.size
+    change(&use)
+    total += use.size
+    _ = resources.values[place].replace(name.member, use)
+    return true
   }
 
   func forEach(_ body: (EntryName, EntryIndex.Use) -> Void) {
@@ -57,9 +67,16 @@ struct EntryShelf: Sendable {
 
   var isEmpty: Bool { plain == nil && members.isEmpty }
 
-  subscript(member: EntryName.Member?) -> EntryIndex.Use? {
-    get { member.map { members[$0] } ?? plain }
-    set { if let member { members[member] = newValue } else { plain = newValue } }
+  subscript(member: EntryName.Member?) -> EntryIndex.Use? { member.map { members[$0] } ?? plain }
+
+  /// - Returns: what was there.
+  mutating func replace(_ member: EntryName.Member?, _ use: EntryIndex.Use?) -> EntryIndex.Use? {
+    guard let member else {
+      defer { plain = use }
+      return plain
+    }
+    guard let use else { return members.removeValue(forKey: member) }
+    return members.updateValue(use, forKey: member)
   }
 
   func forEach(_ body: (EntryName.Member?, EntryIndex.Use) -> Void) {

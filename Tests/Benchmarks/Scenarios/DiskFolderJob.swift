@@ -19,6 +19,7 @@ struct DiskFolderJob: Job {
   private func configuration() -> DiskCache.Configuration { .init(sizeLimit: nil) }
 
   private func fill() async throws -> Measurement {
+    try fillBare()
     let cache = try DiskCache(path: folder, configuration: configuration())
     let work = DiskWork(cache)
     let body = Pattern.bytes(Self.size)
@@ -27,6 +28,22 @@ struct DiskFolderJob: Job {
     measurement.check("entries", try await cache.entryCount, is: entries)
     await cache.close()
     return measurement
+  }
+
+  /// Bytes of an entry's file: the body, and what is kept with it.
+  private static let fileSize = 5120
+
+  private var barePaths: [String] {
+    (0..<trimmed).map { "\(folder)/files/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
+  }
+
+  /// Bare files of the entries' size, made before them by the same process: neither are what the system has just had in its hands.
+  private func fillBare() throws {
+    for shard in 0..<256 {
+      try FileManager.default.createDirectory(atPath: "\(folder)/files/\(shard)", withIntermediateDirectories: true)
+    }
+    let bytes = Pattern.bytes(Self.fileSize)
+    for path in barePaths { try RawFile.write(bytes, path, draft: folder + "/files/draft", flushes: false) }
   }
 
   private func measure() async throws -> Measurement {
@@ -62,15 +79,8 @@ struct DiskFolderJob: Job {
 
   private func trim(_ cache: DiskCache, from size: Int64, _ measurement: inout Measurement) async throws {
     let clock = SystemClock()
-    let body = Pattern.bytes(Self.size)
-    let files = folder + "/files"
-    for shard in 0..<256 {
-      try FileManager.default.createDirectory(atPath: "\(files)/\(shard)", withIntermediateDirectories: true)
-    }
-    let paths = (0..<trimmed).map { "\(files)/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
-    for path in paths { try RawFile.write(body, path, draft: files + "/draft", flushes: false) }
     var start = clock.uptime
-    for path in paths { try RawFile.remove(path) }
+    for path in barePaths { try RawFile.remove(path) }
     measurement.add(clock.uptime - start, to: .raw)
     // Used last, so they stay.
     let loaded = (entries - 500..<entries).map(DiskEntries.key)

@@ -1,0 +1,86 @@
+internal import CacheCore
+
+/// Making room, in the upkeep's lane: by what the index knows, and where others have changed something, by a list of the files.
+extension DiskEngine {
+  /// How many entries are chosen at once: enough that the files of one folder are removed together.
+  private static let choiceLimit = 8192
+  /// How many files are removed before the loads of their lane get their turn again.
+  private static let removalsAtOnce = 32
+
+  func enforceLimit() {
+    guard let size = try? sum().size, folder.isWritable, let limit = configuration.sizeLimit, size > limit else { return }
+    evict(to: configuration.sizeMark, .size)
+  }
+
+  func trim(to size: Int64) throws(CacheError) -> Int {
+    try requireWritable()
+    _ = try sum()
+    return evict(to: size, .trimmed)
+  }
+
+  /// Lets a tenth of what is stored go, never all of it.
+  func evictTenth() {
+    guard let (size, count) = try? sum(), folder.isWritable, count > 1 else { return }
+    evict(to: size - max(size / 10, 1), .fullDisk)
+  }
+
+  /// Removes entries in the policy's order until they take no more than `target` bytes. Goes on when a file can't be removed.
+  ///
+  /// - Returns: how many entries were removed.
+  @discardableResult
+  private func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
+    let target = max(target, -1)
+    guard (try? folder.prepareToWrite()) != nil else { return 0 }
+    var removed = 0
+    var left: [EntryIndex.Victim] = []
+    while case let excess = index.known.size - target, excess > 0 {
+      let victims = index.choose(excess, most: Self.choiceLimit)
+      if victims.isEmpty { break }
+      for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {
+        // Whoever removes an entry meanwhile leaves us with less to do.
+        if index.known.size > target { removed += evict(victims, from: shard, &left) } else { left += victims }
+      }
+    }
+    index.giveBack(left)
+    count { $0.evictions[reason, default: 0] += removed }
+    return removed
+  }
+
+  /// One change of the folder, as the counters count.
+  ///
+  /// - Parameter left: takes those that can't be removed.
+  private func evict(_ victims: [EntryIndex.Victim], from shard: UInt8, _ left: inout [EntryIndex.Victim]) -> Int {
+    folder.change {
+      let open = folder.shardFolder(shard)
+      let looks = !index.knowsUses(folder.foreignUses)
+      var removed = 0
+      for (lane, victims) in Dictionary(grouping: victims, by: { executor.number(of: $0.name.lane) }) {
+        for start in stride(from: 0, to: victims.count, by: Self.removalsAtOnce) {
+          let next = victims[start..<min(start + Self.removalsAtOnce, victims.count)]
+          removed += executor.wait(.entry(lane)) { evict(next, from: open, looks, &left) }
+        }
+      }
+      return removed
+    }
+  }
+
+  /// In the lane of all of them.
+  private func evict(
+    _ victims: ArraySlice<EntryIndex.Victim>, from shard: Result<OpenFolder, SystemError>, _ looks: Bool,
+    _ left: inout [EntryIndex.Victim]
+  ) -> Int {
+    let victims = index.stillChosen(victims)
+    let departures = victims.map { victim in
+      switch shard {
+      case .success(let shard): folder.remove(victim, in: shard, looks: looks)
+      case .failure(let error): StoreFolder.Departure(error)
+      }
+    }
+    for (victim, departure) in zip(victims, departures) {
+      guard case .failed = departure else { continue }
+      count { $0.failedRemovals += 1 }
+      left.append(victim)
+    }
+    return index.evicted(victims, departures)
+  }
+}
