@@ -20,7 +20,9 @@ final class DiskEngine: Sendable {
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
-    executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
+    executor = IOExecutor(
+      width: configuration.ioWidth,
+      bounds: .init(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit), path: folder.root)
   }
 
   var counters: DiskCounters { counted.withLock { $0 } }
