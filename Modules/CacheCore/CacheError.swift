@@ -179,6 +179,8 @@ extension CacheError.Code {
   public static let entryTooLarge = Self(rawValue: "entryTooLarge")
   /// The store takes no entries.
   public static let readOnly = Self(rawValue: "readOnly")
+  /// The store has more to store than it gets done, and takes nothing until there is room again. A load goes on without it.
+  public static let overloaded = Self(rawValue: "overloaded")
   /// The component has no way to do what was asked of it.
   public static let unsupported = Self(rawValue: "unsupported")
   /// A setting makes no sense.

@@ -31,8 +31,13 @@ extension DiskCache {
     public var durability: Durability
     /// Where the time comes from.
     public var clock: any CacheClock
-    /// How many file operations run at once, each in a thread of its own. 1 to 64.
+    /// How many file operations that look run at once, and how many that store, each in a thread of its own. 1 to 64.
     public var ioWidth: Int
+    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What comes beyond it is refused at
+    /// once with `CacheError.Code.overloaded` and counted in ``DiskCounters/refusedWrites``, until the disk has caught up. 4,096, at least 1.
+    public var pendingLimit: Int
+    /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
+    public var pendingSizeLimit: Int
     /// Whether a body's bytes are compared with their checksums when they are read. Without it a body that the disk has damaged is handed out as it is, and the
     /// read costs little more than the system's. Header, key and metadata are checked all the same, and ``DiskCache/verify(removingDamaged:)`` checks everything.
     public var checksBodies: Bool
@@ -42,7 +47,8 @@ extension DiskCache {
       sizeLimit: Int64? = 512 << 20, eviction: any EvictionPolicy = S3FIFO(), entrySizeLimit: Int64? = nil,
       expiration: Expiration = .never,
       durability: Durability = .none,
-      clock: any CacheClock = SystemClock(), ioWidth: Int = 4, checksBodies: Bool = true
+      clock: any CacheClock = SystemClock(), ioWidth: Int = 4, pendingLimit: Int = 4_096, pendingSizeLimit: Int = 64 << 20,
+      checksBodies: Bool = true
     ) {
       self.sizeLimit = sizeLimit
       self.eviction = eviction
@@ -51,6 +57,8 @@ extension DiskCache {
       self.durability = durability
       self.clock = clock
       self.ioWidth = ioWidth
+      self.pendingLimit = pendingLimit
+      self.pendingSizeLimit = pendingSizeLimit
       self.checksBodies = checksBodies
     }
 
@@ -66,6 +74,11 @@ extension DiskCache {
       }
       guard (1...64).contains(ioWidth) else {
         throw CacheError(.invalidConfiguration, reason: "ioWidth is not between 1 and 64: \(ioWidth)")
+      }
+      guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
+        throw CacheError(
+          .invalidConfiguration,
+          reason: "pendingLimit is below 1, or pendingSizeLimit below 0: \(pendingLimit), \(pendingSizeLimit)")
       }
     }
   }

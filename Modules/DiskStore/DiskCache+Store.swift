@@ -21,13 +21,31 @@ extension DiskCache {
     return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 
+  /// Looks for all of them in few turns of the threads that look, each of which takes many.
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    let asked: [Asked] = Set(keys).compactMap { key in
+      let name = EntryName(key, hashKey: engine.folder.key)
+      return engine.surelyLacks(name) ? nil : Asked(key: key, name: name)
+    }
+    var (found, busy) = try await looked(at: asked)
+    // Something else of the same resource is under way: those wait for their turns.
+    for asked in busy {
+      found[asked.key] = try await inLane(asked.name) { engine, name throws(CacheError) in try engine.open(asked.key, name, nil) }
+    }
+    return found
+  }
+
   /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
   ///
-  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, and `CacheError.Code.entryTooLarge` when the metadata names a length above
-  ///   the limit.
+  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
+  ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try engine.requireWritable()
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
+    guard !engine.executor.isFull else {
+      engine.count { $0.refusedWrites += 1 }
+      throw engine.executor.error(.overloaded)
+    }
     return try DiskEntryWriter(key, metadata, engine)
   }
 
@@ -38,7 +56,15 @@ extension DiskCache {
   public func refresh(
     _ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision
   ) async throws(CacheError) -> Bool {
-    try await inLane(key) { engine, name throws(CacheError) in try engine.refresh(key, name, metadata, ifRevision: ifRevision) }
+    let name = EntryName(key, hashKey: engine.folder.key)
+    do throws(CacheError) {
+      return try await engine.executor.run(.storing(name.lane, bytes: MetadataRecord.slot)) {
+        [engine] () throws(CacheError) in try engine.refresh(key, name, metadata, ifRevision: ifRevision)
+      }
+    } catch {
+      if error.code == .overloaded { engine.count { $0.refusedWrites += 1 } }
+      throw error
+    }
   }
 
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
@@ -55,6 +81,57 @@ extension DiskCache {
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     try await upkeep { engine throws(CacheError) in try engine.entries(where: isWanted) }
+  }
+
+  // MARK: Several at once
+
+  private struct Asked: Sendable {
+    let key: CacheKey
+    let name: EntryName
+  }
+
+  private typealias Looked = (found: [CacheKey: StoredEntry], busy: [Asked])
+
+  /// How many a thread takes before another one is worth waking.
+  private static let looksAtOnce = 16
+
+  private func looked(at asked: [Asked]) async throws(CacheError) -> Looked {
+    guard !asked.isEmpty else { return ([:], []) }
+    let parts = min(configuration.ioWidth, (asked.count + Self.looksAtOnce - 1) / Self.looksAtOnce)
+    let size = (asked.count + parts - 1) / parts
+    let results = await withTaskGroup(of: Result<Looked, CacheError>.self) { group in
+      for start in stride(from: 0, to: asked.count, by: size) {
+        let part = asked[start..<min(start + size, asked.count)]
+        group.addTask { [self] in
+          do throws(CacheError) { return .success(try await lookInOrder(at: part)) } catch { return .failure(error) }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var all: Looked = ([:], [])
+    for result in results {
+      let part = try result.get()
+      all.found.merge(part.found) { first, _ in first }
+      all.busy += part.busy
+    }
+    return all
+  }
+
+  private func lookInOrder(at part: ArraySlice<Asked>) async throws(CacheError) -> Looked {
+    try await engine.executor.run(.unordered) { [engine] () throws(CacheError) in
+      var looked: Looked = ([:], [])
+      for asked in part {
+        let result = engine.executor.inTurn(asked.name.lane) {
+          Result { () throws(CacheError) in try engine.open(asked.key, asked.name, nil) }
+        }
+        guard let result else {
+          looked.busy.append(asked)
+          continue
+        }
+        looked.found[asked.key] = try result.get()
+      }
+      return looked
+    }
   }
 
   private func inLane<Value: Sendable>(

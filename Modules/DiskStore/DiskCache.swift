@@ -72,6 +72,9 @@ public final class DiskCache: CacheStore {
   /// What this object did so far.
   public var counters: DiskCounters { engine.counters }
 
+  /// What waits to be stored, or is being stored.
+  package var pendingStores: Int { engine.executor.pendingStores }
+
   /// 16 secret bytes that stay the same for as long as the folder lives, in every process.
   ///
   /// For keyed digests of what must not be stored itself: secret request fields in variants stay comparable after a restart.

@@ -21,7 +21,9 @@ final class DiskEngine: Sendable {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
     index = EntryIndex(configuration.eviction, limit: configuration.sizeLimit)
-    executor = IOExecutor(width: configuration.ioWidth, path: folder.root)
+    executor = IOExecutor(
+      width: configuration.ioWidth,
+      bounds: .init(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit), path: folder.root)
   }
 
   var counters: DiskCounters { counted.withLock { $0 } }

@@ -15,6 +15,11 @@ extension SQLiteCache {
     try await engine.open(key, range)
   }
 
+  /// Looks for all of them in one transaction: they are as they were at one moment.
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    try await engine.values(for: keys)
+  }
+
   /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it before the commit.
   ///
   /// - Throws: `CacheError.Code.closed`, and `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.

@@ -37,6 +37,21 @@ extension LayeredStore {
     return nil
   }
 
+  /// Each layer is asked once, for what those above it don't have.
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    var missing = Set(keys)
+    var found: [CacheKey: StoredEntry] = [:]
+    var watches: [CacheKey: Epochs.Watch] = [:]
+    for (index, layer) in layers.enumerated() where !missing.isEmpty {
+      if index == 1 { for key in missing { watches[key] = epochs.watch(key.resource) } }
+      for (key, entry) in try await layer.values(for: Array(missing)) where missing.remove(key) != nil {
+        found[key] = entry
+        if let watch = watches[key] { promote(entry, from: index, watch) }
+      }
+    }
+    return found
+  }
+
   /// What two layers have is listed as the upper one has it.
   ///
   /// Unlike a look, it fails where a layer does: a purge that passes over a layer would leave there what it is to remove. With several layers the keys of all but

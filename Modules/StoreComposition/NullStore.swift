@@ -16,6 +16,8 @@ public struct NullStore: CacheStore {
 
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? { nil }
 
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] { [:] }
+
   /// - Throws: `CacheError.Code.readOnly`, always.
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw CacheError(.readOnly, reason: "the store takes no entries")

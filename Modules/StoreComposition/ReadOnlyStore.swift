@@ -57,6 +57,10 @@ public final class ReadOnlyStore: CacheStore {
     try await store.open(key, range: range)
   }
 
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    try await store.values(for: keys)
+  }
+
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

@@ -13,7 +13,7 @@ struct MutualWaitTests {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("picture", cacheControl: "max-age=60") }
     let core = house.manager.core
-    let load = try ResolvedLoad(ResourceRequest(house.url), house.manager.configuration, core.removals)
+    let load = try ResolvedLoad(ResourceRequest(house.url), house.manager.configuration, core)
     let (loading, storing) = (LoadTask(priority: LoadPriority()), LoadTask(priority: LoadPriority(.low)))
 
     let result: Result<Fetched, CacheError> = await withTaskCancellationHandler {

@@ -7,7 +7,7 @@ import HTTPTypes
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
     case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
-      listsUnasked
+      listsUnasked, forgetsOneOfMany
   }
 
   let id = ComponentID.unique(FlawedStore.self)
@@ -31,9 +31,15 @@ final class FlawedStore: CacheStore {
       if !bytes.isEmpty { bytes[bytes.startIndex] ^= 1 }
       entry.body = Body(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
-    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked: break
+    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
+      .forgetsOneOfMany:
+      break
     }
     return entry
+  }
+
+  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    try await sound.values(for: flaw == .forgetsOneOfMany ? Array(keys.dropFirst(4)) : keys)
   }
 
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
@@ -41,7 +47,9 @@ final class FlawedStore: CacheStore {
     switch flaw {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
-    case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked: return writer
+    case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked,
+      .forgetsOneOfMany:
+      return writer
     }
   }
 

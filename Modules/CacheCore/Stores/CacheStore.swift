@@ -72,6 +72,12 @@ public protocol CacheStore: Component {
   ///   - key: the entry's key, variant and form included.
   ///   - range: bytes of the body, clamped to its length; nil: all of it.
   func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
+  /// Opens several entries at once; what is missing in the answer is a miss. Naming a key twice is the same as naming it once.
+  ///
+  /// Who wants many of them asks once and so waits once. A store that has no quicker way leaves this to the default, which opens one after the other.
+  ///
+  /// - Throws: what ``open(_:range:)`` would throw for one of them.
+  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry]
   /// Starts an entry, which its writer's commit makes visible.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
   /// Replaces the metadata after a 304; the body is not rewritten. False when the entry is gone or of another revision.
@@ -109,6 +115,13 @@ extension CacheStore {
       guard error.code == .unsupported else { throw error }
       return []
     }
+  }
+
+  /// Opens one entry after the other.
+  public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    var found: [CacheKey: StoredEntry] = [:]
+    for key in keys where found[key] == nil { found[key] = try await open(key, range: nil) }
+    return found
   }
 
   /// Opens the whole body.

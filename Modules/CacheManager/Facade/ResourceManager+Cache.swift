@@ -21,7 +21,7 @@ extension ResourceManager {
   public func memoryResource<Value: Sendable>(
     for request: ResourceRequest, as form: Form<Value>
   ) throws(CacheError) -> Resource<Value>? {
-    let load = try ResolvedLoad(request, configuration, core.removals)
+    let load = try ResolvedLoad(request, configuration, core)
     return core.memoryHit(load, form, startedAt: load.clock.uptime)
   }
 
@@ -31,7 +31,7 @@ extension ResourceManager {
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedLoad(request, configuration, core.removals)
+    let load = try ResolvedLoad(request, configuration, core)
     let shelf = Shelf(load: load, resource: load.parts.resource)
     let candidates = try await shelf.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
@@ -52,7 +52,7 @@ extension ResourceManager {
     var options = options
     options.policy = .cacheOnly
     options.reads.formIntersection(layers)
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
     let shelf = Shelf(load: load, resource: load.parts.resource)
     return try await !shelf.candidates(for: load.head).isEmpty
   }
@@ -63,7 +63,7 @@ extension ResourceManager {
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core.removals)
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
     let resource = load.parts.resource
     // Also what leads there by a redirect, whose name tells nothing of it.
     if layers == .all { core.flights.closeToOthers() }

@@ -132,7 +132,7 @@ extension ResourceManager {
   }
 
   private func fileLoad(_ request: ResourceRequest, _ sizeLimit: Int64?) throws(CacheError) -> ResolvedLoad {
-    try ResolvedLoad(request, configuration, core.removals).with { $0.maximumBodySize = sizeLimit ?? .max }
+    try ResolvedLoad(request, configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

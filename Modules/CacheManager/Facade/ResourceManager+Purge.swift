@@ -44,7 +44,7 @@ extension ResourceManager {
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
     case .url(let url):
-      let head = try LoadParts(ResourceRequest(url), configuration, core.removals).head
+      let head = try LoadParts(ResourceRequest(url), configuration, core).head
       return ResourceID.uri(of: head) ?? url.absoluteString
     case .prefix(let url): return ResourceID.uri(of: try HTTPRequest(resource: url)) ?? url.absoluteString
     case .key, .tag, .everything: return ""

@@ -29,7 +29,7 @@ extension ResourceManager {
   ) async throws(CacheError) -> CachedResponse {
     let load: ResolvedLoad
     do throws(CacheError) {
-      load = ResolvedLoad(try LoadParts(exchange: request, hasBody: body != nil, options, configuration, core.removals))
+      load = ResolvedLoad(try LoadParts(exchange: request, hasBody: body != nil, options, configuration, core))
       guard !core.flights.isClosed else { throw load.managerIsClosed }
       let collapsing = Collapsing(limit: configuration.collapseTimeout)
       return try await Responder(load: load, core: core, name: configuration.cacheName, collapsing: collapsing)

@@ -47,6 +47,9 @@ public final class ResourceManager: Sendable {
     public var policy: LoadPolicy = .standard
     /// How long a whole load may take; nil: as long as bytes keep coming.
     public var timeout: Duration?
+    /// How long, at most, a load waits for the durable store to take what it brings; nil: as long as that takes. What takes longer is done behind the load's back, so
+    /// a slow disk makes no load slow; but a body that is still coming is not stored where its next piece has waited ten times as long. Loads into the store alone wait to the end.
+    public var storePatience: Duration? = .milliseconds(100)
     /// Statuses that are a success.
     public var acceptedStatuses = AcceptedStatuses.success
     /// How many redirects a load follows.
@@ -75,10 +78,13 @@ public final class ResourceManager: Sendable {
 
   /// What the manager is made of.
   public let configuration: Configuration
-  let core = LoadCore()
+  let core: LoadCore
 
   /// A manager of the given components.
-  public init(_ configuration: Configuration) { self.configuration = configuration }
+  public init(_ configuration: Configuration) {
+    self.configuration = configuration
+    core = LoadCore(configuration)
+  }
 
   // MARK: async
 
@@ -113,7 +119,7 @@ public final class ResourceManager: Sendable {
   /// Out of line: an asynchronous call would hold room for everything that this looks at.
   @inline(never)
   private func resolved(_ request: ResourceRequest) throws(CacheError) -> ResolvedLoad {
-    try ResolvedLoad(request, configuration, core.removals)
+    try ResolvedLoad(request, configuration, core)
   }
 
   // MARK: Events
@@ -128,7 +134,7 @@ public final class ResourceManager: Sendable {
     let (core, configuration) = (core, configuration)
     return ResourceEvents { channel in
       do throws(CacheError) {
-        let load = try ResolvedLoad(request, configuration, core.removals)
+        let load = try ResolvedLoad(request, configuration, core)
         if let result = core.immediate(load, form) { return channel.finish(with: result) }
         let task = LoadTask(priority: LoadPriority(load.priority))
         channel.onAbandon { task.cancel() }
@@ -170,7 +176,7 @@ public final class ResourceManager: Sendable {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
     let load: ResolvedLoad
     do throws(CacheError) {
-      load = try ResolvedLoad(request, configuration, core.removals)
+      load = try ResolvedLoad(request, configuration, core)
     } catch {
       let queue = request.options.callbackQueue ?? configuration.callbackQueue
       task.finish()

@@ -72,9 +72,19 @@ extension Exchange {
       isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
     let received = try await receiver.receive()
     candidate.metadata.bodyLength = received.count
-    if let committed = received.committed { candidate.metadata = committed }
-    await shelf.store(
-      received.data, candidate, isOnDisk: received.committed != nil, replacing: outdated, known: candidates)
+    let complete = candidate
+    let outcome = await load.patience.wait(load) { [candidates] () -> Result<Candidate, CacheError> in
+      do throws(CacheError) {
+        var candidate = complete
+        let committed = try await receiver.commit(received)
+        if let committed { candidate.metadata = committed }
+        await shelf.store(received.data, candidate, isOnDisk: committed != nil, replacing: outdated, known: candidates)
+        return .success(candidate)
+      } catch {
+        return .failure(error)
+      }
+    }
+    if let outcome { candidate = try outcome.get() } else { shelf.keepEarly(received.data, candidate) }
     return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
   }
 

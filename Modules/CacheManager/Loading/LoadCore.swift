@@ -19,6 +19,7 @@ final class LoadCore: Sendable {
   }
 
   let removals = RemovalEpoch()
+  let patience: StorePatience
   let flights = FlightTable()
   /// Who waits for its turn to load something, and how urgent that is.
   let interest = QueuedInterest()
@@ -26,6 +27,10 @@ final class LoadCore: Sendable {
   let revalidations = Revalidations()
   /// Exchanges that wait for one answer.
   let collapsing = CollapseTable()
+
+  init(_ configuration: ResourceManager.Configuration) {
+    patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
+  }
 
   /// The answer in memory, without any suspension.
   func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
@@ -172,5 +177,6 @@ final class LoadCore: Sendable {
   func close() async {
     await flights.close()
     await revalidations.close()
+    await patience.idle()
   }
 }

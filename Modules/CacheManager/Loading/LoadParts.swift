@@ -51,6 +51,8 @@ struct LoadParts: Sendable {
   var target = BodyTarget.memory
   /// What users remove while the load runs.
   let removals: RemovalEpoch
+  /// How long the load waits for the durable store to take what it brings.
+  let patience: StorePatience
 
   /// For whose sake somebody is asked.
   enum Standing {
@@ -63,18 +65,19 @@ struct LoadParts: Sendable {
   }
 
   init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCore
   ) throws(CacheError) {
     let source = try Source(request.url, request, headerFields: request.headerFields, manager)
-    self.init(source, body: request.body, request.options, manager, removals)
+    self.init(source, body: request.body, request.options, manager, core)
     if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, manager) }
   }
 
   private init(
     _ source: Source, body: RequestBody? = nil, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
-    _ removals: RemovalEpoch
+    _ core: LoadCore
   ) {
-    self.removals = removals
+    removals = core.removals
+    patience = core.patience
     head = source.head
     statedURL = source.url
     downloader = source.downloader
@@ -122,12 +125,12 @@ struct LoadParts: Sendable {
   /// An exchange: the request goes out as it stands.
   init(
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
-    _ removals: RemovalEpoch
+    _ core: LoadCore
   ) throws(CacheError) {
     if let source = Source(plain: request, options, manager) {
-      self.init(source, options, manager, removals)
+      self.init(source, options, manager, core)
     } else {
-      try self.init(modified: request, options, manager, removals)
+      try self.init(modified: request, options, manager, core)
     }
     isExchange = true
     if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
@@ -135,14 +138,14 @@ struct LoadParts: Sendable {
 
   /// An exchange whose target has to be looked at, or changed.
   private init(
-    modified request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
+    modified request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration, _ core: LoadCore
   ) throws(CacheError) {
     guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
       throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
     }
     var options = options
     options.alternatives = []
-    try self.init(ResourceRequest(url, method: request.method, options: options), manager, removals)
+    try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
     head = request
     if let modifier = options.requestModifier ?? manager.requestModifier { try modifier(&head) }
     resource = ResourceID.make(

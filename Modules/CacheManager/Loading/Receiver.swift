@@ -17,8 +17,8 @@ struct Receiver: Sendable {
     var data: Data
     /// How many bytes there were.
     var count: Int64
-    /// The metadata as the disk has committed it.
-    var committed: StoredMetadata?
+    /// What the disk has taken, to be committed; nil: it takes no part (any more).
+    var writer: (any EntryWriter)?
   }
 
   let load: ResolvedLoad
@@ -38,7 +38,7 @@ struct Receiver: Sendable {
         throw CacheError(.truncatedBody, reason: "the body ended after \(sink.count) of \(expected) bytes")
       }
       try await sink.finish()
-      return Received(data: sink.data, count: sink.count, committed: try await commit(&writing, count: sink.count))
+      return Received(data: sink.data, count: sink.count, writer: writing)
     } catch {
       writing?.abort()
       throw error
@@ -49,36 +49,50 @@ struct Receiver: Sendable {
     try await sink.begin(expecting: body.length)
     while let chunk = try await body.source.next() {
       try await sink.take(chunk, of: body.length)
-      try await attempt(&writing) { writer throws(CacheError) in try await writer.write(chunk) }
+      if let writer = writing, try await !write(chunk, to: writer) { writing = nil }
       report(.progress(LoadProgress(received: sink.count, expected: body.length)))
     }
   }
 
-  private func commit(_ writing: inout (any EntryWriter)?, count: Int64) async throws(CacheError) -> StoredMetadata? {
+  /// The metadata as the disk has committed it; nil: it has not.
+  func commit(_ received: Received) async throws(CacheError) -> StoredMetadata? {
+    guard let writer = received.writer else { return nil }
     guard isWanted() else {
-      writing?.abort()
-      writing = nil
+      writer.abort()
       return nil
     }
-    let trailers = body.source.trailers
-    var committed: StoredMetadata?
-    try await attempt(&writing) { writer throws(CacheError) in committed = try await writer.commit(trailers: trailers) }
-    if committed != nil { load.observe(.stored(key: key, layer: .disk, bytes: count)) }
-    return committed
+    do throws(CacheError) {
+      let committed = try await writer.commit(trailers: body.source.trailers)
+      load.observe(.stored(key: key, layer: .disk, bytes: received.count))
+      return committed
+    } catch {
+      try fail(writer, error)
+      return nil
+    }
   }
 
-  private func attempt(
-    _ writing: inout (any EntryWriter)?, _ step: (any EntryWriter) async throws(CacheError) -> Void
-  ) async throws(CacheError) {
-    guard let writer = writing else { return }
-    do throws(CacheError) {
-      try await step(writer)
-    } catch {
-      writer.abort()
-      writing = nil
-      load.observe(.storeFailed(key: key, error: error))
-      // Nobody else wants the bytes: there is nothing to go on for.
-      if load.target.isStore { throw error }
+  /// - Returns: whether the disk goes on taking part.
+  private func write(_ chunk: Data, to writer: any EntryWriter) async throws(CacheError) -> Bool {
+    let outcome = await load.patience.wait(load, times: 10) { () -> Result<Void, CacheError> in
+      do throws(CacheError) {
+        return .success(try await writer.write(chunk))
+      } catch {
+        return .failure(error)
+      }
     }
+    do throws(CacheError) {
+      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
+      return true
+    } catch {
+      try fail(writer, error)
+      return false
+    }
+  }
+
+  private func fail(_ writer: any EntryWriter, _ error: CacheError) throws(CacheError) {
+    writer.abort()
+    load.observe(.storeFailed(key: key, error: error))
+    // Nobody else wants the bytes: there is nothing to go on for.
+    if load.target.isStore { throw error }
   }
 }

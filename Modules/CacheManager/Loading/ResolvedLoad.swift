@@ -15,9 +15,9 @@ final class ResolvedLoad: Sendable {
   init(_ parts: LoadParts) { self.parts = parts }
 
   convenience init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ removals: RemovalEpoch
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCore
   ) throws(CacheError) {
-    self.init(try LoadParts(request, manager, removals))
+    self.init(try LoadParts(request, manager, core))
   }
 
   /// The same load, but for what `change` sets.

@@ -40,6 +40,11 @@ extension Shelf {
     memory.store.remove(key, ifRevision: former)
   }
 
+  /// Puts a new answer into memory whose way into the durable store takes its time: who asks now is not to wait for that.
+  func keepEarly(_ data: Data, _ candidate: Candidate) {
+    if let survivor = surviving(candidate) { keepInMemory(data, survivor) { _ in true } }
+  }
+
   /// Stores a new answer in memory, and sees to it that no layer goes on serving the one before it.
   ///
   /// - Parameters:
@@ -65,6 +70,12 @@ extension Shelf {
   /// The disk has the first word: when its entry has moved on meanwhile, so has the resource, and memory is left alone.
   func freshen(_ candidate: Candidate, data: Data) async {
     guard let candidate = surviving(candidate) else { return }
+    if await load.patience.wait(load, for: { await freshenAll(candidate, data: data) }) == nil {
+      keepInMemory(data, candidate) { $0?.revision == candidate.metadata.revision }
+    }
+  }
+
+  private func freshenAll(_ candidate: Candidate, data: Data) async {
     let revision = candidate.metadata.revision
     var isCurrent: Bool?
     if let disk {
@@ -99,26 +110,35 @@ extension Shelf {
   /// Replaces the metadata of a stored answer in every layer that holds it; its body is not looked at.
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
-    let revision = candidate.metadata.revision
+    if await load.patience.wait(load, for: { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
+  }
+
+  private func updateAll(_ candidate: Candidate) async {
     if let disk {
       do throws(CacheError) {
-        _ = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: revision)
+        _ = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: candidate.metadata.revision)
       } catch {
         load.observe(.storeFailed(key: candidate.key, error: error))
       }
     }
+    updateInMemory(candidate)
+    await settle(candidate)
+  }
+
+  private func updateInMemory(_ candidate: Candidate) {
     _ = memory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       // What still stands there has not been removed.
-      $0?.revision == revision
+      $0?.revision == candidate.metadata.revision
     }
-    await settle(candidate)
   }
 
   /// Removes answers that another one has replaced, from every layer.
   func drop(_ outdated: [Candidate]) async {
     forgetInMemory(outdated)
-    guard let store = load.store else { return }
-    for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
+    guard let store = load.store, !outdated.isEmpty else { return }
+    _ = await load.patience.wait(load) {
+      for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
+    }
   }
 
   func forgetInMemory(_ outdated: [Candidate]) {

@@ -47,7 +47,7 @@ final class PrefetchQueue: Sendable {
     if destination == .memory { request.options.writes.formIntersection(.memory) }
     let load: ResolvedLoad
     do throws(CacheError) {
-      load = try ResolvedLoad(request, configuration, core.removals)
+      load = try ResolvedLoad(request, configuration, core)
     } catch {
       return change { $0.ledger.refuse(request.url, error) }
     }

@@ -102,8 +102,15 @@ final class StoringBody: Body.Source {
   }
 
   private func write(_ chunk: Data, _ writer: any EntryWriter) async {
+    let outcome = await shelf.load.patience.wait(shelf.load, times: 10) { () -> Result<Void, CacheError> in
+      do throws(CacheError) {
+        return .success(try await writer.write(chunk))
+      } catch {
+        return .failure(error)
+      }
+    }
     do throws(CacheError) {
-      try await writer.write(chunk)
+      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
     } catch {
       fail(writer, error)
     }
@@ -146,6 +153,17 @@ final class StoringBody: Body.Source {
       return state
     }
     guard let taken else { return }
+    guard await shelf.load.patience.wait(shelf.load, for: { [self] in await commit(taken) }) == nil, taken.kept != nil else {
+      return
+    }
+    // It is in memory, so who waits need not wait for the disk.
+    var stored = candidate
+    stored.metadata.bodyLength = taken.count
+    shelf.keepEarly(joined(taken.kept, taken.count), stored)
+    taken.leadership?.stored(stored, status: nil)
+  }
+
+  private func commit(_ taken: State) async {
     // What is not to be stored is not aborted either: who reads along needs what the writer has. It goes with the last of them.
     guard await !isSuperseded() else {
       taken.leadership?.abandon()

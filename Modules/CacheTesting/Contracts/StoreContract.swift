@@ -31,7 +31,7 @@ public enum StoreContract {
   }
 
   /// Every statement.
-  public static let cases: [Case] = reading + expiring + writing + conditional + following + listing
+  public static let cases: [Case] = reading + expiring + writing + conditional + following + listing + batches
 }
 
 extension StoreContract {

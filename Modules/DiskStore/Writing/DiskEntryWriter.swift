@@ -46,7 +46,7 @@ final class DiskEntryWriter: EntryWriter {
 
   deinit { abort() }
 
-  private var lane: IOExecutor.Lane { .entry(name.lane) }
+  private func storing(_ bytes: Int) -> IOExecutor.Lane { .storing(name.lane, bytes: bytes) }
 
   private func requireRoom(_ length: Int64, payload: Int = 0) throws(CacheError) {
     let limit = engine.configuration.bodyLimit
@@ -68,7 +68,9 @@ final class DiskEntryWriter: EntryWriter {
       if spool.pending.count + chunk.count < Spool.pendingLimit {
         if !chunk.isEmpty { spool.append(chunk) }
       } else {
-        try await engine.executor.run(lane) { [self] () throws(CacheError) in try flush(chunk) }
+        try await engine.executor.run(storing(spool.pending.count + chunk.count)) { [self] () throws(CacheError) in
+          try flush(chunk)
+        }
       }
     } catch {
       fail(error)
@@ -144,7 +146,7 @@ final class DiskEntryWriter: EntryWriter {
 
   func reader() throws(CacheError) -> Body {
     if case .failed(let error) = state.withLock({ $0.phase }) { throw error }
-    return Body(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, lane, path: engine.folder.path(name)))
+    return Body(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, path: engine.folder.path(name)))
   }
 
   // MARK: The end
@@ -152,7 +154,9 @@ final class DiskEntryWriter: EntryWriter {
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     try enter()
     do throws(CacheError) {
-      let stored = try await engine.executor.run(lane) { [self] () throws(CacheError) in try finish(trailers) }
+      let stored = try await engine.executor.run(storing(spool.pending.count)) { [self] () throws(CacheError) in
+        try finish(trailers)
+      }
       state.withLock { $0.phase = .committed }
       spool.finish(.committed(stored.trailers))
       return stored
@@ -292,10 +296,14 @@ final class DiskEntryWriter: EntryWriter {
       return state.path
     }
     spool.finish(.failed(error))
-    if error.code != Self.aborted.code { engine.count { $0.failedWrites += 1 } }
+    switch error.code {
+    case Self.aborted.code: break
+    case .overloaded: engine.count { $0.refusedWrites += 1 }
+    default: engine.count { $0.failedWrites += 1 }
+    }
     if let path {
       let calls = engine.folder.calls
-      engine.executor.start(lane, whenClosed: true) { _ = calls.unlink(path) }
+      engine.executor.start(.entry(name.lane), whenClosed: true) { _ = calls.unlink(path) }
     }
     if error.code == .diskFull { engine.makeRoom() }
   }

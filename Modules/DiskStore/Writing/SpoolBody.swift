@@ -20,14 +20,12 @@ final class SpoolBody: Body.Source {
 
   private let spool: Spool
   private let executor: IOExecutor
-  private let lane: IOExecutor.Lane
   private let path: String
   private let state = Lock(State())
 
-  init(_ spool: Spool, _ executor: IOExecutor, _ lane: IOExecutor.Lane, path: String) {
+  init(_ spool: Spool, _ executor: IOExecutor, path: String) {
     self.spool = spool
     self.executor = executor
-    self.lane = lane
     self.path = path
   }
 
@@ -59,7 +57,7 @@ final class SpoolBody: Body.Source {
   }
 
   private func read(_ file: FileDescriptor, _ count: Int, at offset: Int64) async throws(CacheError) -> Data {
-    try await executor.run(lane) { [path] () throws(CacheError) in
+    try await executor.run(.unordered) { [path] () throws(CacheError) in
       do throws(SystemError) {
         let memory = try FileMemory(file, at: offset, count: count)
         guard memory.count == count else { throw .ioFailure }

@@ -33,8 +33,21 @@ extension SQLiteEngine {
     }
   }
 
+  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    let keys = Set(keys)
+    guard !keys.isEmpty else { return [:] }
+    let entries = try await look(asked: keys.count) { database in
+      try keys.map { try EntryTable.find(database, $0) }
+    } range: {
+      nil
+    }
+    return Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// - Parameter asked: how many keys are asked for one by one; nil: what is found counts as one hit, nothing as one miss.
   private func look(
-    _ find: @escaping @Sendable (Database) throws -> [EntryTable.Found], range: @escaping @Sendable () -> Range<Int64>?
+    asked: Int? = nil, _ find: @escaping @Sendable (Database) throws -> [EntryTable.Found],
+    range: @escaping @Sendable () -> Range<Int64>?
   ) async throws(CacheError) -> [StoredEntry] {
     let now = now
     let look = try await file.read { [self] database, opening in
@@ -55,7 +68,11 @@ extension SQLiteEngine {
       }
       return look
     }
-    count { if look.entries.isEmpty { $0.misses += 1 } else { $0.hits += 1 } }
+    let hits = asked == nil ? min(look.entries.count, 1) : look.entries.count
+    count { counters in
+      counters.hits += hits
+      counters.misses += (asked ?? 1) - hits
+    }
     await discard(expired: look.expired, in: look.opening)
     await discard(damaged: look.damaged, in: look.opening)
     return look.entries

@@ -48,6 +48,24 @@ final class Layer: Sendable {
     }
   }
 
+  /// A failure is a miss of all of them, and counted.
+  ///
+  /// - Throws: a cancellation.
+  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    let shown = keys.filter { !isHidden($0) }
+    guard !shown.isEmpty else { return [:] }
+    do throws(CacheError) {
+      // It may have been hidden meanwhile.
+      let entries = try await store.values(for: shown)
+      state.withLock { $0.counters.hits += entries.count }
+      return entries
+    } catch {
+      if error.isCancellation { throw error }
+      note(error)
+      return [:]
+    }
+  }
+
   /// The revision that is shown under a key; nil: nothing is.
   func revision(of key: CacheKey) async throws(CacheError) -> Revision? {
     guard !isHidden(key) else { return nil }

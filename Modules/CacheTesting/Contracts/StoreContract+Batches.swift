@@ -1,0 +1,37 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension StoreContract {
+  static let batches: [Case] = [
+    Case(name: "several entries that are asked for at once are those that one by one would be found, and no others") { store in
+      let resource = "https://example.com/batch"
+      var stored: [CacheKey: Int] = [:]
+      for size in [0, 1, 5_000, 70_000, 200_000] { stored[CacheKey(resource: "\(resource)/\(size)")] = size }
+      stored[CacheKey(resource: resource, variant: "a=b")] = 10
+      stored[CacheKey(resource: resource, form: "thumbnail")] = 20
+      for number in 0..<60 { stored[CacheKey(resource: "\(resource)/many/\(number)")] = 100 + number }
+      for (key, size) in stored { try await store.store(bytes(size, seed: UInt64(size + 1)), for: key, metadata(key.resource)) }
+      let ended = CacheKey(resource: "\(resource)/ended")
+      var past = metadata(ended.resource)
+      past.expiration = .at(.distantPast)
+      try await store.store(bytes(100), for: ended, past)
+      let absent = [CacheKey(resource: resource), CacheKey(resource: "\(resource)/0", variant: "a=b"), ended]
+      let asked = Array(stored.keys)
+      let found = try await store.values(for: asked + absent + asked.prefix(3))
+      try ContractViolation.expectEqual(Set(found.keys), Set(asked), "the keys that were found")
+      for (key, entry) in found {
+        try ContractViolation.expectEqual(entry.key, key, "an entry's key")
+        try ContractViolation.expectEqual(entry.metadata.bodyLength, stored[key].map { Int64($0) }, "an entry's length")
+        try ContractViolation.expect(
+          try await entry.body.collect() == bytes(stored[key] ?? 0, seed: UInt64((stored[key] ?? 0) + 1)),
+          "\(key) has other bytes")
+      }
+      try ContractViolation.expectEqual(try await store.values(for: []).count, 0, "entries for no keys")
+    }
+  ]
+}

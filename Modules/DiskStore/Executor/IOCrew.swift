@@ -1,0 +1,49 @@
+/// The threads that do one kind of work, and what is there to do for them.
+struct IOCrew {
+  enum Kind: Sendable { case looking, storing }
+
+  struct Worker: Sendable {
+    let kind: Kind
+    let number: Int
+  }
+
+  private let kind: Kind
+  /// Nil: it has been taken, and is let go of.
+  private var ready: [IOJob?] = []
+  /// How many of them have been taken.
+  private var taken = 0
+  /// The one that rested last comes last, and is asked first.
+  private var resting: [Int]
+
+  init(_ kind: Kind, width: Int) {
+    self.kind = kind
+    resting = Array((0..<width).reversed())
+  }
+
+  /// Takes work in.
+  ///
+  /// - Returns: who is to begin.
+  mutating func add(_ job: IOJob) -> Worker? {
+    ready.append(job)
+    return resting.popLast().map { Worker(kind: kind, number: $0) }
+  }
+
+  /// The next piece of work, the oldest; nil: the worker rests now.
+  mutating func next(for worker: Worker) -> IOJob? {
+    guard taken < ready.count else {
+      resting.append(worker.number)
+      return nil
+    }
+    let job = ready[taken]
+    ready[taken] = nil
+    taken += 1
+    if taken == ready.count {
+      ready.removeAll(keepingCapacity: taken <= 64)
+      taken = 0
+    } else if taken >= 64, taken * 2 >= ready.count {
+      ready.removeFirst(taken)
+      taken = 0
+    }
+    return job
+  }
+}

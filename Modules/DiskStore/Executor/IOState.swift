@@ -1,0 +1,133 @@
+internal import CacheCore
+internal import Dispatch
+
+/// What an ``IOExecutor`` keeps behind its lock: who works, who waits, and for what.
+struct IOState {
+  /// What may wait to be stored.
+  struct Bounds: Sendable {
+    var count: Int
+    var bytes: Int
+  }
+
+  enum Refusal: Error { case closed, overloaded }
+
+  /// What follows from the end of a piece of work.
+  struct Step {
+    var wake: IOCrew.Worker?
+    var turn: DispatchSemaphore?
+    var closers: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private enum Waiting {
+    case job(IOJob)
+    case turn(DispatchSemaphore)
+  }
+
+  private let bounds: Bounds
+  private var looking: IOCrew
+  private var storing: IOCrew
+  /// Who waits for the work that is under way on a resource, in order.
+  private var rows: [UInt64: [Waiting]] = [:]
+  private var pending = 0
+  /// What waits to be stored, or is being stored.
+  private(set) var stores = 0
+  private var storedBytes = 0
+  private(set) var isClosed = false
+  private var closers: [CheckedContinuation<Void, Never>] = []
+
+  init(width: Int, bounds: Bounds) {
+    self.bounds = bounds
+    looking = IOCrew(.looking, width: width)
+    storing = IOCrew(.storing, width: width)
+  }
+
+  /// Whether so many bytes more may wait to be stored. When nothing waits they may, however many they are.
+  func hasRoom(for bytes: Int) -> Bool {
+    stores == 0 || stores < bounds.count && storedBytes < bounds.bytes && bytes <= bounds.bytes - storedBytes
+  }
+
+  /// Takes work in.
+  ///
+  /// - Returns: who is to begin.
+  mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<IOCrew.Worker?, Refusal> {
+    if isClosed && !whenClosed { return .failure(.closed) }
+    if job.kind == .storing {
+      guard hasRoom(for: job.bytes) else { return .failure(.overloaded) }
+      stores += 1
+      storedBytes += job.bytes
+    }
+    pending += 1
+    guard let resource = job.resource else { return .success(assign(job)) }
+    guard rows[resource] == nil else {
+      rows[resource]?.append(.job(job))
+      return .success(nil)
+    }
+    rows[resource] = []
+    return .success(assign(job))
+  }
+
+  private mutating func assign(_ job: IOJob) -> IOCrew.Worker? {
+    switch job.kind {
+    case .looking?: looking.add(job)
+    case .storing?: storing.add(job)
+    case nil: nil
+    }
+  }
+
+  mutating func next(for worker: IOCrew.Worker) -> IOJob? {
+    switch worker.kind {
+    case .looking: looking.next(for: worker)
+    case .storing: storing.next(for: worker)
+    }
+  }
+
+  mutating func finish(_ job: IOJob) -> Step {
+    if job.kind == .storing {
+      stores -= 1
+      storedBytes -= job.bytes
+    }
+    pending -= 1
+    var step = job.resource.map { release($0) } ?? Step()
+    if pending == 0 { swap(&step.closers, &closers) }
+    return step
+  }
+
+  /// Takes a resource's turn, unless somebody else has it.
+  mutating func reserveIfFree(_ resource: UInt64) -> Bool {
+    guard rows[resource] == nil else { return false }
+    rows[resource] = []
+    return true
+  }
+
+  /// Takes a resource's turn; not nil: when that is signalled.
+  mutating func reserve(_ resource: UInt64) -> DispatchSemaphore? {
+    guard rows[resource] != nil else {
+      rows[resource] = []
+      return nil
+    }
+    let turn = DispatchSemaphore(value: 0)
+    rows[resource]?.append(.turn(turn))
+    return turn
+  }
+
+  /// Gives a resource's turn to who is next.
+  mutating func release(_ resource: UInt64) -> Step {
+    guard let first = rows[resource]?.first else {
+      rows[resource] = nil
+      return Step()
+    }
+    rows[resource]?.removeFirst()
+    switch first {
+    case .job(let job): return Step(wake: assign(job))
+    case .turn(let turn): return Step(turn: turn)
+    }
+  }
+
+  /// - Returns: whether nothing is under way.
+  mutating func close(_ closer: CheckedContinuation<Void, Never>) -> Bool {
+    isClosed = true
+    if pending == 0 { return true }
+    closers.append(closer)
+    return false
+  }
+}

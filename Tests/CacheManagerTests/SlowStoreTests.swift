@@ -1,0 +1,135 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Dispatch
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// Loads in front of a disk whose writes take as long as a test likes.
+@Suite("Manager: a durable store that can't keep up")
+struct SlowStoreTests {
+  let gate = Gate(isOpen: true)
+  let folder: DownloadFolder
+  let cache: DiskCache
+  let house: House
+
+  init() throws {
+    folder = try DownloadFolder()
+    var calls = FileCalls.system
+    let (gate, system) = (gate, calls)
+    calls.write = { descriptor, bytes, offset in
+      let turn = DispatchSemaphore(value: 0)
+      _ = gate.arrive { turn.signal() }
+      turn.wait()
+      return system.write(descriptor, bytes, offset)
+    }
+    let cache = try DiskCache(
+      path: folder.url.path, configuration: .init(ioWidth: 2, pendingLimit: 6), calls: calls)
+    self.cache = cache
+    house = try House { $0.store = cache }
+  }
+
+  /// What a load brings while the clock goes on.
+  private func load(_ path: String, _ options: RequestOptions = RequestOptions()) async throws -> Resource<Data> {
+    let url = try house.url(path)
+    let isDone = Lock(false)
+    let manager = house.manager
+    let load = Task {
+      defer { isDone.withLock { $0 = true } }
+      return try await manager.load(url, options: options)
+    }
+    try await Turns.until {
+      if house.clock.pendingSleeps > 0 { house.clock.advance(by: .milliseconds(50)) }
+      return isDone.withLock { $0 }
+    }
+    return try await load.value
+  }
+
+  @Test(
+    "loads bring what they are for while nothing can be written; what is taken is stored late, the rest dropped and counted",
+    .timeLimit(.minutes(1)))
+  func loads() async throws {
+    gate.close()
+    for number in 0..<20 {
+      house.network.answer(try house.url("/\(number)"), .ok("body \(number)", cacheControl: "max-age=60"))
+    }
+    for number in 0..<20 {
+      let resource = try await load("/\(number)")
+      #expect(resource.text == "body \(number)")
+      #expect(resource.source == .network)
+      // Memory has it all the same.
+      #expect(try await house.manager.load(house.url("/\(number)")).source == .memory)
+    }
+    #expect(cache.counters.refusedWrites == 14)
+    #expect(cache.counters.writes == 0)
+    gate.open()
+    await house.manager.close()
+    #expect(cache.counters.writes == 6)
+    #expect(cache.counters.failedWrites == 0)
+    await cache.close()
+    #expect(try DiskCache(path: folder.url.path).isWritable)
+  }
+
+  @Test("what was purged while its storing was late does not come back", .timeLimit(.minutes(1)))
+  func purged() async throws {
+    gate.close()
+    house.network.answer(house.url, .ok("old", cacheControl: "max-age=60"))
+    #expect(try await load("/picture.png").text == "old")
+    let clearing = Task { try await house.manager.clear() }
+    gate.open()
+    try await clearing.value
+    await house.manager.close()
+    #expect(try await cache.entryCount == 0)
+    #expect(house.memory.count == 0)
+  }
+
+  @Test(
+    "a stored answer that is confirmed is shown while nothing can be written, and freshened in memory", .timeLimit(.minutes(1)))
+  func freshened() async throws {
+    house.network.answer(
+      house.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    #expect(try await house.manager.load(house.url).text == "kept")
+    house.clock.advance(by: .seconds(100))
+    gate.close()
+    let confirmed = try await load("/picture.png")
+    #expect(confirmed.source == .revalidated)
+    #expect(try await house.manager.load(house.url).source == .memory)
+    gate.open()
+    await house.manager.close()
+    let stored = try await cache.variants(of: house.url.absoluteString)
+    #expect(stored.first?.metadata.facts.isFresh(at: house.clock.now) == true)
+  }
+
+  @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(1)))
+  func longBody() async throws {
+    let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    house.network.answer(house.url, .ok(body, cacheControl: "max-age=60"))
+    gate.close()
+    #expect(try await load("/picture.png").data == body)
+    gate.open()
+    await house.manager.close()
+    #expect(try await cache.entryCount == 0)
+    await cache.close()
+    let left = FileManager.default.enumerator(atPath: folder.url.path)?.compactMap { $0 as? String } ?? []
+    #expect(!left.contains { $0.contains("/tmp/") && !$0.hasSuffix(".lock") }, "\(left)")
+  }
+
+  @Test("a load into the store alone waits to the end, and is told where the store refuses", .timeLimit(.minutes(1)))
+  func storing() async throws {
+    house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
+    gate.close()
+    let url = house.url
+    let manager = house.manager
+    let before = gate.arrivals
+    let fetch = Task { await manager.prefetch([url], into: .disk) }
+    await gate.arrived(before + 1)
+    for _ in 0..<20 { house.clock.advance(by: .milliseconds(50)) }
+    #expect(cache.counters.writes == 0)
+    gate.open()
+    _ = await fetch.value
+    #expect(cache.counters.writes == 1)
+  }
+}
