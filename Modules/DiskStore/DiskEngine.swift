@@ -111,12 +111,15 @@ final class DiskEngine: Sendable {
       throw error.error("list the variants", folder.path(plain))
     }
     for name in others {
-      guard let file = try find(name, expecting: nil), file.key.resource == resource, file.key.form.isEmpty else { continue }
+      guard let file = try find(name, expecting: nil), file.key.resource == resource, isInPlace(file, name) else { continue }
       if let entry = entry(file, name, nil) { found.append(entry) }
     }
     if found.isEmpty { _ = miss() } else { count { $0.hits += 1 } }
     return found
   }
+
+  /// Whether a file that was found without a key in mind is its own key's: one that somebody has moved here may have been replaced at its place since.
+  func isInPlace(_ file: EntryFile, _ name: EntryName) -> Bool { EntryName(file.key, hashKey: folder.key) == name }
 
   func isExpired(_ metadata: StoredMetadata) -> Bool {
     (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now

@@ -76,6 +76,29 @@ struct KeyTests {
     #expect(report.removed == 1)
   }
 
+  @Test("a file in another variant's place is no variant, not even of its own key: nowhere is it listed or served")
+  func displacedVariant() async throws {
+    // Given
+    let german = CacheKey(resource: "r", variant: "de")
+    let english = CacheKey(resource: "r", variant: "en")
+    try await cache.store(bytes(300, seed: 1), for: german, metadata())
+    let place = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first)
+    let displaced = try file(place)
+    try await cache.store(bytes(300, seed: 2), for: english, metadata())
+    let other = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first { $0 != place })
+
+    // When
+    try put(displaced, other)
+    try await cache.store(bytes(300, seed: 3), for: german, metadata())
+
+    // Then
+    let found = try await cache.variants(of: "r")
+    #expect(found.map(\.key) == [german])
+    #expect(try await found.first?.body.collect() == bytes(300, seed: 3))
+    #expect(try await cache.entries { _, _ in true }.map(\.key) == [german])
+    #expect(try await cache.entries().map(\.key) == [german])
+  }
+
   @Test("the variants of a resource are listed, its forms and other resources are not")
   func variants() async throws {
     #expect(try await cache.variants(of: "r").isEmpty)
