@@ -213,6 +213,7 @@ final class DiskEngine: Sendable {
     _ metadata: StoredMetadata, _ name: EntryName, _ key: CacheKey, _ revision: Revision
   ) throws(SystemError) -> Appending {
     let path = folder.path(name)
+    try folder.requireFolders(of: name)
     let descriptor = try FileDescriptor(path, .readAndWrite)
     // Held until the descriptor is closed: other processes, and other caches of this one, append to the same log.
     descriptor.lockExclusively(waits: true)

@@ -180,6 +180,35 @@ struct FolderTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: outside).count == 1)
   }
 
+  @Test(
+    "a link that takes the place of one of the store's folders while it is open is an error, and nothing is done where it leads",
+    arguments: ["", "/entries", "/tmp"])
+  func linkInstead(part: String) async throws {
+    // Given
+    let cache = try DiskCache(path: folder.path)
+    let stored = try await cache.store(bytes(5), for: key, metadata())
+    let outside = folder.path + "/outside"
+    try FileManager.default.copyItem(atPath: folder.root + part, toPath: outside)
+    let before = try folder.files(below: outside).map { try file($0) }
+
+    // When
+    try remove(folder.root + part)
+    try FileManager.default.createSymbolicLink(atPath: folder.root + part, withDestinationPath: outside)
+
+    // Then
+    let other = CacheKey(resource: "other")
+    for length in [9, 200_000] {
+      #expect(await failure { try await cache.store(bytes(length), for: other, metadata()) }?.code == .fileSystem)
+    }
+    if part != "/tmp" { #expect(try await !cache.refresh(key, stored, ifRevision: stored.revision)) }
+    try? await cache.remove(key, ifRevision: nil)
+    try? await cache.removeAll()
+    #expect(try folder.files(below: outside).map { try file($0) } == before)
+    try remove(folder.root + part)
+    try await cache.store(bytes(9), for: other, metadata())
+    #expect(try await cache.bytes(other) == bytes(9))
+  }
+
   @Test("a folder in the place of an entry is a miss, and gives way to a store")
   func folderInPlace() async throws {
     let cache = try DiskCache(path: folder.path)

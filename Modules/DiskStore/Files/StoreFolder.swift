@@ -238,6 +238,8 @@ final class StoreFolder: Sendable {
 
   /// A path for a temporary file, or for a folder on its way out, that only this object uses.
   func temporaryPath(_ suffix: String) throws(SystemError) -> String {
+    try Self.requireFolder(root)
+    try Self.requireFolder(tmp)
     for _ in 0..<8 {
       let made: String?? = try state.withLock { state throws(SystemError) in
         if let instance = state.instance {
@@ -347,6 +349,8 @@ final class StoreFolder: Sendable {
 
   /// True when a folder was made.
   private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
+    try Self.requireFolder(root)
+    try Self.requireFolder(entries)
     var isNew = try makeInside(path(name, .shard))
     if name.member != nil, try makeInside(path(name, .resourceFolder)) { isNew = true }
     return isNew
@@ -382,8 +386,14 @@ final class StoreFolder: Sendable {
 
   /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
   func requireFolders(of name: EntryName) throws(SystemError) {
-    guard try FileStatus(path: path(name, .shard)).kind == .folder else { throw .notAFolder }
-    if name.member != nil, try FileStatus(path: path(name, .resourceFolder)).kind != .folder { throw .notAFolder }
+    try Self.requireFolder(root)
+    try Self.requireFolder(entries)
+    try Self.requireFolder(path(name, .shard))
+    if name.member != nil { try Self.requireFolder(path(name, .resourceFolder)) }
+  }
+
+  private static func requireFolder(_ path: String) throws(SystemError) {
+    guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
   }
 
   enum Removal { case removed, absent, failed(SystemError) }
