@@ -168,6 +168,13 @@ let package = Package(
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
       ],
       path: "Tests/Benchmarks", swiftSettings: strict),
+    .executableTarget(
+      name: "Faults",
+      dependencies: [
+        "CacheCore", "CacheManager", "CacheTesting", "DiskStore", "ETagValidation", "MemoryStore", "SQLiteStore",
+        "StoreComposition", httpTypes,
+      ],
+      path: "Tests/Faults", swiftSettings: strict),
 
     tests("CacheCoreTests", ["CacheCore", httpTypes]),
     tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),

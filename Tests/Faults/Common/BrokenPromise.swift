@@ -1,0 +1,10 @@
+/// A promise that did not hold, or a run that could not be made: what was seen.
+struct BrokenPromise: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+func require(_ holds: Bool, _ otherwise: @autoclosure () -> String) throws {
+  guard holds else { throw BrokenPromise(otherwise()) }
+}

@@ -1,0 +1,100 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+
+/// What is stored under a key: bytes and metadata are made of a number, so an entry that was read tells which one it claims to be, and whether it is that
+/// one down to the last byte.
+struct Value: Hashable, Sendable {
+  static let time = Timestamp(seconds: 1_767_225_600)
+
+  /// Another one for every body that is ever stored.
+  var number: UInt64
+  /// Bytes of the body.
+  var length: Int
+  /// How often, or with what, its metadata was freshened.
+  var freshening: UInt64 = 0
+  /// When it was answered, or confirmed.
+  var answered = Value.time
+  /// Seconds; nil: the store's own.
+  var lifetime: Int?
+
+  /// A length as it comes: mostly a few hundred bytes, now and then more than the store keeps in memory or reads with one call.
+  static func length(_ generator: inout SplitMix) -> Int {
+    switch Int.random(in: 0..<100, using: &generator) {
+    case 0..<5: 0
+    case 5..<70: Int.random(in: 1...3_000, using: &generator)
+    case 70..<90: Int.random(in: 3_000...30_000, using: &generator)
+    case 90..<97: Int.random(in: 60_000...140_000, using: &generator)
+    default: Int.random(in: 140_000...400_000, using: &generator)
+    }
+  }
+
+  var revision: Revision { Revision(high: 0x6661_756c_7473, low: number) }
+
+  var bytes: Data {
+    var generator = SplitMix(state: number)
+    var data = Data(count: (length + 7) / 8 * 8)
+    data.withUnsafeMutableBytes { bytes in
+      let words = bytes.assumingMemoryBound(to: UInt64.self)
+      for index in words.indices { words[index] = generator.next() }
+    }
+    return data.prefix(length)
+  }
+
+  var metadata: StoredMetadata {
+    var fields = HTTPFields()
+    fields[.eTag] = "\"\(number)-\(length)-\(freshening)\""
+    fields[.server] = String(repeating: "s", count: Int((number &+ freshening &* 7) % 700))
+    return StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: "https", authority: "faults.example", path: "/\(number)"),
+      response: HTTPResponse(status: .ok, headerFields: fields), requestTime: answered, responseTime: answered,
+      revision: revision, facts: CachingFacts(bornAt: answered, freshUntil: answered),
+      expiration: lifetime.map { .after(.seconds($0)) })
+  }
+
+  /// Which value an entry claims to be.
+  init?(claimedBy metadata: StoredMetadata) {
+    let parts = (metadata.response.headerFields[.eTag] ?? "").split(separator: "\"").first?.split(separator: "-") ?? []
+    guard parts.count == 3, let number = UInt64(parts[0]), let length = Int(parts[1]), let freshening = UInt64(parts[2]) else {
+      return nil
+    }
+    self.init(number: number, length: length, freshening: freshening, answered: metadata.responseTime)
+    if case .after(let lifetime) = metadata.expiration { self.lifetime = Int(lifetime.components.seconds) }
+  }
+
+  init(number: UInt64, length: Int, freshening: UInt64 = 0, answered: Timestamp = Value.time, lifetime: Int? = nil) {
+    (self.number, self.length, self.freshening) = (number, length, freshening)
+    (self.answered, self.lifetime) = (answered, lifetime)
+  }
+
+  /// The value that an entry holds: every byte and every field must be its own.
+  init(of entry: StoredEntry, for key: CacheKey) async throws {
+    try self.init(checking: entry.metadata, for: key)
+    try require(entry.key == key, "\(key): the entry is that of \(entry.key)")
+    let body = try await entry.body.collect()
+    try require(body == bytes, "\(key): \(body.count) bytes that nobody has stored, instead of \(length) of value \(number)")
+  }
+
+  /// The value whose metadata this is.
+  init(checking metadata: StoredMetadata, for key: CacheKey) throws {
+    guard let value = Value(claimedBy: metadata) else { throw BrokenPromise("\(key): metadata that nobody has stored") }
+    var expected = value.metadata
+    expected.bodyLength = Int64(value.length)
+    try require(metadata == expected, "\(key): metadata that is not as it was stored: \(metadata), and not \(expected)")
+    self = value
+  }
+}
+
+/// The keys that are worked on, by number: four of a resource.
+enum Keys {
+  static func key(_ number: Int) -> CacheKey {
+    let resource = "https://faults.example/\(number / 4)"
+    return switch number % 4 {
+    case 0: CacheKey(resource: resource)
+    case 1: CacheKey(resource: resource, variant: "de")
+    case 2: CacheKey(resource: resource, variant: "en")
+    default: CacheKey(resource: resource, variant: "en", form: "thumb")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+
+/// What a store stands on is taken away while it is used, and given back. Each case in a process of its own; those that mount something in a namespace of its
+/// own too, so that nothing is left mounted however it ends.
+struct EnvironmentSuite {
+  private let trial: Trial
+
+  init(_ trial: Trial) { self.trial = trial }
+
+  func run() throws -> [String] {
+    let mounts = Self.canMount
+    var findings: [String] = []
+    for condition in Condition.allCases {
+      let folder = "\(trial.folder)/\(condition.rawValue)"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      // Whoever the process becomes must be able to come by.
+      for path in [trial.folder, folder] { chmod(path, 0o711) }
+      let isMounted = condition.mountOptions != nil && mounts != nil
+      let role = ["child", "environment", condition.rawValue, folder, String(trial.seed), isMounted ? "mounted" : "plain"]
+      let child: Child
+      if let options = condition.mountOptions, let mounts {
+        child = try Child(
+          mounts + [#"mount -t tmpfs -o "$0" tmpfs "$1" && shift && exec "$@""#, options, folder, Child.program] + role,
+          program: "unshare")
+      } else {
+        child = try Child(role)
+      }
+      let told = child.rest()
+      let end = child.end(kills: false)
+      try require(end == .exited(0), "\(condition.rawValue): \(told.last ?? "") (\(end))")
+      findings += told.map { "\(condition.rawValue): \($0)" }
+    }
+    return findings
+  }
+
+  /// What `unshare` is told, so that something can be mounted for one process alone; nil: it can't be done here.
+  private static var canMount: [String]? {
+    let ways = [["-m", "--propagation", "private", "sh", "-c"], ["-r", "-m", "--propagation", "private", "sh", "-c"]]
+    return ways.first { way in
+      let folder = FileManager.default.temporaryDirectory.path
+      guard let child = try? Child(way + [#"mount -t tmpfs tmpfs "$0" 2>/dev/null"#, folder], program: "unshare") else {
+        return false
+      }
+      _ = child.rest()
+      return child.end(kills: false) == .exited(0)
+    }
+  }
+
+  static func runChild(_ words: [String]) async throws {
+    guard words.count == 4, let condition = Condition(rawValue: words[0]), let seed = UInt64(words[2]) else {
+      throw BrokenPromise("environment takes a condition, a folder, a seed and whether it is mounted")
+    }
+    do {
+      for line in try await condition.run(Place(path: words[1], seed: seed, isMounted: words[3] == "mounted")) {
+        Children.tell(line)
+      }
+    } catch {
+      Children.tell("\(error)")
+      exit(1)
+    }
+  }
+}
+
+/// Where a condition is tried out.
+struct Place: Sendable {
+  var path: String
+  var seed: UInt64
+  /// Whether it is a file system of its own.
+  var isMounted: Bool
+}
+
+/// What becomes of what a store stands on.
+enum Condition: String, CaseIterable {
+  case full, inodes, quota, readOnly = "read-only", descriptors, removed, permissions, slow, clock
+
+  /// How the file system is mounted that it needs.
+  var mountOptions: String? {
+    switch self {
+    case .full: "size=6m"
+    case .inodes: "size=64m,nr_inodes=450"
+    case .readOnly: "size=64m"
+    default: nil
+    }
+  }
+
+  func run(_ place: Place) async throws -> [String] {
+    switch self {
+    case .full, .inodes:
+      place.isMounted ? try await place.fill() : try await place.refuse(ENOSPC, "no file system of its own can be mounted here")
+    case .quota: try await place.refuse(EDQUOT, "no quota can be set here") + place.limitFileSize()
+    case .readOnly:
+      place.isMounted ? try await place.remount() : try await place.refuse(EROFS, "no file system of its own can be mounted here")
+    case .descriptors: try await place.exhaustDescriptors()
+    case .removed: try await place.removeFolder()
+    case .permissions: try await place.takePermissions()
+    case .slow: try await place.slowDown()
+    case .clock: try await place.turnClock()
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import ETagValidation
+import Foundation
+
+/// A manager with a disk store, and a network that has every resource: no load may fail, whatever becomes of the store.
+final class Facade: Sendable {
+  let network = ScriptedDownloader()
+  let disk: DiskCache
+  let manager: ResourceManager
+  private let seed: UInt64
+  private let numbers: Range<Int>
+
+  /// - Parameter numbers: of the resources that the network has.
+  init(_ disk: DiskCache, seed: UInt64, clock: any CacheClock = SystemClock(), numbers: Range<Int> = 0..<400) {
+    (self.disk, self.seed, self.numbers) = (disk, seed, numbers)
+    var configuration = ResourceManager.Configuration()
+    configuration.downloader = network
+    configuration.store = disk
+    configuration.validator = ETagValidator()
+    configuration.clock = clock
+    manager = ResourceManager(configuration)
+    for number in numbers {
+      let body = Self.value(number, seed).bytes
+      network.serve(Self.url(number)) { _ in .ok(body, etag: "\"\(number)\"", cacheControl: "max-age=86400") }
+    }
+  }
+
+  private static func url(_ number: Int) -> URL { URL(string: "https://faults.example/\(number)") ?? URL(filePath: "/") }
+
+  private static func value(_ number: Int, _ seed: UInt64) -> Value {
+    var generator = SplitMix(state: seed &+ UInt64(number))
+    return Value(number: UInt64(number), length: Value.length(&generator))
+  }
+
+  /// Loads them, eight at a time; each must come, with its own bytes.
+  ///
+  /// - Returns: how many of them the network was asked for, and how long the slowest took.
+  @discardableResult
+  func load(_ numbers: Range<Int>? = nil) async throws -> (asked: Int, slowest: Duration) {
+    let before = network.requests.count
+    let slowest = try await withThrowingTaskGroup(of: Duration.self) { group in
+      var slowest = Duration.zero
+      for (index, number) in (numbers ?? self.numbers).enumerated() {
+        if index >= 8 { slowest = max(slowest, try await group.next() ?? .zero) }
+        group.addTask { try await self.load(number) }
+      }
+      for try await time in group { slowest = max(slowest, time) }
+      return slowest
+    }
+    return (network.requests.count - before, slowest)
+  }
+
+  private func load(_ number: Int) async throws -> Duration {
+    let clock = SystemClock()
+    let start = clock.uptime
+    do {
+      let resource = try await manager.load(Self.url(number))
+      try require(resource.value == Self.value(number, seed).bytes, "/\(number): wrong bytes, from \(resource.source)")
+    } catch let error as CacheError {
+      throw BrokenPromise("/\(number) could not be loaded, and the network has it: \(error)")
+    }
+    return clock.uptime - start
+  }
+
+  /// The store works as if nothing had been: what is loaded now is served from it afterwards.
+  func recover() async throws {
+    var asked = 0
+    for _ in 0..<50 {
+      try await load()
+      asked = try await load().asked
+      if asked == 0 { break }
+    }
+    try require(asked == 0, "when all was well again, \(asked) loads still went to the network; \(disk.counters)")
+    let report = try await disk.verify()
+    try require(report.isClean && report.good >= numbers.count, "after the recovery: \(report)")
+  }
+
+  /// What storing something now fails with; nil: nothing.
+  func storingFails(_ length: Int = 300) async -> CacheError? {
+    do throws(CacheError) {
+      let value = Value(number: 9_999_999, length: length)
+      try await disk.store(value.bytes, for: CacheKey(resource: "probe"), value.metadata)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  func close() async {
+    await manager.close()
+    await disk.close()
+  }
+}

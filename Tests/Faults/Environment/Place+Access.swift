@@ -1,0 +1,152 @@
+import CacheCore
+import DiskStore
+import Foundation
+
+/// What is there and can't be got at.
+extension Place {
+  /// Read-only, in earnest: mounted anew while nobody has the folder open, and hidden below such a mount while somebody has.
+  func remount() async throws -> [String] {
+    let store = path + "/store"
+    try await hide(store)
+    try Self.mount(["-o", "remount,ro", path])
+    let later = Facade(try DiskCache(path: store, configuration: .init(sizeLimit: nil)), seed: seed)
+    try await readOnly(later)
+    try Self.mount(["-o", "remount,rw", path])
+    try await later.recover()
+    await later.close()
+    return [
+      "mounted read-only while it was closed, and while it was open: what is stored is served, 800 loads, 0 failed; recovered"
+    ]
+  }
+
+  /// Leaves 200 entries behind, and nothing open: else it could not be mounted read-only.
+  private func hide(_ store: String) async throws {
+    let facade = Facade(try DiskCache(path: store, configuration: .init(sizeLimit: nil)), seed: seed)
+    try await facade.load(0..<200)
+    try Self.mount(["--bind", store, store])
+    try Self.mount(["-o", "remount,bind,ro", store])
+    try await readOnly(facade)
+    try Self.run("umount", [store])
+    try await facade.recover()
+    try await facade.disk.removeAll()
+    try await facade.load(0..<200)
+    await facade.close()
+  }
+
+  /// The first 200 are stored, the others can't be.
+  private func readOnly(_ facade: Facade) async throws {
+    try require(!facade.disk.isWritable, "it can be written to")
+    let asked = try await facade.load().asked
+    try require(asked == 200, "\(asked) of 400 loads went to the network, and 200 are not stored")
+    let error = await facade.storingFails()
+    try require(error?.code == .readOnly && error?.path != nil, "a store that can only be read says \(String(describing: error))")
+  }
+
+  private static func mount(_ words: [String]) throws { try run("mount", words) }
+
+  private static func run(_ program: String, _ words: [String]) throws {
+    let child = try Child(words, program: program)
+    let told = child.rest()
+    try require(child.end(kills: false) == .exited(0), "\(program) \(words): \(told)")
+  }
+
+  /// Not one file more can be opened.
+  func exhaustDescriptors() async throws -> [String] {
+    let facade = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed)
+    // So that threads and whatever they open are there already.
+    try await facade.load(0..<200)
+    let key = try await facade.disk.entries().first?.key ?? CacheKey(resource: "")
+    try Self.limit(.descriptors, to: 128)
+    var open: [Int32] = []
+    while true {
+      let descriptor = Foundation.open("/dev/null", O_RDONLY | O_CLOEXEC)
+      if descriptor < 0 { break }
+      open.append(descriptor)
+    }
+    let asked = try await facade.load().asked
+    var reading: CacheError?
+    do { _ = try await facade.disk.open(key) } catch { reading = error }
+    let storing = await facade.storingFails()
+    for descriptor in open { close(descriptor) }
+    for error in [reading, storing] {
+      try require(
+        error?.code == .fileSystem && error?.errno == EMFILE && error?.path != nil,
+        "a store without descriptors says \(String(describing: error))")
+    }
+    try await facade.recover()
+    await facade.close()
+    return ["\(open.count) descriptors taken, none left: 400 loads, \(asked) of them by the network, 0 failed; recovered"]
+  }
+
+  /// The folder goes, and others come in its place.
+  func removeFolder() async throws -> [String] {
+    let store = path + "/store"
+    let outside = path + "/outside"
+    try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
+    try Data("a".utf8).write(to: URL(filePath: outside + "/a"))
+    let facade = Facade(try DiskCache(path: store, configuration: .init(sizeLimit: nil)), seed: seed)
+    let inside = ["", "/etagere-1", "/etagere-1/entries", "/etagere-1/tmp", "/etagere-1/generation", "/etagere-1/folder.key"]
+    for part in inside {
+      for replaced in ["nothing", "a file", "a link"] {
+        try await facade.recover()
+        try FileManager.default.removeItem(atPath: store + part)
+        if replaced == "a file" { try Data("b".utf8).write(to: URL(filePath: store + part)) }
+        if replaced == "a link" { try FileManager.default.createSymbolicLink(atPath: store + part, withDestinationPath: outside) }
+        do {
+          try await facade.load()
+          if replaced != "nothing" { try? FileManager.default.removeItem(atPath: store + part) }
+          try await facade.recover()
+        } catch {
+          throw BrokenPromise("'\(part)' gave way to \(replaced): \(error)")
+        }
+        let left = Folder.files(outside)
+        // The folder that was given may be a link: then the store is where that leads to.
+        try require(part.isEmpty || left.map(\.path) == [outside + "/a"], "'\(part)' was a link: \(left) lie outside")
+        if part.isEmpty { try? FileManager.default.removeItem(atPath: outside + "/etagere-1") }
+      }
+    }
+    await facade.close()
+    return [
+      "the folder and its parts removed, or replaced by a file or a link: \(inside.count * 3) times, 0 loads failed; recovered"
+    ]
+  }
+
+  /// Rights are taken away, from somebody whom rights bind.
+  func takePermissions() async throws -> [String] {
+    var note = ""
+    if geteuid() == 0 {
+      // Rights do not bind root.
+      try require(chown(path, 65_534, 65_534) == 0, "can't give the folder away")
+      try require(setgid(65_534) == 0 && setuid(65_534) == 0, "can't become somebody else")
+      guard access(path, W_OK) == 0 else { return ["not run: its folder lies where only root may go"] }
+      note = " (as user 65534)"
+    }
+    let store = path + "/store"
+    let facade = Facade(try DiskCache(path: store, configuration: .init(sizeLimit: nil)), seed: seed)
+    var count = 0
+    for part in ["", "/etagere-1", "/etagere-1/entries", "/etagere-1/tmp"] {
+      for rights in [0o000, 0o400, 0o500, 0o600] as [mode_t] {
+        try await facade.recover()
+        try require(chmod(store + part, rights) == 0, "can't take rights away")
+        do {
+          try await facade.load()
+          if rights == 0o500, part == "/etagere-1" {
+            let error = await facade.storingFails()
+            try require(error?.code == .readOnly, "a store without rights says \(String(describing: error))")
+          }
+          if rights == 0 {
+            let error = await facade.storingFails()
+            try require(error != nil && error?.path != nil, "a store without rights says \(String(describing: error))")
+          }
+          chmod(store + part, 0o700)
+          try await facade.recover()
+        } catch {
+          throw BrokenPromise("'\(part)' with rights \(String(rights, radix: 8)): \(error)")
+        }
+        count += 1
+      }
+    }
+    await facade.close()
+    return ["rights of the folder and its parts taken \(count) times\(note): 0 loads failed; recovered"]
+  }
+}

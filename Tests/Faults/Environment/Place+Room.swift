@@ -1,0 +1,103 @@
+import CacheCore
+import DiskStore
+import Foundation
+
+/// No room, in its kinds.
+extension Place {
+  /// A file system that is too small: what does not fit is not stored, and that is all.
+  func fill() async throws -> [String] {
+    let ballast = path + "/ballast"
+    let facade = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed, numbers: 0..<600)
+    // First the store alone fills it, and makes room by itself.
+    for _ in 0..<3 { try await facade.load() }
+    let alone = facade.disk.counters
+    try require(alone.fullDisk > 0 && alone.failedWrites > 0, "it never was full: \(alone)")
+    try require(alone.evictions[.fullDisk, default: 0] > 0 && alone.writes > 200, "no room was made: \(alone)")
+    // Then somebody else does, and leaves nothing that could be evicted.
+    try await facade.disk.removeAll()
+    try await occupy(ballast)
+    let asked = try await facade.load(0..<100).asked
+    try require(asked == 100, "\(100 - asked) loads were served by a store that has no room")
+    let error = await facade.storingFails()
+    try require(error?.code == .diskFull && error?.path != nil, "a store without room says \(String(describing: error))")
+    try FileManager.default.removeItem(atPath: ballast)
+    let some = Facade(facade.disk, seed: seed, numbers: 0..<120)
+    try await some.recover()
+    await facade.close()
+    try await reopen(some: 0..<120)
+    return [
+      "\(alone.failedWrites) stores failed, \(alone.evictions[.fullDisk, default: 0]) entries made room, \(grouped(1_800 + 100)) loads, 0 failed; recovered"
+    ]
+  }
+
+  /// Takes all the bytes, or all the files' numbers, that are left.
+  private func occupy(_ ballast: String) async throws {
+    try FileManager.default.createDirectory(atPath: ballast, withIntermediateDirectories: true)
+    let piece = [UInt8](repeating: 7, count: 1 << 16)
+    for number in 0..<4_000 {
+      let file = open("\(ballast)/\(number)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+      guard file >= 0 else { return }
+      defer { close(file) }
+      var count = piece.count
+      // Down to the last byte.
+      while count > 0 { if write(file, piece, count) <= 0 { count /= 2 } }
+    }
+  }
+
+  private func reopen(some numbers: Range<Int>) async throws {
+    let later = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed, numbers: numbers)
+    let asked = try await later.load().asked
+    try require(asked == 0, "\(asked) of \(numbers.count) were not there when the store was opened again")
+    await later.close()
+  }
+
+  /// System calls that refuse to write, where the real thing can't be had.
+  func refuse(_ number: Int32, _ why: String) async throws -> [String] {
+    let faulty = Faulty()
+    let facade = Facade(
+      try DiskCache(path: path + "/store-\(number)", configuration: .init(sizeLimit: nil), calls: faulty.calls), seed: seed)
+    try await facade.load(0..<200)
+    faulty.set { $0.failure = number }
+    try await facade.load()
+    let error = await facade.storingFails()
+    try require(error?.errno == number && error?.path != nil, "a store that can't write says \(String(describing: error))")
+    faulty.set { $0.failure = nil }
+    try await facade.recover()
+    let failed = facade.disk.counters.failedWrites
+    await facade.close()
+    return [
+      "\(why): injected, \(failed) stores failed with \(String(cString: strerror(number))), \(grouped(600)) loads, 0 failed; recovered"
+    ]
+  }
+
+  /// The system's own bound on a file's size: what is larger can't be written.
+  func limitFileSize() async throws -> [String] {
+    signal(SIGXFSZ, SIG_IGN)
+    let facade = Facade(try DiskCache(path: path + "/limited", configuration: .init(sizeLimit: nil)), seed: seed)
+    try Self.limit(Resource.fileSize, to: 50_000)
+    try await facade.load()
+    let error = await facade.storingFails(120_000)
+    try require(error?.errno == EFBIG && error?.path != nil, "a store whose files are bounded says \(String(describing: error))")
+    let failed = facade.disk.counters.failedWrites
+    try require(failed > 1 && facade.disk.counters.writes > 100, "\(facade.disk.counters)")
+    try Self.limit(Resource.fileSize, to: nil)
+    try await facade.recover()
+    await facade.close()
+    return ["files of 50,000 bytes at most (RLIMIT_FSIZE): \(failed) stores failed, 400 loads, 0 failed; recovered"]
+  }
+
+  enum Resource { case fileSize, descriptors }
+
+  /// Lowers a limit of this process; nil: as high as it can be.
+  static func limit(_ resource: Resource, to value: UInt64?) throws {
+    #if canImport(Glibc)
+    let which = resource == .fileSize ? __rlimit_resource_t(1) : __rlimit_resource_t(7)
+    #else
+    let which = resource == .fileSize ? RLIMIT_FSIZE : RLIMIT_NOFILE
+    #endif
+    var limit = rlimit()
+    try require(getrlimit(which, &limit) == 0, "getrlimit failed")
+    limit.rlim_cur = value.map { min(rlim_t($0), limit.rlim_max) } ?? limit.rlim_max
+    try require(setrlimit(which, &limit) == 0, "setrlimit failed")
+  }
+}

@@ -1,0 +1,69 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Foundation
+
+/// Time that is lacking, or not what it was.
+extension Place {
+  /// Each change of the disk takes a twentieth of a second longer.
+  func slowDown() async throws -> [String] {
+    let faulty = Faulty()
+    let facade = Facade(
+      try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil), calls: faulty.calls), seed: seed)
+    try await facade.load(0..<200)
+    faulty.set { $0.delay = 50_000 }
+    let stored = try await facade.load(0..<200)
+    try require(stored.asked == 0, "\(stored.asked) entries of a slow store were not found")
+    let new = try await facade.load(200..<260)
+    faulty.set { $0.delay = 0 }
+    try await facade.recover()
+    await facade.close()
+    func text(_ time: Duration) -> String { "\(Int(time / .milliseconds(1))) ms" }
+    return [
+      "each change 50 ms slower (injected, \(faulty.current.count) times): 260 loads, 0 failed; the slowest that is stored \(text(stored.slowest)), "
+        + "the slowest new one \(text(new.slowest)); recovered"
+    ]
+  }
+
+  /// The clock is set back and forward, to the ends of what it can show.
+  func turnClock() async throws -> [String] {
+    let clock = ManualClock()
+    let start = clock.now
+    let store = path + "/store"
+    func opened() throws -> Facade {
+      let disk = try DiskCache(
+        path: store, configuration: .init(sizeLimit: 6_000_000, expiration: .after(.seconds(86_400)), clock: clock))
+      return Facade(disk, seed: seed, clock: clock, numbers: 0..<150)
+    }
+    var facade = try opened()
+    let times = [
+      start - .seconds(3_600), start + .seconds(3_600), start - .seconds(400 * 86_400), start + .seconds(400 * 86_400),
+      Timestamp(seconds: 0), Timestamp(seconds: -86_400), Timestamp(seconds: 4_102_444_800), .distantPast, .distantFuture,
+      Timestamp(nanoseconds: .max - 1), Timestamp(nanoseconds: .min + 1),
+    ]
+    for time in times {
+      for reopens in [false, true] {
+        clock.setNow(time)
+        do {
+          try await facade.load()
+          _ = try await facade.disk.entries()
+          _ = try await facade.disk.removeExpired()
+          _ = try await facade.disk.trim(to: 2_000_000)
+          if reopens {
+            await facade.close()
+            facade = try opened()
+            try await facade.load()
+          }
+          clock.setNow(start)
+          try await facade.recover()
+        } catch {
+          throw BrokenPromise("the clock was set to \(time): \(error)")
+        }
+      }
+    }
+    await facade.close()
+    return [
+      "set to \(times.count) times between the ends of what it can show, and back (injected): 0 loads failed; recovered each time"
+    ]
+  }
+}

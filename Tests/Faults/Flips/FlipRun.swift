@@ -1,0 +1,218 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Foundation
+
+/// The process that damages a folder and reads it.
+final class FlipRun {
+  /// Enough for the store to keep an index beside the files.
+  static let keys = 560
+
+  let root: String
+  let path: String
+  private let count: Int
+  var generator: SplitMix
+  var cache: DiskCache
+  var paths: [CacheKey: String] = [:]
+  /// What is stored, by key number.
+  var values: [Int: Value] = [:]
+  /// Keys whose file was damaged and is there all the same, with every freshening that may show again.
+  var touched: [Int: Set<UInt64>] = [:]
+  var number: UInt64 = 0
+  var done = 0
+  var tallies: [String: Int] = [:]
+
+  init(arguments: ArraySlice<String>) throws {
+    let words = Array(arguments)
+    guard words.count == 3, let seed = UInt64(words[1]), let count = Int(words[2]) else {
+      throw BrokenPromise("flips takes a folder, a seed and a count")
+    }
+    path = words[0]
+    root = path + "/etagere-1"
+    self.count = count
+    generator = SplitMix(state: seed)
+    cache = try Self.opened(path)
+  }
+
+  static func opened(_ path: String) throws -> DiskCache {
+    // Whoever finds no file opened by a lock's, nor evicted: what is not there was damaged.
+    try DiskCache(path: path, configuration: .init(sizeLimit: nil))
+  }
+
+  func run() async throws {
+    do {
+      try await fill()
+      while done < count {
+        if done.isMultiple(of: 100) { Children.tell("at damage \(done)") }
+        try await step()
+      }
+      try await whole()
+      tell()
+    } catch {
+      Children.tell("failed damage \(done): \(error)")
+    }
+  }
+
+  private func tell() {
+    let ways = Damage.allCases.map { "\($0.rawValue) \(grouped(tallies[$0.rawValue, default: 0]))" }.joined(separator: ", ")
+    Children.tell("\(grouped(done)) damages of entries and of what lies beside them, \(grouped(Self.keys)) entries")
+    Children.tell("entries: \(ways); two swapped \(grouped(tallies["swapped", default: 0]))")
+    Children.tell(
+      "beside: index \(grouped(tallies["index", default: 0])), generation \(grouped(tallies["generation", default: 0])), "
+        + "folder.key \(grouped(tallies["folder.key", default: 0]))")
+    let outcomes = [
+      "misses", "streams that ended with an error", "right all the same", "healed", "found by verify",
+    ].map { "\($0) \(grouped(tallies[$0, default: 0]))" }.joined(separator: ", ")
+    Children.tell("read after it: \(outcomes); wrong bytes 0, traps 0")
+  }
+
+  func tally(_ what: String, _ by: Int = 1) { tallies[what, default: 0] += by }
+
+  // MARK: Filling
+
+  /// Stores every key that is missing, and looks where its file is.
+  func fill() async throws {
+    for key in 0..<Self.keys where values[key] == nil { try await store(key) }
+    paths = try EntryPaths.find(below: root + "/entries")
+    try require(paths.count == Self.keys, "\(paths.count) files of \(Self.keys) keys")
+  }
+
+  func store(_ key: Int) async throws {
+    number += 1
+    let value = Value(number: number, length: Value.length(&generator))
+    try await cache.store(value.bytes, for: Keys.key(key), value.metadata)
+    values[key] = value
+    touched[key] = nil
+  }
+
+  func file(_ key: Int) throws -> String {
+    guard let path = paths[Keys.key(key)] else { throw BrokenPromise("\(Keys.key(key)) has no file") }
+    return path
+  }
+
+  // MARK: Steps
+
+  private func step() async throws {
+    let key = Int.random(in: 0..<Self.keys, using: &generator)
+    switch Int.random(in: 0..<1_000, using: &generator) {
+    case 0..<4: try await damageFolderKey()
+    case 4..<16: try await damageIndex()
+    case 16..<28: try await damageGeneration()
+    case 28..<36: try await damageMany()
+    case 36..<110: try await swap(key)
+    default:
+      if Int.random(in: 0..<8, using: &generator) == 0 { try await refresh(key) }
+      try damage(key)
+      try await look(key)
+      try await heal(key)
+    }
+    if Bool.random(using: &generator) { try await bystander() }
+  }
+
+  func damage(_ key: Int) throws {
+    let damage = Damage.random(&generator)
+    let other = ["folder.key", "generation", "index"].randomElement(using: &generator) ?? ""
+    try damage.apply(to: try file(key), other: "\(root)/\(other)", &generator)
+    done += 1
+    tally(damage.rawValue)
+    if touched[key] == nil { touched[key] = [values[key]?.freshening ?? 0] }
+    // Freshenings before it may show again.
+    touched[key]?.formUnion(0...(values[key]?.freshening ?? 0))
+  }
+
+  private func refresh(_ key: Int) async throws {
+    guard touched[key] == nil, var value = values[key] else { return }
+    for _ in 0..<Int.random(in: 1...3, using: &generator) {
+      value.freshening += 1
+      let isThere = try await cache.refresh(Keys.key(key), value.metadata, ifRevision: value.revision)
+      try require(isThere, "\(Keys.key(key)) is not there to be freshened")
+      values[key] = value
+    }
+  }
+
+  /// Reads a damaged entry, in one way or another: right, or a miss that is counted.
+  func look(_ key: Int) async throws {
+    let before = cache.counters
+    let path = try file(key)
+    let way = Int.random(in: 0..<8, using: &generator)
+    let length = Int64(values[key]?.length ?? 0)
+    let start = Int64.random(in: 0...length, using: &generator)
+    let range = way < 2 ? start..<Int64.random(in: start...length + 10, using: &generator) : nil
+    guard let entry = try await cache.open(Keys.key(key), range: range) else {
+      let after = cache.counters
+      try require(after.misses == before.misses + 1, "a miss of \(Keys.key(key)) was not counted")
+      try require(after.damaged == before.damaged + 1, "damage of \(Keys.key(key)) was not counted")
+      try require(access(path, F_OK) != 0, "\(path) is damaged and was not removed")
+      tally("misses")
+      values[key] = nil
+      return
+    }
+    if try await isWhole(entry, key, range) { return tally("right all the same") }
+    tally("streams that ended with an error")
+    try require(cache.counters.damaged == before.damaged + 1, "damage of \(Keys.key(key)) was not counted")
+    try require(access(path, F_OK) != 0, "\(path) is damaged and was not removed")
+    values[key] = nil
+  }
+
+  /// Whether a body was read to its end; what there was of it must be right, down to the last byte.
+  func isWhole(_ entry: StoredEntry, _ key: Int, _ range: Range<Int64>?) async throws -> Bool {
+    guard let expected = values[key] else { throw BrokenPromise("\(Keys.key(key)) is gone, and was found") }
+    let found = try Value(checking: entry.metadata, for: Keys.key(key))
+    try require(entry.key == Keys.key(key), "\(Keys.key(key)): the entry is that of \(entry.key)")
+    try require(
+      found.number == expected.number && (touched[key] ?? [expected.freshening]).contains(found.freshening),
+      "\(Keys.key(key)): value \(found.number), freshened \(found.freshening), instead of \(expected.number), \(expected.freshening)"
+    )
+    let all = expected.bytes
+    let wanted = range.map { $0.clamped(to: 0..<Int64(all.count)) } ?? 0..<Int64(all.count)
+    let right = all[Int(wanted.lowerBound)..<Int(wanted.upperBound)]
+    var read = Data()
+    do {
+      while let chunk = try await entry.body.source.next() { read.append(chunk) }
+    } catch {
+      try require(error.code == .damagedEntry, "\(Keys.key(key)): \(error)")
+      try require(right.starts(with: read), "\(Keys.key(key)): wrong bytes before the error")
+      return false
+    }
+    try require(read == right, "\(Keys.key(key)): wrong bytes")
+    return true
+  }
+
+  /// Stores what is missing again, and reads it.
+  func heal(_ key: Int) async throws {
+    if values[key] != nil {
+      // It goes on with its damage, mostly; so damages add up.
+      guard Int.random(in: 0..<3, using: &generator) == 0 else { return }
+    }
+    try await store(key)
+    let before = cache.counters
+    guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+      throw BrokenPromise("\(Keys.key(key)) was stored again and is not there")
+    }
+    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was stored again and is damaged")
+    try require(cache.counters.hits == before.hits + 1, "a hit was not counted")
+    tally("healed")
+  }
+
+  /// An entry that nobody has touched is there, whatever happened to others.
+  func bystander() async throws {
+    let key = Int.random(in: 0..<Self.keys, using: &generator)
+    guard touched[key] == nil, let value = values[key] else { return }
+    guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+      throw BrokenPromise("\(Keys.key(key)), value \(value.number), is gone, and was not damaged")
+    }
+    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) is damaged, and nobody has touched it")
+  }
+
+  /// At the end: what was not touched is whole, and all that is there is right.
+  private func whole() async throws {
+    for key in 0..<Self.keys {
+      guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+        try require(touched[key] != nil, "\(Keys.key(key)) is gone, and was not damaged")
+        continue
+      }
+      _ = try await isWhole(entry, key, nil)
+    }
+    await cache.close()
+  }
+}

@@ -1,0 +1,120 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Foundation
+
+/// `kill -9` of a process that writes, at random instants, again and again on one folder; after each of them the folder is looked through.
+struct KillSuite {
+  private let trial: Trial
+  private let path: String
+  private var generator: SplitMix
+  private var model = KillModel()
+  private var openings: [Duration] = []
+  private var killedWhileOpening = 0
+  private var orphans = 0
+
+  init(_ trial: Trial) {
+    self.trial = trial
+    path = trial.folder + "/kill"
+    generator = SplitMix(state: trial.seed)
+  }
+
+  mutating func run() async throws -> [String] {
+    let rounds = trial.isQuick ? 60 : 1_000
+    try await fill()
+    for round in 0..<rounds {
+      do {
+        try await kill(round)
+      } catch {
+        throw BrokenPromise("round \(round): \(error)")
+      }
+    }
+    openings.sort()
+    let tallies = model.tallies.sorted { $0.key < $1.key }.map { "\($0.key): \(grouped($0.value))" }.joined(separator: ", ")
+    return [
+      "\(grouped(rounds)) kills, \(grouped(killedWhileOpening)) of them before the folder was open; \(grouped(KillPlan.keys)) keys",
+      "changes, \(tallies)",
+      "lost 0, wrong 0, half 0; temporary files that were collected: \(grouped(orphans))",
+      "opening and first answer: \(milliseconds(openings[openings.count / 2])) in the middle, \(milliseconds(openings.last)) at most",
+    ]
+  }
+
+  private func milliseconds(_ duration: Duration?) -> String {
+    "\(((duration ?? .zero) / .milliseconds(1) * 10).rounded() / 10) ms"
+  }
+
+  /// Every key, so that there is an index beside the files from the first round on.
+  private mutating func fill() async throws {
+    let cache = try DiskCache(path: path, configuration: .init(sizeLimit: nil))
+    for key in 0..<KillPlan.keys { try await store(key, UInt64(key + 1), cache) }
+    await cache.close()
+  }
+
+  private mutating func store(_ key: Int, _ number: UInt64, _ cache: DiskCache) async throws {
+    let value = Value(number: number, length: Value.length(&generator))
+    try await cache.store(value.bytes, for: Keys.key(key), value.metadata)
+    model.store(key, value)
+  }
+
+  private mutating func kill(_ round: Int) async throws {
+    let evicts = KillPlan.evicts(round)
+    let limit = evicts ? String(Folder.size(path + "/etagere-1/entries") / 10 * 7) : "none"
+    let child = try Child(["child", "kill", path, String(trial.seed), String(round), limit])
+    var told = wait(for: child)
+    let end = child.end(kills: true)
+    told += child.rest()
+    try require(end == .killed(SIGKILL), "the process was not killed, but ended by itself: \(end); \(told.last ?? "")")
+    for line in told where line.hasPrefix("failed") { throw BrokenPromise(line) }
+    if !told.contains("open") { killedWhileOpening += 1 }
+    try model.replay(KillPlan(seed: trial.seed, round: round), done: Set(told.compactMap { Int($0) }), evicts: evicts)
+    try await check(round)
+  }
+
+  /// Lets the process get so far, and a random moment further.
+  private mutating func wait(for child: Child) -> [String] {
+    var told: [String] = []
+    let lines = [0, 1, 2, 2, 2].randomElement(using: &generator) ?? 2
+    let done = lines < 2 ? 0 : Int.random(in: 0..<40, using: &generator)
+    while told.count < lines + done, let line = child.line(within: 20_000) { told.append(line) }
+    usleep(UInt32.random(in: 0...(lines == 0 ? 20_000 : 3_000), using: &generator))
+    return told
+  }
+
+  /// Opens the folder as the next process would, and looks at all of it.
+  private mutating func check(_ round: Int) async throws {
+    orphans += Folder.files(path + "/etagere-1/tmp").count { !$0.path.hasSuffix(".lock") }
+    let clock = SystemClock()
+    let start = clock.uptime
+    let cache = try DiskCache(path: path, configuration: .init(sizeLimit: nil))
+    _ = try await cache.open(Keys.key(0))
+    let taken = clock.uptime - start
+    try require(taken < .seconds(2), "the folder took \(taken) to open")
+    openings.append(taken)
+    var found: [Int: Value] = [:]
+    for key in 0..<KillPlan.keys {
+      guard let entry = try await cache.open(Keys.key(key)) else { continue }
+      found[key] = try await Value(of: entry, for: Keys.key(key))
+    }
+    try model.settle(found)
+    // Answered behind what opening does in the background.
+    let count = try await cache.entryCount
+    try require(count == found.count, "\(count) entries are counted, and \(found.count) are there")
+    // This process's own sign of life is none of them.
+    let left = Folder.files(path + "/etagere-1/tmp").map(\.path).filter { !$0.contains("/tmp/\(getpid())-") }
+    try require(left.isEmpty, "what the process left behind was not collected: \(left)")
+    let report = try await cache.verify()
+    try require(report.isClean && report.good == found.count && report.newer == 0, "half an entry is visible: \(report)")
+    try require(cache.counters.damaged == 0, "\(cache.counters.damaged) files were damaged")
+    try await mend(round, found, cache)
+    await cache.close()
+  }
+
+  /// Stores some of what is missing, so that a folder that was evicted or emptied fills again.
+  private mutating func mend(_ round: Int, _ found: [Int: Value], _ cache: DiskCache) async throws {
+    let missing = (0..<KillPlan.keys).filter { found[$0] == nil }
+    guard missing.count > KillPlan.keys / 8 else { return }
+    for (index, key) in missing.prefix(100).enumerated() {
+      try await store(key, UInt64(round + 1) << 40 + UInt64(index), cache)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import CacheCore
+import DiskStore
+import Foundation
+
+/// The process that is killed: it changes the folder by its plan and tells each operation that is done before it goes on.
+struct KillWriter {
+  private let folder: String
+  private let seed: UInt64
+  private let round: Int
+  private let limit: Int64?
+
+  init(arguments: ArraySlice<String>) throws {
+    let words = Array(arguments)
+    guard words.count == 4, let seed = UInt64(words[1]), let round = Int(words[2]) else {
+      throw BrokenPromise("kill takes a folder, a seed, a round and a limit")
+    }
+    (folder, self.seed, self.round, limit) = (words[0], seed, round, Int64(words[3]))
+  }
+
+  func run() async throws {
+    Children.tell("opening")
+    let cache = try DiskCache(
+      path: folder, configuration: .init(sizeLimit: limit, durability: KillPlan.durability(round)))
+    Children.tell("open")
+    var plan = KillPlan(seed: seed, round: round)
+    var number = 0
+    // Until it is killed, or there is nobody any more to read what it tells.
+    while true {
+      let batch = plan.batch()
+      await withTaskGroup(of: Void.self) { [number] group in
+        for (index, operation) in batch.enumerated() {
+          group.addTask { await Self.carryOut(operation, number + index, cache) }
+        }
+      }
+      number += batch.count
+    }
+  }
+
+  private static func carryOut(_ operation: KillPlan.Operation, _ number: Int, _ cache: DiskCache) async {
+    do {
+      switch operation {
+      case .store(let key, let value): try await store(value, Keys.key(key), cache)
+      case .refresh(let key, let freshening): try await refresh(Keys.key(key), freshening, cache)
+      case .remove(let key): try await cache.remove(Keys.key(key), ifRevision: nil)
+      case .removeOther(let key): try await cache.remove(Keys.key(key), ifRevision: Revision(high: 0, low: 0))
+      case .read(let key):
+        if let entry = try await cache.open(Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
+      case .removeAll: try await cache.removeAll()
+      }
+      Children.tell("\(number)")
+    } catch {
+      Children.tell("failed \(operation): \(error)")
+    }
+  }
+
+  private static func store(_ value: Value, _ key: CacheKey, _ cache: DiskCache) async throws {
+    let bytes = value.bytes
+    guard value.length > 100_000 else {
+      try await cache.store(bytes, for: key, value.metadata)
+      return
+    }
+    let writer = try await cache.begin(key, value.metadata)
+    for start in stride(from: 0, to: bytes.count, by: 50_000) {
+      try await writer.write(Data(bytes[start..<min(start + 50_000, bytes.count)]))
+    }
+    _ = try await writer.commit(trailers: nil)
+  }
+
+  private static func refresh(_ key: CacheKey, _ freshening: UInt64, _ cache: DiskCache) async throws {
+    guard let entry = try await cache.open(key) else { return }
+    var value = try await Value(of: entry, for: key)
+    value.freshening = freshening
+    _ = try await cache.refresh(key, value.metadata, ifRevision: value.revision)
+  }
+}

@@ -1,0 +1,67 @@
+import CacheCore
+import DiskStore
+
+/// Disk caches on one folder.
+struct DiskSubject: Subject {
+  static let name = "DiskCache"
+
+  private let path: String
+  private let limit: Int64?
+  private let clock: any CacheClock
+  private let number: Int
+  private var caches: [DiskCache] = []
+  private var earlier = 0
+
+  /// - Parameter number: of caches.
+  init(_ path: String, limit: Int64?, number: Int, _ clock: any CacheClock) throws {
+    (self.path, self.limit, self.number, self.clock) = (path, limit, number, clock)
+    try open()
+  }
+
+  private mutating func open() throws {
+    caches = try (0..<number).map { _ in try DiskCache(path: path, configuration: .init(sizeLimit: limit, clock: clock)) }
+  }
+
+  var stores: [any CacheStore] { caches }
+
+  mutating func reopen() async throws {
+    try await close()
+    earlier = evictions
+    try open()
+  }
+
+  func settle() async throws {
+    // Each is answered behind the sweeps that are under way.
+    for cache in caches { _ = try await cache.entryCount }
+  }
+
+  var evictions: Int {
+    caches.reduce(earlier) { sum, cache in
+      let evictions = cache.counters.evictions
+      return sum + evictions[.size, default: 0] + evictions[.trimmed, default: 0]
+    }
+  }
+
+  func trim(to size: Int64) async throws -> Int? {
+    let removed = try await caches[0].trim(to: size)
+    let left = try await caches[number - 1].totalSize
+    try require(left <= size, "\(left) bytes are left, and no more than \(size) were to be")
+    return removed
+  }
+
+  func removeExpired() async throws { _ = try await caches[number - 1].removeExpired() }
+
+  func count() async throws -> Int? {
+    let size = Folder.size(path + "/etagere-1/entries")
+    let first = try await caches[0].entryCount
+    for cache in caches {
+      let (count, counted) = (try await cache.entryCount, try await cache.totalSize)
+      try require(count == first, "caches on one folder count \(count) and \(first) entries")
+      // What another one appended to an entry counts when it is read, or the files are listed.
+      try require(counted <= size && (number > 1 || counted == size), "a cache counts \(counted) bytes, and there are \(size)")
+    }
+    return first
+  }
+
+  func close() async throws { for cache in caches { await cache.close() } }
+}
