@@ -65,6 +65,12 @@ final class Facade: Sendable {
     return clock.uptime - start
   }
 
+  /// Half of the resources are stored, and what happens next is asked to store the others.
+  func halve() async throws {
+    try await disk.removeAll()
+    try await load(numbers.prefix(numbers.count / 2))
+  }
+
   /// The store works as if nothing had been: what is loaded now is served from it afterwards.
   func recover() async throws {
     var asked = 0
