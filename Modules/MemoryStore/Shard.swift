@@ -75,22 +75,23 @@ struct Shard<Policy: EvictionPolicy> {
   // MARK: Storing
 
   /// Puts the newcomer into its predecessor's slot, or a free one. Its weight is claimed already.
-  mutating func place(_ newcomer: Newcomer, in predecessor: Int?, left: inout Departures) {
+  mutating func place(
+    _ entry: MemoryEntry, for key: CacheKey, _ newcomer: Newcomer, in predecessor: Int?, left: inout Departures
+  ) {
     tally.insertions += 1
     let its = Slab.Terms(deadline: newcomer.deadline, cost: newcomer.cost)
-    let fingerprint = newcomer.key.fingerprint
     if let slot = predecessor {
       tally.left(.replaced)
-      left.add(exchangeEntry(of: slot, for: newcomer.entry))
+      left.add(exchangeEntry(of: slot, for: entry))
       cost += newcomer.cost - terms[slot].cost
       slab.write(its, to: slot)
-      policy.replace(slot, fingerprint: fingerprint, cost: newcomer.cost)
+      policy.replace(slot, fingerprint: newcomer.fingerprint, cost: newcomer.cost)
       return
     }
     let slot: Int
     if let reused = free.popLast() {
       slot = reused
-      residents[slot] = Slab.Resident(key: newcomer.key, entry: newcomer.entry)
+      residents[slot] = Slab.Resident(key: key, entry: entry)
       slab.write(its, to: slot)
     } else {
       slot = slab.count
@@ -98,11 +99,11 @@ struct Shard<Policy: EvictionPolicy> {
         slab = slab.grown()
         (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
       }
-      slab.append(Slab.Resident(key: newcomer.key, entry: newcomer.entry), its)
+      slab.append(Slab.Resident(key: key, entry: entry), its)
     }
-    index.insert(slot, fingerprint)
+    index.insert(slot, newcomer.fingerprint)
     cost += newcomer.cost
-    policy.insert(slot, fingerprint: fingerprint, cost: newcomer.cost)
+    policy.insert(slot, fingerprint: newcomer.fingerprint, cost: newcomer.cost)
   }
 
   func weight(of slot: Int) -> Weight { Weight(cost: terms[slot].cost, count: 1) }
@@ -187,10 +188,9 @@ struct Shard<Policy: EvictionPolicy> {
   }
 }
 
-/// What comes to live in a store.
+/// What the bounds and the order need to know of an entry that comes to live in a store. Numbers only: it travels without touching a reference count.
 struct Newcomer {
-  let key: CacheKey
-  let entry: MemoryEntry
+  let fingerprint: Int
   let cost: Int
   let deadline: Timestamp
 }

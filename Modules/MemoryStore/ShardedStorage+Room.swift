@@ -4,14 +4,17 @@ extension ShardedStorage {
   /// Room is claimed before the newcomer moves in: the bounds hold at every instant.
   ///
   /// All in one critical section of the newcomer's shard: a removal that came between would be undone by the newcomer.
-  func insert(_ newcomer: Newcomer, into shard: inout Shard<Policy>, _ number: Int, _ left: inout Departures) -> Bool {
+  func insert(
+    _ entry: MemoryEntry, for key: CacheKey, _ newcomer: Newcomer, into shard: inout Shard<Policy>, _ number: Int,
+    _ left: inout Departures
+  ) -> Bool {
     let limits = budget.limits
     guard newcomer.cost <= limits.entryCost, newcomer.cost <= limits.cost, limits.count > 0 else {
-      budget.release(shard.remove(newcomer.key, .replaced, left: &left))
+      budget.release(shard.remove(key, .replaced, left: &left))
       shard.refuse()
       return false
     }
-    var predecessor = shard.slot(of: newcomer.key)
+    var predecessor = shard.slot(of: key)
     var owned = predecessor.map { shard.weight(of: $0) } ?? Weight()
     while let reason = budget.claim(newcomer.cost, &owned) {
       if !isLarge(newcomer, reason),
@@ -22,12 +25,12 @@ extension ShardedStorage {
         continue
       }
       if shardCount > 1, gather(for: newcomer, number, &shard, sparing: &predecessor, &owned, &left) { break }
-      _ = shard.remove(newcomer.key, .replaced, left: &left)
+      _ = shard.remove(key, .replaced, left: &left)
       budget.release(owned)
       shard.refuse()
       return false
     }
-    shard.place(newcomer, in: predecessor, left: &left)
+    shard.place(entry, for: key, newcomer, in: predecessor, left: &left)
     budget.release(Weight(cost: owned.cost - newcomer.cost, count: owned.count - 1))
     return true
   }
@@ -51,7 +54,7 @@ extension ShardedStorage {
 
   /// Any other shard; the fingerprint's bits are as good as a draw.
   func other(than number: Int, for newcomer: Newcomer) -> Int {
-    (number + 1 + Int(UInt(bitPattern: newcomer.key.fingerprint) >> 16) % (shardCount - 1)) % shardCount
+    (number + 1 + Int(UInt(bitPattern: newcomer.fingerprint) >> 16) % (shardCount - 1)) % shardCount
   }
 
   /// Who holds clearly less than its part lets another shard give, if that one holds more: else chance alone would say how much each holds.

@@ -97,7 +97,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     var left = Departures()
     let newcomer = newcomer(entry, key)
     let number = number(of: key)
-    return withShard(number) { insert(newcomer, into: &$0, number, &left) }
+    return withShard(number) { insert(entry, for: key, newcomer, into: &$0, number, &left) }
   }
 
   #if compiler(>=6.3)
@@ -114,13 +114,13 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
       case .remove:
         budget.release(shard.remove(key, .removed, left: &left))
         return true
-      case .replace(let entry): return insert(newcomer(entry, key), into: &shard, number, &left)
+      case .replace(let entry): return insert(entry, for: key, newcomer(entry, key), into: &shard, number, &left)
       }
     }
   }
 
   private func newcomer(_ entry: MemoryEntry, _ key: CacheKey) -> Newcomer {
-    Newcomer(key: key, entry: entry, cost: budget.limits.cost(of: entry, key), deadline: lifetimes.deadline(of: entry))
+    Newcomer(fingerprint: key.fingerprint, cost: budget.limits.cost(of: entry, key), deadline: lifetimes.deadline(of: entry))
   }
 
   // MARK: Removing

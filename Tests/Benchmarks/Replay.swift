@@ -62,31 +62,18 @@ struct Replay {
     let cache = policy.cache(limits, shards: shards)
     var outcome = Trace.Outcome()
     let revision = Revision(high: 0, low: 1)
-    for (index, line) in data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-      let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
-      // The end of the last line is no line of its own.
-      if line.isEmpty, line.endIndex == data.endIndex { break }
-      let (object, size) = try Self.parse(line, number: index + 1, file)
-      let key = CacheKey(resource: object)
-      let isHit = cache.entry(for: key) != nil
-      outcome.add(Trace.Request(object: 0, size: size), isHit: isHit)
-      if !isHit { cache.insert(MemoryEntry((), cost: size, revision: revision), for: key) }
+    do {
+      try data.withUnsafeBytes { bytes in
+        try Trace.read(bytes) { object, size in
+          let key = CacheKey(resource: object)
+          let isHit = cache.entry(for: key) != nil
+          outcome.add(Trace.Request(object: 0, size: size), isHit: isHit)
+          if !isHit { cache.insert(MemoryEntry((), cost: size, revision: revision), for: key) }
+        }
+      }
+    } catch let error as Trace.LineError {
+      throw BenchmarkFailure("\(file), \(error)")
     }
     return outcome
-  }
-
-  private static func parse(_ line: Data, number: Int, _ file: String) throws -> (object: String, size: Int) {
-    let parts = line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-    func text(_ part: Data) -> String { String(decoding: part, as: UTF8.self).trimmingCharacters(in: .whitespaces) }
-    guard parts.count == 3 else {
-      throw BenchmarkFailure("\(file), line \(number): \(parts.count) fields, not time,object,size")
-    }
-    let (time, object, size) = (text(parts[0]), text(parts[1]), text(parts[2]))
-    guard Double(time) != nil else { throw BenchmarkFailure("\(file), line \(number): the time is no number: '\(time)'") }
-    guard !object.isEmpty else { throw BenchmarkFailure("\(file), line \(number): the object has no name") }
-    guard let bytes = Int(size), bytes >= 0 else {
-      throw BenchmarkFailure("\(file), line \(number): the size is no number of bytes: '\(size)'")
-    }
-    return (object, bytes)
   }
 }

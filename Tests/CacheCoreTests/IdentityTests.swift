@@ -17,6 +17,17 @@ struct IdentityTests {
     #expect(Set(triples.map { CacheKey(resource: $0.0, variant: $0.1, form: $0.2) }).count == triples.count)
   }
 
+  @Test("keys go by bytes: texts of equal characters but other bytes are different keys, in each part")
+  func bytes() {
+    let (one, two) = ("caf\u{E9}", "cafe\u{301}")
+    #expect(one == two)
+    #expect(CacheKey(resource: one) != CacheKey(resource: two))
+    #expect(CacheKey(resource: "r", variant: one) != CacheKey(resource: "r", variant: two))
+    #expect(CacheKey(resource: "r", form: one) != CacheKey(resource: "r", form: two))
+    #expect(Set([one, two].map { CacheKey(resource: $0) }).count == 2)
+    #expect(CacheKey(resource: one) == CacheKey(resource: String(decoding: Array(one.utf8), as: UTF8.self)))
+  }
+
   @Test("a key in another form keeps resource and variant")
   func otherForm() {
     let key = CacheKey(resource: "r", variant: "v", form: "f")

@@ -1,0 +1,52 @@
+extension Trace {
+  /// A line of a recorded trace that is none.
+  package struct LineError: Error, Equatable, CustomStringConvertible {
+    /// From 1.
+    package let line: Int
+    package let reason: String
+
+    package init(line: Int, reason: String) { (self.line, self.reason) = (line, reason) }
+
+    package var description: String { "line \(line): \(reason)" }
+  }
+
+  /// Reads a recorded trace, whose lines are `time,object,size`. They end with LF or CRLF; the last one may go without.
+  ///
+  /// - Parameters:
+  ///   - bytes: the trace; nothing at all is one without requests.
+  ///   - body: called with each line's object and size in bytes, up to the first line that is none.
+  package static func read(_ bytes: UnsafeRawBufferPointer, _ body: (_ object: String, _ size: Int) -> Void) throws(LineError) {
+    var rest = bytes[...]
+    var number = 0
+    var total = 0
+    while !rest.isEmpty {
+      number += 1
+      var line = rest.prefix { $0 != UInt8(ascii: "\n") }
+      rest = rest[line.endIndex...].dropFirst()
+      if line.last == UInt8(ascii: "\r") { line.removeLast() }
+      let (object, size) = try parse(line, number)
+      let (sum, overflow) = total.addingReportingOverflow(size)
+      guard !overflow else { throw LineError(line: number, reason: "the sizes add up to more than \(Int.max) bytes") }
+      total = sum
+      body(object, size)
+    }
+  }
+
+  private static func parse(_ line: Slice<UnsafeRawBufferPointer>, _ number: Int) throws(LineError) -> (String, Int) {
+    let fields = line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map(text)
+    func failed(_ reason: String) -> LineError { LineError(line: number, reason: reason) }
+    guard fields.count == 3 else { throw failed("\(fields.count) fields, not time,object,size") }
+    guard Double(fields[0]) != nil else { throw failed("the time is no number: '\(fields[0])'") }
+    guard !fields[1].isEmpty else { throw failed("the object has no name") }
+    guard let size = Int(fields[2]), size >= 0 else { throw failed("the size is no number of bytes: '\(fields[2])'") }
+    return (fields[1], size)
+  }
+
+  /// Without the blanks around it.
+  private static func text(_ field: Slice<UnsafeRawBufferPointer>) -> String {
+    func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+    var field = field.drop(while: isBlank)
+    while let last = field.last, isBlank(last) { field.removeLast() }
+    return String(decoding: field, as: UTF8.self)
+  }
+}

@@ -1,0 +1,72 @@
+import CacheTesting
+import Testing
+
+@Suite("A recorded trace")
+struct TraceReadingTests {
+  private struct Line: Equatable {
+    let object: String
+    let size: Int
+  }
+
+  /// What was read, and why it went no further.
+  private func read(_ text: String) -> (lines: [Line], error: Trace.LineError?) { read(Array(text.utf8)) }
+
+  private func read(_ bytes: [UInt8]) -> (lines: [Line], error: Trace.LineError?) {
+    var lines: [Line] = []
+    let error: Trace.LineError? = bytes.withUnsafeBytes { bytes in
+      do throws(Trace.LineError) {
+        try Trace.read(bytes) { lines.append(Line(object: $0, size: $1)) }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    return (lines, error)
+  }
+
+  @Test(
+    "is read line by line, whatever ends them",
+    arguments: ["1,a,10\n2.5,b c,0\n", "1,a,10\r\n2.5,b c,0\r\n", "1,a,10\n2.5,b c,0", " 1 ,\ta , 10\r\n -3e2, b c,0 "])
+  func lines(_ text: String) {
+    let (lines, error) = read(text)
+    #expect(error == nil)
+    #expect(lines == [Line(object: "a", size: 10), Line(object: "b c", size: 0)])
+  }
+
+  @Test("that is empty has no requests")
+  func empty() {
+    let (lines, error) = read("")
+    #expect(lines.isEmpty && error == nil)
+  }
+
+  @Test(
+    "ends at the first line that is none, which is named with its number and the reason",
+    arguments: [
+      ("", "1 fields, not time,object,size"), ("\r", "1 fields, not time,object,size"),
+      ("# a remark", "1 fields, not time,object,size"),
+      ("1,a", "2 fields, not time,object,size"), ("1,a,b,3", "4 fields, not time,object,size"),
+      ("noon,a,1", "the time is no number: 'noon'"), (",a,1", "the time is no number: ''"), ("1,,1", "the object has no name"),
+      ("1, \t,1", "the object has no name"), ("1,a,", "the size is no number of bytes: ''"),
+      ("1,a,-1", "the size is no number of bytes: '-1'"), ("1,a,1.5", "the size is no number of bytes: '1.5'"),
+      ("1,a,0x10", "the size is no number of bytes: '0x10'"),
+      ("1,a,9223372036854775808", "the size is no number of bytes: '9223372036854775808'"),
+      ("1,a,9223372036854775807", "the sizes add up to more than 9223372036854775807 bytes"),
+    ])
+  func noLine(_ line: String, _ reason: String) {
+    let (lines, error) = read("1,first,1\n2,second,2\n\(line)\n4,fourth,4\n")
+    #expect(error == Trace.LineError(line: 3, reason: reason))
+    #expect(lines == [Line(object: "first", size: 1), Line(object: "second", size: 2)])
+  }
+
+  @Test("may hold names that are no UTF-8: they are repaired")
+  func invalidName() {
+    let (lines, error) = read(Array("1,".utf8) + [0xFF, 0x00] + Array(",7".utf8))
+    #expect(error == nil)
+    #expect(lines == [Line(object: "\u{FFFD}\0", size: 7)])
+  }
+
+  @Test("and what it says are written for people")
+  func description() {
+    #expect("\(Trace.LineError(line: 3, reason: "the object has no name"))" == "line 3: the object has no name")
+  }
+}
