@@ -104,8 +104,8 @@ struct KeyHashTests {
 
   @Test("spreads similar texts evenly, whichever bits a table goes by", arguments: Texts.allCases)
   func spread(_ texts: Texts) {
-    let (count, parts) = (65_536, 256)
-    for seed in 0..<4 {
+    let (count, parts) = (32_768, 256)
+    for seed in 0..<2 {
       let hash = Self.hash(seed: UInt64(seed))
       let hashes = (0..<count).map { hash(texts.text($0)) }
       #expect(Set(hashes).count == count)
