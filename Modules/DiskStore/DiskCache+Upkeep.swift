@@ -44,6 +44,7 @@ extension DiskCache {
   /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way is done.
   public func close() async {
     engine.index.close()
+    engine.firstAnswers.end()
     await engine.executor.close()
     // Nothing changes any more, so what is written now is how the folder is left.
     engine.executor.start(.upkeep, whenClosed: true) { [engine] in engine.saveIndex() }
@@ -53,6 +54,7 @@ extension DiskCache {
   func upkeep<Value: Sendable>(
     _ work: @escaping @Sendable (DiskEngine) throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
-    try await engine.executor.run(.upkeep) { [engine] () throws(CacheError) in try work(engine) }
+    engine.firstAnswers.end()
+    return try await engine.executor.run(.upkeep) { [engine] () throws(CacheError) in try work(engine) }
   }
 }

@@ -13,6 +13,7 @@ final class DiskEngine: Sendable {
   let configuration: DiskCache.Configuration
   let index: EntryIndex
   let indexFile = Lock(IndexFileState())
+  let firstAnswers = HeadStart()
   private let counted = Lock(DiskCounters())
   private let isTrimming = Lock(false)
   private let isMakingRoom = Lock(false)

@@ -25,8 +25,7 @@ struct EvictionRatioTests {
       if isHit {
         index.used(name, size: Int64(request.size), at: now)
       } else if index.stored(name, size: Int64(request.size), at: now) > limit {
-        let victims = index.choose(index.known.size - mark, most: .max)
-        _ = index.evicted(victims, victims.map { _ in .removed })
+        for victim in index.choose(index.known.size - mark, most: .max) { index.evicted(victim, .removed) }
       }
       if reopens, number.isMultiple(of: trace.requests.count / 5) { index = reopened(index, eviction, limit) }
     }

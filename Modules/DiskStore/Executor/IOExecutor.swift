@@ -77,9 +77,6 @@ final class IOExecutor: Sendable {
     return work()
   }
 
-  /// Which of the lanes it is: entries with the same number share one.
-  func number(of lane: UInt64) -> UInt64 { lane }
-
   /// Refuses new work and returns when all that was accepted is done.
   func close() async {
     await withCheckedContinuation { continuation in

@@ -4,8 +4,6 @@ internal import CacheCore
 extension DiskEngine {
   /// How many entries are chosen at once: enough that the files of one folder are removed together.
   private static let choiceLimit = 8192
-  /// How many files are removed before the loads of their lane get their turn again.
-  private static let removalsAtOnce = 32
 
   func enforceLimit() {
     guard let size = try? sum().size, folder.isWritable, let limit = configuration.sizeLimit, size > limit else { return }
@@ -51,36 +49,31 @@ extension DiskEngine {
   /// - Parameter left: takes those that can't be removed.
   private func evict(_ victims: [EntryIndex.Victim], from shard: UInt8, _ left: inout [EntryIndex.Victim]) -> Int {
     folder.change {
-      let open = folder.shardFolder(shard)
+      let shard = folder.shardFolder(shard)
       let looks = !index.knowsUses(folder.foreignUses)
-      var removed = 0
-      for (lane, victims) in Dictionary(grouping: victims, by: { executor.number(of: $0.name.lane) }) {
-        for start in stride(from: 0, to: victims.count, by: Self.removalsAtOnce) {
-          let next = victims[start..<min(start + Self.removalsAtOnce, victims.count)]
-          removed += executor.wait(.entry(lane)) { evict(next, from: open, looks, &left) }
+      return victims.count { victim in
+        let departure = executor.wait(.entry(victim.name.lane)) { evict(victim, from: shard, looks) }
+        if case .failed? = departure {
+          count { $0.failedRemovals += 1 }
+          left.append(victim)
         }
+        if case .removed? = departure { return true }
+        return false
       }
-      return removed
     }
   }
 
-  /// In the lane of all of them.
+  /// In its lane; nil: it was used, replaced or removed since it was chosen.
   private func evict(
-    _ victims: ArraySlice<EntryIndex.Victim>, from shard: Result<OpenFolder, SystemError>, _ looks: Bool,
-    _ left: inout [EntryIndex.Victim]
-  ) -> Int {
-    let victims = index.stillChosen(victims)
-    let departures = victims.map { victim in
+    _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ looks: Bool
+  ) -> StoreFolder.Departure? {
+    guard index.isStillChosen(victim) else { return nil }
+    let departure =
       switch shard {
       case .success(let shard): folder.remove(victim, in: shard, looks: looks)
       case .failure(let error): StoreFolder.Departure(error)
       }
-    }
-    for (victim, departure) in zip(victims, departures) {
-      guard case .failed = departure else { continue }
-      count { $0.failedRemovals += 1 }
-      left.append(victim)
-    }
-    return index.evicted(victims, departures)
+    index.evicted(victim, departure)
+    return departure
   }
 }

@@ -6,6 +6,7 @@ internal import CacheCore
 extension DiskEngine {
   /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was lowered.
   func settle() {
+    firstAnswers.wait()
     folder.collectOrphans()
     folder.adoptGeneration()
     let isLoaded = loadIndex()

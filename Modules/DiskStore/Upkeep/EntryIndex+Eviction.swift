@@ -36,28 +36,17 @@ extension EntryIndex {
   /// Whether others have used nothing that is not known here.
   func knowsUses(_ uses: FolderUses?) -> Bool { state.withLock { $0.listedUses != nil && $0.listedUses == uses } }
 
-  /// Which of the victims still are: used, replaced or removed by nobody here. To be asked in their lane.
-  func stillChosen(_ victims: some Sequence<Victim>) -> [Victim] {
-    state.withLock { state in victims.filter { state.isChosen($0.name) } }
-  }
+  /// Whether nobody here has used, replaced or removed it since. To be asked in its lane.
+  func isStillChosen(_ victim: Victim) -> Bool { state.withLock { $0.isChosen(victim.name) } }
 
-  /// What became of victims, told in their lane.
-  ///
-  /// - Returns: how many were removed.
-  func evicted(_ victims: [Victim], _ departures: [StoreFolder.Departure]) -> Int {
+  /// What became of a victim, told in its lane.
+  func evicted(_ victim: Victim, _ departure: StoreFolder.Departure) {
     state.withLock { state in
-      var count = 0
-      for (victim, departure) in zip(victims, departures) {
-        switch departure {
-        case .removed:
-          count += 1
-          state.set(victim.name, nil)
-        case .absent: state.set(victim.name, nil)
-        case .kept(let status): state.settle(victim.name, Use(status))
-        case .failed: break
-        }
+      switch departure {
+      case .removed, .absent: state.set(victim.name, nil)
+      case .kept(let status): state.settle(victim.name, Use(status))
+      case .failed: break
       }
-      return count
     }
   }
 
