@@ -47,7 +47,11 @@ public struct ImageEncoder: Hashable, Sendable {
       throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
     }
     let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format)
-    return try EngineRoom.engine().encode(image.buffer, self, watch)
+    if let end = watch.end { throw end }
+    let file = try EngineRoom.engine().encode(image.buffer, self, watch)
+    // Some codecs ask for all pixels first, and then can't be stopped.
+    if let end = watch.end { throw end }
+    return file
   }
 
   /// In text, as it stands in cache keys.
