@@ -37,7 +37,7 @@ public struct ImageEncoder: Hashable, Sendable {
 
   /// A picture's file. Takes the time of encoding, on the caller's thread; a cancelled task's encoding ends.
   ///
-  /// - Throws: ``CacheError/Code/unsupported`` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
+  /// - Throws: `CacheError.Code.unsupported` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
   ///   `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``, `.cancelled`.
   public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
     guard (1...100).contains(quality) else {
