@@ -133,7 +133,7 @@ let package = Package(
       "Etagere",
       [
         "CacheCore", "MemoryStore", "DiskStore", "CacheNetworking", "CacheTransport", "ETagValidation", "CacheManager",
-        httpTypes,
+        "ImageCodecs", httpTypes,
       ]),
     module(
       "LoopbackOrigin",

@@ -171,10 +171,14 @@ etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, in
   return made(status, out);
 }
 
-etagere_vips_image *etagere_vips_part(etagere_vips_image *image, int x, int y, int width, int height) {
+bool etagere_vips_attention(etagere_vips_image *image, int width, int height, int *x, int *y) {
   VipsImage *out = NULL;
-  int status = vips_extract_area(vips(image), &out, x, y, width, height, NULL);
-  return made(status, out);
+  if (vips_smartcrop(vips(image), &out, width, height, "interesting", VIPS_INTERESTING_ATTENTION, NULL) != 0) return false;
+  // A crop tells in its header where its origin has gone.
+  *x = -vips_image_get_xoffset(out);
+  *y = -vips_image_get_yoffset(out);
+  g_object_unref(out);
+  return true;
 }
 
 etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int count) {

@@ -6,4 +6,5 @@
 @_exported public import DiskStore
 @_exported public import ETagValidation
 @_exported public import HTTPTypes
+@_exported public import ImageCodecs
 @_exported public import MemoryStore

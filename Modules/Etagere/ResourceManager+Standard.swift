@@ -4,6 +4,7 @@ internal import CacheNetworking
 internal import CacheTransport
 internal import DiskStore
 internal import ETagValidation
+internal import ImageCodecs
 public import MemoryStore
 
 #if canImport(FoundationEssentials)
@@ -13,7 +14,8 @@ public import Foundation
 #endif
 
 extension ResourceManager.Configuration {
-  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation, and `file:` and `data:` URLs.
+  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation, `file:` and `data:` URLs, and
+  /// a place of its own where pictures are decoded.
   ///
   /// ```swift
   /// var configuration = try ResourceManager.Configuration.standard(folder: folder)
@@ -37,6 +39,7 @@ extension ResourceManager.Configuration {
     configuration.providers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, countsKeeping: true))
     configuration.validator = ETagValidator()
+    configuration.executor = DecodingExecutor()
     if let folder {
       let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit))
       configuration.store = disk

@@ -2,8 +2,8 @@ import Etagere
 import KingfisherNames
 import Testing
 
-/// An app's processor for the other side; no name of ours gets in its way.
-private struct Rounding: ImageProcessor {
+/// An app's processor for the other side.
+private struct Rounding: KingfisherNames.ImageProcessor {
   let identifier = "rounding"
 }
 
@@ -47,6 +47,14 @@ struct BothSidesTests {
   @Test("what only one side exports needs no module's name")
   func ownNames() {
     #expect(CacheKey(resource: "a") == Etagere.CacheKey(resource: "a"))
+    #expect(DecodedImage.self == Etagere.DecodedImage.self)
+  }
+
+  @Test("both sides' pictures are used")
+  func pictures() {
     #expect(Rounding().identifier == "rounding")
+    #expect("\(Etagere.ImageProcessor.gray + .circle)" == "gray|circle")
+    #expect(Etagere.ImageFormat.png.name == "PNG")
+    #expect(KingfisherNames.ImageFormat.png.name == "KingfisherNames.ImageFormat")
   }
 }

@@ -98,6 +98,23 @@ struct DecodingTests {
     }
   }
 
+  @Test("turns what is made for print into colours of the screen")
+  func cmyk() throws {
+    // Given a JPEG of 16 × 16 pixels without cyan and black, with all of magenta and yellow, which has no profile
+    let text = """
+      /9j/7gAOQWRvYmUAZAAAAAAA/9sAQwADAgIDAgIDAwMDBAMDBAUIBQUEBAUKBwcGCAwKDAwLCgsLDQ4SEA0OEQ4LCxAWEBETFBUVFQwPFxgWFBgSFBUU\
+      /8AAFAgAEAAQBEMRAE0RAFkRAEsRAP/EABUAAQEAAAAAAAAAAAAAAAAAAAAJ/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAA4EQwBNAFkASwAAPwCqaVSV\
+      SqYAAAD/2Q==
+      """
+    let file = try #require(Data(base64Encoded: text))
+    #expect(try ImageHeader(of: file).colorSpace == .cmyk)
+    for size in [nil, ImageSizing.fit(8, 8)] {
+      let image = try ImageDecoder(size: size).decode(file)
+      #expect(isClose(image.pixels[4, 4], RGBA(232, 31, 42), within: 30))
+      #expect(image.cost == image.size.area * 3)
+    }
+  }
+
   @Test("keeps the bytes when it is told to, and counts them")
   func original() throws {
     let file = try ImageEncoder(.png).encode(Pictures.quarters())

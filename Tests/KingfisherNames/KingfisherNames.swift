@@ -33,7 +33,7 @@ public struct DownloadTask: Sendable {
   public init() {}
 }
 
-/// Named like nothing here yet.
+/// Named like what changes pictures.
 public protocol ImageProcessor: Sendable {
   var identifier: String { get }
 }
@@ -44,4 +44,12 @@ public final class SessionDataTask: Sendable {
 
   /// Says which of the two it is.
   public var name: String { "KingfisherNames.SessionDataTask" }
+}
+
+/// Named like what a picture's bytes are.
+public enum ImageFormat: Sendable {
+  case png, unknown
+
+  /// Says which of the two it is.
+  public var name: String { "KingfisherNames.ImageFormat" }
 }

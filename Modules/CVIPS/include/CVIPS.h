@@ -61,8 +61,8 @@ etagere_vips_image *etagere_vips_upright(etagere_vips_image *image, int orientat
 etagere_vips_image *etagere_vips_standard(etagere_vips_image *image);
 /// Exactly so large. Reads in order.
 etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, int height);
-/// A part of it.
-etagere_vips_image *etagere_vips_part(etagere_vips_image *image, int x, int y, int width, int height);
+/// Where the part of a size begins that draws the eye.
+bool etagere_vips_attention(etagere_vips_image *image, int width, int height, int *x, int *y);
 /// The first bands of it.
 etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int count);
 

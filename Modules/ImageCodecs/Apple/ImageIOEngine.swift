@@ -4,6 +4,10 @@ internal import CoreGraphics
 internal import Foundation
 internal import ImageIO
 
+#if canImport(Vision)
+internal import Vision
+#endif
+
 /// The engine of Apple's platforms.
 struct ImageIOEngine: ImageEngine {
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
@@ -43,6 +47,24 @@ struct ImageIOEngine: ImageEngine {
     }
     if let end = watch.end { throw end }
     return resized
+  }
+}
+
+extension ImageIOEngine {
+  func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect {
+    #if canImport(Vision)
+    let request = VNGenerateAttentionBasedSaliencyImageRequest()
+    if let image = pixels.makeCGImage(), (try? VNImageRequestHandler(cgImage: image).perform([request])) != nil,
+      let box = request.results?.first?.salientObjects?.first?.boundingBox
+    {
+      // From 0 to 1, and upwards from the lower edge.
+      let middle = (x: box.midX * Double(pixels.size.width), y: (1 - box.midY) * Double(pixels.size.height))
+      let (left, top) = (Int(clamping: middle.x) - size.width / 2, Int(clamping: middle.y) - size.height / 2)
+      return PixelRect(
+        x: min(max(left, 0), pixels.size.width - size.width), y: min(max(top, 0), pixels.size.height - size.height), size: size)
+    }
+    #endif
+    return pixels.size.crop(to: size)
   }
 }
 

@@ -59,7 +59,7 @@ public struct ImageDecoder: ResourceDecoder {
 
   /// Decodes bytes. Takes the time of decoding, on the caller's thread; a cancelled task's decoding ends.
   ///
-  /// - Throws: ``CacheError/Code/decodingFailed`` with format and reason when they are no picture, or a damaged one; `.imageLimitExceeded` when it is beyond ``limits``;
+  /// - Throws: `CacheError.Code.decodingFailed` with format and reason when they are no picture, or a damaged one; `.imageLimitExceeded` when it is beyond ``limits``;
   ///   `.unsupported` when no engine here reads its format; `.cancelled`.
   public func decode(_ data: Data, url: URL? = nil) throws(CacheError) -> DecodedImage {
     let reading = try EngineRoom.read(data, limits)

@@ -37,7 +37,7 @@ public struct ImageEncoder: Hashable, Sendable {
 
   /// A picture's file. Takes the time of encoding, on the caller's thread; a cancelled task's encoding ends.
   ///
-  /// - Throws: ``CacheError/Code/unsupported`` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
+  /// - Throws: `CacheError.Code.unsupported` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
   ///   `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``, `.cancelled`.
   public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
     guard (1...100).contains(quality) else {
@@ -47,7 +47,11 @@ public struct ImageEncoder: Hashable, Sendable {
       throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
     }
     let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format)
-    return try EngineRoom.engine().encode(image.buffer, self, watch)
+    if let end = watch.end { throw end }
+    let file = try EngineRoom.engine().encode(image.buffer, self, watch)
+    // Some codecs ask for all pixels first, and then can't be stopped.
+    if let end = watch.end { throw end }
+    return file
   }
 
   /// In text, as it stands in cache keys.

@@ -30,4 +30,7 @@ protocol ImageEngine: Sendable {
 
   /// The same pixels, exactly so large.
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer
+
+  /// The part of this size, no larger than the picture, that draws the eye.
+  func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect
 }

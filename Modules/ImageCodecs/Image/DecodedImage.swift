@@ -77,7 +77,7 @@ public struct DecodedImage: Sendable {
   ///
   /// Takes the time of decoding: not for the main thread.
   ///
-  /// - Throws: ``CacheError/Code/misuse`` where there is no such frame, and `.decodingFailed` where the file is damaged there.
+  /// - Throws: `CacheError.Code.misuse` where there is no such frame, and `.decodingFailed` where the file is damaged there.
   public func pixels(ofFrame index: Int) throws(CacheError) -> PixelBuffer {
     guard index >= 0, index < frameCount else {
       throw CacheError(.misuse, reason: "\(format): there is no frame \(index) among \(frameCount)")

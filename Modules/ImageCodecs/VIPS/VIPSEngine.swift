@@ -72,6 +72,13 @@ struct VIPSEngine: ImageEngine {
     }
   }
 
+  func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect {
+    try withWrapped(pixels) { image throws(CacheError) in
+      guard let place = image.attention(size) else { throw VIPSLibrary.failure("nothing in the picture draws the eye") }
+      return PixelRect(x: place.x, y: place.y, size: size)
+    }
+  }
+
   // MARK: Parts of it
 
   /// Opens bytes for as long as `body` runs: the library reads them where they are.

@@ -54,9 +54,11 @@ final class VIPSImage {
     VIPSImage(etagere_vips_resize(pointer, Int32(size.width), Int32(size.height)))
   }
 
-  func part(_ rect: PixelRect) -> VIPSImage? {
-    VIPSImage(
-      etagere_vips_part(pointer, Int32(rect.x), Int32(rect.y), Int32(rect.size.width), Int32(rect.size.height)))
+  /// Where the part of a size begins that draws the eye.
+  func attention(_ size: PixelSize) -> (x: Int, y: Int)? {
+    var (x, y): (Int32, Int32) = (0, 0)
+    guard etagere_vips_attention(pointer, Int32(size.width), Int32(size.height), &x, &y) else { return nil }
+    return (Int(x), Int(y))
   }
 
   /// Makes all pixels, as far as `watch` lets it. Nil where that fails, or was stopped.

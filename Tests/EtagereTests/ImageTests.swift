@@ -1,0 +1,108 @@
+import CacheTesting
+import Etagere
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("A standard manager's pictures")
+struct ImageTests {
+  private static func manager(_ network: ScriptedDownloader) throws -> ResourceManager {
+    ResourceManager(try .standard(folder: nil, downloader: network))
+  }
+
+  private func address() throws -> URL { try #require(URL(string: "https://example.com/a.png")) }
+
+  #if canImport(ImageIO) || VIPS
+  private func picture(_ gray: UInt8, width: Int = 40) throws -> Data {
+    let pixels = PixelBuffer(size: PixelSize(width, 20), channels: .gray) {
+      $0.copyBytes(from: repeatElement(gray, count: $0.count))
+    }
+    return try ImageEncoder(.png).encode(DecodedImage(#require(pixels)))
+  }
+
+  @Test("are decoded and processed once, and asked for once, however often they are shown")
+  func once() async throws {
+    // Given
+    let network = ScriptedDownloader()
+    let url = try address()
+    network.answer(url, .ok(try picture(77), cacheControl: "max-age=60"))
+    let manager = try Self.manager(network)
+    // When
+    let whole = try await manager.image(at: url)
+    let small = try await manager.image(at: url, .fill(10, 10) + .circle, scale: 2)
+    let again = try await manager.load(url, as: .image(.fill(10, 10) + .circle, scale: 2))
+    // Then
+    #expect(whole.size == PixelSize(40, 20) && whole.pixels[1, 1] == RGBA(77, 77, 77) && whole.url == url)
+    #expect(small.size == PixelSize(10, 10) && small.pointWidth == 5 && small.pixels[0, 0].alpha == 0)
+    #expect(again.source == .memory && again.value.pixels.bytes == small.pixels.bytes)
+    try network.verify()
+  }
+
+  @Test("are made anew when the original has changed, and not when it is confirmed")
+  func changed() async throws {
+    // Given
+    let network = ScriptedDownloader()
+    let url = try address()
+    network.answer(
+      url, .ok(try picture(1), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+      .ok(try picture(200, width: 60), etag: "\"2\"", cacheControl: "no-cache"))
+    let manager = try Self.manager(network)
+    let form = Form.image(.resize(.fit(10, 10)))
+    // When
+    let first = try await manager.load(url, as: form)
+    let confirmed = try await manager.load(url, as: form)
+    let second = try await manager.load(url, as: form)
+    // Then
+    #expect(first.value.size == PixelSize(10, 5) && first.source == .network)
+    #expect(confirmed.source == .revalidated && confirmed.value.pixels.bytes == first.value.pixels.bytes)
+    #expect(second.value.size == PixelSize(10, 3) && second.value.pixels[5, 1] == RGBA(200, 200, 200))
+    #expect(second.source == .network)
+    try network.verify()
+  }
+
+  @Test("that are none are an error that names the URL and what came, and nothing is kept as a picture")
+  func none() async throws {
+    // Given
+    let network = ScriptedDownloader()
+    let url = try address()
+    network.answer(url, .ok("<!DOCTYPE html><html>Sign in</html>", cacheControl: "max-age=60"))
+    let manager = try Self.manager(network)
+    for _ in 0..<2 {
+      // When
+      let error = await failure { _ = try await manager.image(at: url) }
+      // Then
+      #expect(error?.code == .decodingFailed)
+      #expect(error?.description == "https://example.com/a.png: not a picture: the bytes are an HTML page")
+    }
+    try network.verify()
+  }
+
+  @Test("are decoded once for many who want the same one at the same moment")
+  func shared() async throws {
+    let network = ScriptedDownloader()
+    let url = try address()
+    network.answer(url, .ok(try picture(9), cacheControl: "max-age=60"))
+    let manager = try Self.manager(network)
+    let count = Lock(0)
+    let counting = ImageProcessor.custom("count") { pixels in
+      count.withLock { $0 += 1 }
+      return pixels
+    }
+    try await withThrowingTaskGroup(of: PixelSize.self) { group in
+      for _ in 0..<50 { group.addTask { try await manager.image(at: url, counting).size } }
+      for try await size in group { #expect(size == PixelSize(40, 20)) }
+    }
+    #expect(count.withLock { $0 } == 1)
+    try network.verify()
+  }
+  #else
+  @Test("need an engine, and the error says how to get one")
+  func engine() async throws {
+    let manager = try Self.manager(ScriptedDownloader())
+    let gif = try #require(URL(string: "data:image/gif;base64,R0lGODlhAQABAAAAACw="))
+    let error = await failure { _ = try await manager.image(at: gif) }
+    #expect(error?.code == .unsupported)
+    #expect(error?.reason.contains("trait VIPS") == true)
+  }
+  #endif
+}

@@ -1,0 +1,87 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+@Suite("Encoding")
+struct ImageEncoderTests {
+  /// A picture that compresses badly: every setting shows.
+  private static let noise: DecodedImage = {
+    var state: UInt64 = 7
+    let pixels = PixelBuffer(size: PixelSize(96, 64), channels: .rgb) { bytes in
+      for index in bytes.indices {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        bytes[index] = UInt8(truncatingIfNeeded: state >> 56) / 4 + UInt8(index % 96)
+      }
+    }
+    return DecodedImage(pixels ?? Pictures.quarters().pixels)
+  }()
+
+  @Test("makes smaller files at a lower quality", arguments: [ImageFormat.jpeg, .webp])
+  func quality(format: ImageFormat) throws {
+    let sizes = try [20, 60, 95].map { try ImageEncoder(format, quality: $0).encode(Self.noise).count }
+    #expect(sizes == sizes.sorted() && Set(sizes).count == 3)
+  }
+
+  @Test("without loss keeps every pixel", arguments: [ImageFormat.png, .webp, .tiff])
+  func lossless(format: ImageFormat) throws {
+    var encoder = ImageEncoder(format)
+    encoder.isLossless = true
+    for image in [Self.noise, Pictures.quarters(alpha: 77)] {
+      #expect(try ImageDecoder().decode(encoder.encode(image)).pixels.bytes == image.pixels.bytes)
+    }
+  }
+
+  @Test("into a format without alpha shows the background")
+  func background() throws {
+    var encoder = ImageEncoder(.jpeg, quality: 95)
+    let clear = Pictures.quarters(alpha: 0)
+    #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(255, 255, 255), within: 2))
+    encoder.background = RGBA(10, 200, 30)
+    #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(10, 200, 30), within: 3))
+  }
+
+  @Test("takes grey as grey")
+  func gray() throws {
+    for format in [ImageFormat.jpeg, .png] {
+      let file = try ImageEncoder(format, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
+      #expect(try ImageDecoder().decode(file).cost == 64 * 48, "\(format)")
+    }
+  }
+
+  @Test("makes progressive JPEG when asked to")
+  func progressive() throws {
+    var encoder = ImageEncoder(.jpeg)
+    encoder.isProgressive = true
+    let (file, plain) = (try encoder.encode(Self.noise), try ImageEncoder(.jpeg).encode(Self.noise))
+    // The frame's marker: C2 is progressive, C0 baseline (ISO/IEC 10918-1 table B.1).
+    #expect(Self.frameMarker(Array(file)) == 0xC2)
+    #expect(Self.frameMarker(Array(plain)) == 0xC0)
+  }
+
+  private static func frameMarker(_ bytes: [UInt8]) -> UInt8? {
+    var next = 2
+    while next + 4 < bytes.count, bytes[next] == 0xFF {
+      if (0xC0...0xC2).contains(bytes[next + 1]) { return bytes[next + 1] }
+      next += 2 + Int(bytes[next + 2]) << 8 + Int(bytes[next + 3])
+    }
+    return nil
+  }
+
+  @Test("refuses settings that do not exist, and formats that nobody here writes")
+  func refusals() {
+    for (encoder, code) in [
+      (ImageEncoder(.jpeg, quality: 0), CacheError.Code.invalidConfiguration),
+      (ImageEncoder(.jpeg, quality: 101), .invalidConfiguration),
+      (ImageEncoder(.svg), .unsupported), (ImageEncoder(.ico), .unsupported),
+    ] {
+      let error = #expect(throws: CacheError.self) { try encoder.encode(Pictures.quarters()) }
+      #expect(error?.code == code)
+    }
+    var late = ImageEncoder(.webp)
+    late.timeLimit = .zero
+    let error = #expect(throws: CacheError.self) { try late.encode(Pictures.quarters(800, 600)) }
+    #expect(error?.code == .imageLimitExceeded)
+  }
+}
+#endif

@@ -1,0 +1,79 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Processing what was decoded")
+struct ProcessedDecodingTests {
+  @Test("resizes, and keeps alpha straight")
+  func resize() throws {
+    let small = try ImageProcessor.resize(.fit(32, 32)).process(Pictures.quarters())
+    #expect(small.size == PixelSize(32, 24))
+    #expect(areClose(Pictures.quarters(of: small.pixels), Pictures.colors, within: 2))
+    let clear = try ImageProcessor.resize(.exact(32, 24)).process(Pictures.quarters(alpha: 128))
+    #expect(
+      areClose(Pictures.quarters(of: clear.pixels), Pictures.colors.map { RGBA($0.red, $0.green, $0.blue, 128) }, within: 2))
+    let large = try ImageProcessor.resize(.fit(128, 128).enlarging).process(Pictures.quarters())
+    #expect(large.size == PixelSize(128, 96))
+    let filled = try ImageProcessor.fill(20, 20).process(Pictures.quarters())
+    #expect(filled.size == PixelSize(20, 20))
+    let error = #expect(throws: CacheError.self) {
+      try ImageProcessor.resize(.exact(60_000, 60_000)).process(Pictures.quarters())
+    }
+    #expect(error?.code == .imageLimitExceeded)
+  }
+
+  @Test("finds what draws the eye")
+  func attention() throws {
+    // Given a bright spot far to the right on an even ground
+    let size = PixelSize(300, 100)
+    let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
+      for y in 0..<100 {
+        for x in 0..<300 {
+          let isSpot = (240..<280).contains(x) && (30..<70).contains(y)
+          let color: (UInt8, UInt8, UInt8) = isSpot ? ((x + y) % 7 < 3 ? (255, 120, 60) : (90, 20, 10)) : (200, 200, 200)
+          (bytes[(y * 300 + x) * 3], bytes[(y * 300 + x) * 3 + 1], bytes[(y * 300 + x) * 3 + 2]) = color
+        }
+      }
+    }
+    let image = DecodedImage(try #require(pixels))
+    // When
+    let cropped = try ImageProcessor.crop(attention: 100, 100).process(image)
+    // Then
+    #expect(cropped.size == PixelSize(100, 100))
+    let kept = cropped.pixels
+    let spot = (0..<10_000).count { kept[$0 % 100, $0 / 100] != RGBA(200, 200, 200) }
+    #expect(spot > 1500)
+  }
+
+  @Test("takes its steps with every frame of an animated picture")
+  func animated() throws {
+    let file = GIFFile(width: 4, height: 2, frames: [(1, 10), (2, 10)]).data
+    let image = try (ImageProcessor.rotate(quarterTurns: 1) + .gray).process(ImageDecoder().decode(file))
+    #expect(image.frameCount == 2)
+    #expect(image.size == PixelSize(2, 4))
+    let second = try image.pixels(ofFrame: 1)
+    #expect(second.size == PixelSize(2, 4))
+    #expect(second[1, 3] == RGBA(182, 182, 182))
+  }
+
+  @Test("lets the decoder do the first resizing, and is cached under a name of its own")
+  func form() async throws {
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
+    let form = Form.image(.resize(.fit(40, 40)) + .gray)
+    let image = try await form.make(Body(file), .whole(of: file))
+    #expect(image.size == PixelSize(40, 30) && image.cost == 40 * 30)
+    #expect(image.url?.absoluteString == "https://example.com/a.jpg")
+    #expect(form.cost(image) == image.cost)
+    #expect(form.id.contains("fit(40x40)") && form.id.hasSuffix("ImageProcessor#4:gray"))
+    #expect(Form.image(.gray).id != Form.image().id)
+    #expect(Form.image(size: .fit(40, 40)).id == Form.image(.resize(.fit(40, 40))).id)
+  }
+}
+#endif
