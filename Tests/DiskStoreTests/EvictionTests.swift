@@ -37,7 +37,7 @@ struct EvictionTests {
   /// Which are there, asked of the files alone.
   private func present(_ numbers: Range<Int>) throws -> [Int] {
     let hashKey = try StoreFolder(folder.path, .system, syncsFolders: false).key
-    return numbers.filter { fileExists("\(folder.root)/entries/\(EntryName(key($0), hashKey: hashKey).path)") }
+    return numbers.filter { fileExists(EntryName(key($0), hashKey: hashKey).path(below: folder.root + "/entries/")) }
   }
 
   @Test(
