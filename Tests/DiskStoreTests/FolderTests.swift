@@ -41,6 +41,31 @@ struct FolderTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: outside).isEmpty)
   }
 
+  @Test("a folder that is a link is where it leads to; what another program keeps beside the store, and in its folder, stays")
+  func othersFolder() async throws {
+    // Given
+    let theirs = folder.path + "/theirs"
+    try FileManager.default.createDirectory(atPath: theirs + "/etagere-1/tmp/.hidden", withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: theirs + "/etagere-2/entries", withIntermediateDirectories: true)
+    let files = ["mail.db", "etagere-2/folder.key", "etagere-1/notes", "etagere-1/generation.bak"].map { theirs + "/" + $0 }
+    for (number, path) in files.enumerated() { try put(bytes(100, seed: UInt64(number)), path) }
+    let link = folder.path + "/link"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: theirs)
+
+    // When
+    let cache = try DiskCache(path: link, configuration: .init(sizeLimit: 100_000))
+    for number in 0..<30 { try await cache.store(bytes(9_000), for: CacheKey(resource: "\(number)"), metadata()) }
+    try await cache.trim(to: 0)
+    _ = try await cache.verify(removingDamaged: true)
+    try await cache.removeAll()
+    await cache.close()
+
+    // Then
+    #expect(cache.path == theirs)
+    for (number, path) in files.enumerated() { #expect(try file(path) == bytes(100, seed: UInt64(number)), "\(path)") }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: theirs).sorted() == ["etagere-1", "etagere-2", "mail.db"])
+  }
+
   @Test(
     "settings that make no sense are errors",
     arguments: [

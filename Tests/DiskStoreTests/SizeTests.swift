@@ -4,6 +4,14 @@ import DiskStore
 import HTTPTypes
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -71,6 +79,31 @@ struct SizeTests {
     #expect(cache.counters.evictions[.size] == 11 - left.count)
   }
 
+  @Test("who stores faster than entries can be removed can't outrun the sweep: the folder stays within a fifth of the limit")
+  func slowRemovals() async throws {
+    // Given
+    var calls = FileCalls.system
+    let remove = calls.unlink
+    calls.unlink = { path in
+      // No wait of the test's: this is how long the disk takes.
+      if path.hasSuffix(".e") { usleep(3_000) }
+      return remove(path)
+    }
+    let limit: Int64 = 1_000_000
+    let cache = try DiskCache(path: folder.path, configuration: .init(sizeLimit: limit, ioWidth: 8), calls: calls)
+    var largest: Int64 = 0
+
+    // When
+    for number in 0..<400 {
+      try await cache.store(bytes(10_000), for: key(number), metadata())
+      largest = max(largest, try folder.entryFiles.reduce(0) { try $0 + Int64(file($1).count) })
+    }
+
+    // Then
+    #expect(largest <= limit / 5 * 6, "\(largest)")
+    #expect(cache.counters.evictions[.size, default: 0] > 200)
+  }
+
   @Test("a limit of every size is kept", arguments: [0, 1, 30_000, 64_000, 250_000] as [Int64])
   func everyLimit(limit: Int64) async throws {
     let cache = try DiskCache(
@@ -82,6 +115,22 @@ struct SizeTests {
     }
     let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
     #expect(Int64(sum) <= limit)
+  }
+
+  @Test("numbers at the ends of what a number holds are limits, sizes and ranges like others")
+  func extremes() async throws {
+    let cache = try DiskCache(
+      path: folder.path,
+      configuration: .init(sizeLimit: .max, entrySizeLimit: .max, expiration: .after(.seconds(Int64.max)), clock: clock))
+    try await fill(cache, 0..<3)
+    #expect(try await cache.trim(to: .max) == 0)
+    for range in [Int64.min..<Int64.max, Int64.min..<(-1), Int64.max - 1..<Int64.max, 9_999..<Int64.max] {
+      let wanted = range.clamped(to: 0..<10_000)
+      let body = try #require(try await cache.open(key(1), range: range)).body
+      #expect(try await body.collect() == bytes(10_000)[Int(wanted.lowerBound)..<Int(wanted.upperBound)])
+    }
+    #expect(try await cache.trim(to: .min) == 3)
+    #expect(try await cache.totalSize == 0)
   }
 
   @Test("trimming removes the least recently used, and no more than needed")

@@ -22,6 +22,26 @@ struct StoringTests {
     #expect(cache.entry(for: key("b")) == nil)
   }
 
+  @Test("is found under a key of any characters and any length")
+  func oddKeys() {
+    // Given
+    let texts = [
+      "", "\0", "a\0b", "..", "/", "\u{1F600}", "e\u{301}", String(decoding: [0xFF, 0xC3, 0x28] as [UInt8], as: UTF8.self),
+      String(repeating: "k", count: 1_000_000),
+    ]
+    let keys = texts.flatMap {
+      [CacheKey(resource: $0), CacheKey(resource: "r", variant: $0 + "v"), CacheKey(resource: "r", form: $0 + "f")]
+    }
+    let cache = MemoryCache(limits: .init(cost: 1_000, count: 100))
+
+    // When
+    for (number, key) in keys.enumerated() { cache.insert(MemoryEntry(number, cost: 1, revision: .mint()), for: key) }
+
+    // Then
+    for (number, key) in keys.enumerated() { #expect(cache.entry(for: key)?.value(as: Int.self) == number) }
+    #expect(cache.count == keys.count)
+  }
+
   @Test("is found under its variant and its form alone")
   func keysAreWhole() {
     let cache = MemoryCache.limited()

@@ -10,6 +10,16 @@ extension DiskEngine {
     evict(to: configuration.sizeMark, .size)
   }
 
+  /// Returns at once, but where the folder may be a tenth above its limit: then when the sweep that is under way has ended. Else who stores faster than a sweep
+  /// removes would leave the limit behind for as long as it stores.
+  func waitForRoom() async {
+    guard let limit = configuration.sizeLimit,
+      index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChanges)
+    else { return }
+    // Behind that sweep; a store that is being closed has none to wait for.
+    try? await executor.run(.upkeep) { () throws(CacheError) in }
+  }
+
   func trim(to size: Int64) throws(CacheError) -> Int {
     try requireWritable()
     _ = try sum()

@@ -159,6 +159,7 @@ final class DiskEntryWriter: EntryWriter {
       }
       state.withLock { $0.phase = .committed }
       spool.finish(.committed(stored.trailers))
+      await engine.waitForRoom()
       return stored
     } catch {
       fail(error)
