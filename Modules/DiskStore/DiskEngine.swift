@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -11,34 +12,46 @@ final class DiskEngine: Sendable {
   let folder: StoreFolder
   let executor: IOExecutor
   let configuration: DiskCache.Configuration
+  private let clock: any CacheClock
+  private let checksBodies: Bool
   let index: EntryIndex
   let indexFile = Lock(IndexFileState())
   let firstAnswers = HeadStart()
   private let counted = Lock(DiskCounters())
+  // Apart from the others: every look-up counts one of them.
+  private let hits = Atomic<Int>(0)
+  private let misses = Atomic<Int>(0)
   private let isTrimming = Lock(false)
   private let isMakingRoom = Lock(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
     self.configuration = configuration
+    (clock, checksBodies) = (configuration.clock, configuration.checksBodies)
     index = EntryIndex(configuration.eviction, limit: configuration.sizeLimit)
     executor = IOExecutor(
       width: configuration.ioWidth,
       bounds: .init(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit), path: folder.root)
   }
 
-  var counters: DiskCounters { counted.withLock { $0 } }
+  var counters: DiskCounters {
+    var counters = counted.withLock { $0 }
+    counters.hits = hits.load(ordering: .relaxed)
+    counters.misses = misses.load(ordering: .relaxed)
+    return counters
+  }
 
   func count(_ change: (inout DiskCounters) -> Void) { counted.withLock { change(&$0) } }
 
-  var now: Timestamp { configuration.clock.now }
+  var now: Timestamp { clock.now }
 
   // MARK: Reading
 
   /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
   func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
-    switch EntryFile.find(folder.path(name), expecting: key) {
+    let found = folder.withPath(name) { EntryFile.find($0, expecting: key) }
+    switch found {
     case .entry(let file):
       guard isExpired(file.metadata) else { return file }
       if case .removed = remove(name, ifStill: file.status.identity) { count { $0.evictions[.expired, default: 0] += 1 } }
@@ -56,17 +69,17 @@ final class DiskEngine: Sendable {
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
-    folder.look(at: configuration.clock.uptime)
-    guard let file = try find(name, expecting: key), let entry = entry(file, name, range) else {
+    folder.look(at: clock.uptime)
+    guard let file = try find(name, expecting: key), let entry = entry(file, key, name, range) else {
       return miss()
     }
-    count { $0.hits += 1 }
+    hits.add(1, ordering: .relaxed)
     return entry
   }
 
   /// The entry in a file that was found; nil when its body is in memory and turns out damaged.
-  private func entry(_ file: EntryFile, _ name: EntryName, _ range: Range<Int64>?) -> StoredEntry? {
-    guard !configuration.checksBodies || file.isBodyInMemoryWhole else {
+  private func entry(_ file: EntryFile, _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) -> StoredEntry? {
+    guard !checksBodies || file.isBodyInMemoryWhole else {
       discardDamaged(name, file.status.identity)
       return nil
     }
@@ -75,37 +88,36 @@ final class DiskEngine: Sendable {
     let body =
       file.bodyInMemory(wanted).map { Body($0) }
       ?? Body(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
-    return StoredEntry(key: file.key, metadata: file.metadata, body: body)
+    return StoredEntry(key: key, metadata: file.metadata, body: body)
   }
 
   private func miss() -> StoredEntry? {
-    count { $0.misses += 1 }
+    misses.add(1, ordering: .relaxed)
     if index.wantsListAfterMiss(folder.foreignChanges) { executor.start(.upkeep) { [self] in try? list() } }
     return nil
   }
 
   /// Whether there surely is no entry, by memory alone; counted as a miss then.
   func surelyLacks(_ name: EntryName) -> Bool {
-    guard index.lacks(name, folder.foreignChanges(at: configuration.clock.uptime)) else { return false }
-    count { $0.misses += 1 }
+    guard index.lacks(name, folder.foreignChanges(at: clock.uptime)) else { return false }
+    misses.add(1, ordering: .relaxed)
     return true
   }
 
   /// Whether there surely is no entry of a resource, by memory alone; counted as a miss then.
   func surelyLacks(resource: NameDigest) -> Bool {
-    guard index.lacks(resource: resource, folder.foreignChanges(at: configuration.clock.uptime)) else { return false }
-    count { $0.misses += 1 }
+    guard index.lacks(resource: resource, folder.foreignChanges(at: clock.uptime)) else { return false }
+    misses.add(1, ordering: .relaxed)
     return true
   }
 
   func variants(
     of resource: String, _ plain: EntryName
   ) throws(CacheError) -> [StoredEntry] {
-    folder.look(at: configuration.clock.uptime)
+    folder.look(at: clock.uptime)
     var found: [StoredEntry] = []
-    if let file = try find(plain, expecting: CacheKey(resource: resource)),
-      let entry = entry(file, plain, nil)
-    {
+    let key = CacheKey(resource: resource)
+    if let file = try find(plain, expecting: key), let entry = entry(file, key, plain, nil) {
       found.append(entry)
     }
     let others: [EntryName]
@@ -115,26 +127,28 @@ final class DiskEngine: Sendable {
       throw error.error("list the variants", folder.path(plain))
     }
     for name in others {
-      guard let file = try find(name, expecting: nil), file.key.resource == resource, isInPlace(file, name) else { continue }
-      if let entry = entry(file, name, nil) { found.append(entry) }
+      guard let file = try find(name, expecting: nil) else { continue }
+      let key = file.key
+      if key.resource == resource, isInPlace(key, name), let entry = entry(file, key, name, nil) { found.append(entry) }
     }
-    if found.isEmpty { _ = miss() } else { count { $0.hits += 1 } }
+    if found.isEmpty { _ = miss() } else { hits.add(1, ordering: .relaxed) }
     return found
   }
 
   /// Whether a file that was found without a key in mind is its own key's: one that somebody has moved here may have been replaced at its place since.
-  func isInPlace(_ file: EntryFile, _ name: EntryName) -> Bool { EntryName(file.key, hashKey: folder.key) == name }
+  func isInPlace(_ key: CacheKey, _ name: EntryName) -> Bool { EntryName(key, hashKey: folder.key) == name }
 
   func isExpired(_ metadata: StoredMetadata) -> Bool {
-    (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
+    let deadline = (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime)
+    return deadline != .distantFuture && deadline <= now
   }
 
   /// Notes a use in memory, and in the file once a minute at most.
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
     index.used(name, size: file.status.size, at: now)
-    let since = now - file.status.modified
-    guard since >= .seconds(60) || since <= .seconds(-60), folder.isWritable else { return }
+    let (since, overflows) = now.nanoseconds.subtractingReportingOverflow(file.status.modified.nanoseconds)
+    guard overflows || since.magnitude >= 60_000_000_000, folder.isWritable else { return }
     file.descriptor.setModified(now)
     folder.noteUse()
   }

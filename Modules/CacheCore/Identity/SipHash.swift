@@ -43,21 +43,21 @@ package struct SipHash: Sendable {
     return Hexadecimal.text(a.byteSwapped) + Hexadecimal.text(b.byteSwapped)
   }
 
-  private init(key: Key) {
+  @inline(__always) private init(key: Key) {
     v0 = key.first ^ 0x736f_6d65_7073_6575
     v1 = key.second ^ 0x646f_7261_6e64_6f6d ^ 0xee
     v2 = key.first ^ 0x6c79_6765_6e65_7261
     v3 = key.second ^ 0x7465_6462_7974_6573
   }
 
-  private mutating func absorb(_ word: UInt64) {
+  @inline(__always) private mutating func absorb(_ word: UInt64) {
     v3 ^= word
     round()
     round()
     v0 ^= word
   }
 
-  private mutating func finish() -> (UInt64, UInt64) {
+  @inline(__always) private mutating func finish() -> (UInt64, UInt64) {
     v2 ^= 0xee
     for _ in 0..<4 { round() }
     let first = v0 ^ v1 ^ v2 ^ v3
@@ -66,7 +66,7 @@ package struct SipHash: Sendable {
     return (first, v0 ^ v1 ^ v2 ^ v3)
   }
 
-  private mutating func round() {
+  @inline(__always) private mutating func round() {
     v0 &+= v1
     v1 = v1 << 13 | v1 >> 51
     v1 ^= v0

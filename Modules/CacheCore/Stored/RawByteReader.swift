@@ -32,7 +32,7 @@ package struct RawByteReader {
 
   /// The bytes of a token (RFC 9110 §5.6.2).
   package mutating func token() -> UnsafeRawBufferPointer? {
-    guard let bytes = counted(), !bytes.isEmpty, bytes.allSatisfy(\.isTokenCharacter) else { return nil }
+    guard let bytes = counted(), bytes.isToken else { return nil }
     return bytes
   }
 }
@@ -41,18 +41,33 @@ extension UnsafeRawBufferPointer {
   /// Whether the bytes are a text.
   package var isUTF8: Bool {
     // Repairing changes every invalid byte, so what is the same was valid.
-    allSatisfy { $0 < 0x80 } || utf8Text.utf8.elementsEqual(self)
+    isASCII || utf8Text.utf8.elementsEqual(self)
+  }
+
+  private var isASCII: Bool {
+    var (all, start) = (UInt64(0), 0)
+    while start + 8 <= count {
+      all |= loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      start += 8
+    }
+    while start < count {
+      all |= UInt64(self[start])
+      start += 1
+    }
+    return all & 0x8080_8080_8080_8080 == 0
+  }
+
+  /// Whether the bytes are a token (RFC 9110 §5.6.2).
+  var isToken: Bool {
+    // Bit by bit, the characters below 64 and those from 64 on that are allowed: this is asked of every field's name on every read.
+    let allowed: (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
+    for byte in self {
+      let word = byte < 64 ? allowed.0 : allowed.1
+      guard byte < 128, word &>> UInt64(byte & 63) & 1 == 1 else { return false }
+    }
+    return !isEmpty
   }
 
   /// The bytes as a text, invalid ones repaired.
   package var utf8Text: String { String(decoding: assumingMemoryBound(to: UInt8.self), as: UTF8.self) }
-}
-
-extension UInt8 {
-  fileprivate var isTokenCharacter: Bool {
-    switch self {
-    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7A, 0x7C, 0x7E: true
-    default: false
-    }
-  }
 }

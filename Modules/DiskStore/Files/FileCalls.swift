@@ -39,7 +39,7 @@ package struct FileCalls: Sendable {
     rename: { from, to in renameFile(from, to) },
     unlink: { path in unlinkFile(path) },
     unlinkInside: { folder, name in unlinkat(folder, name, 0) == 0 ? nil : .last },
-    isWritable: { path in access(path, W_OK) == 0 || errno == ENOENT || errno == ENOTDIR },
+    isWritable: { path in path.withCString { access($0, W_OK) } == 0 || errno == ENOENT || errno == ENOTDIR },
     pause: { usleep(20_000) })
 
   /// Writes all of `bytes`, however often it is interrupted or cut short.
@@ -72,6 +72,8 @@ package struct FileCalls: Sendable {
 }
 
 // Outside the type, where the names mean the system's functions and not its members.
-private func renameFile(_ from: String, _ to: String) -> SystemError? { rename(from, to) == 0 ? nil : .last }
+private func renameFile(_ from: String, _ to: String) -> SystemError? {
+  from.withCString { from in to.withCString { rename(from, $0) } } == 0 ? nil : .last
+}
 
-private func unlinkFile(_ path: String) -> SystemError? { unlink(path) == 0 ? nil : .last }
+private func unlinkFile(_ path: String) -> SystemError? { path.withCString { unlink($0) } == 0 ? nil : .last }

@@ -16,7 +16,9 @@ final class FileDescriptor: Sendable {
 
   let raw: Int32
 
-  init(_ path: String, _ access: Access) throws(SystemError) {
+  init(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) { raw = try Self.opened(path, access) }
+
+  private static func opened(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) -> Int32 {
     let flags: Int32 =
       switch access {
       case .read: O_RDONLY
@@ -29,7 +31,7 @@ final class FileDescriptor: Sendable {
       descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
     } while descriptor < 0 && errno == EINTR
     guard descriptor >= 0 else { throw .last }
-    raw = descriptor
+    return descriptor
   }
 
   /// A folder in an open one.
@@ -41,6 +43,13 @@ final class FileDescriptor: Sendable {
     guard descriptor >= 0 else { throw .last }
     raw = descriptor
   }
+
+  /// A text that is handed to C as an argument is copied first; so it is not.
+  convenience init(_ path: String, _ access: Access) throws(SystemError) {
+    try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access) } }.get())
+  }
+
+  private init(_ raw: Int32) { self.raw = raw }
 
   deinit { close(raw) }
 

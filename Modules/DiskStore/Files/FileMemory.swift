@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -10,33 +18,34 @@ final class FileMemory: @unchecked Sendable {
   /// Copying so few bytes is cheaper than keeping their surroundings.
   private static let copyLimit = 4096
 
-  private let buffer: UnsafeMutableRawBufferPointer
+  private let start: UnsafeMutableRawPointer
   /// Bytes that could be read; fewer than were asked for where the file ends.
   let count: Int
 
   /// Reads `count` bytes from `offset` on.
   init(_ file: FileDescriptor, at offset: Int64, count: Int) throws(SystemError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
+    // Not by Swift's own allocation, which takes a slower way for a stated alignment.
+    guard let start = malloc(max(count, 1)) else { throw .outOfMemory }
     do throws(SystemError) {
-      self.count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[0..<count]), at: offset)
-      self.buffer = buffer
+      self.count = try file.read(into: UnsafeMutableRawBufferPointer(start: start, count: count), at: offset)
+      self.start = start
     } catch {
-      buffer.deallocate()
+      free(start)
       throw error
     }
   }
 
-  deinit { buffer.deallocate() }
+  deinit { free(start) }
 
   func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try body(UnsafeRawBufferPointer(rebasing: buffer[0..<count]))
+    try body(UnsafeRawBufferPointer(start: start, count: count))
   }
 
   /// Bytes of the memory as `Data` that counts from zero; large ones are not copied.
   func data(_ range: Range<Int>) -> Data {
-    guard !range.isEmpty, let start = buffer.baseAddress else { return Data() }
+    guard !range.isEmpty else { return Data() }
     if range.count <= Self.copyLimit { return Data(bytes: start + range.lowerBound, count: range.count) }
     return Data(
       bytesNoCopy: start + range.lowerBound, count: range.count, deallocator: .custom { _, _ in withExtendedLifetime(self) {} })

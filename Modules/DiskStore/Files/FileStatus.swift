@@ -58,8 +58,13 @@ struct FileStatus: Hashable, Sendable {
     modified = Timestamp(nanoseconds: 0)
   }
 
-  /// What lies at `path` itself: links are not followed.
+  /// The same, without copying the text for the call.
   init(path: String) throws(SystemError) {
+    self = try path.withCString { path in Result { () throws(SystemError) in try FileStatus(path: path) } }.get()
+  }
+
+  /// What lies at `path` itself: links are not followed.
+  init(path: UnsafePointer<CChar>) throws(SystemError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { throw .last }
     self.init(status)

@@ -10,8 +10,11 @@ final class StoreFolder: Sendable {
   /// The folder as the caller named it, links resolved.
   let parent: String
   let root: String
+  let entries: String
+  private let tmp: String
   /// What the path of everything in `entries` begins with.
   private let entriesPrefix: String
+  private let generationPath: String
   let key: SipHash.Key
   let calls: FileCalls
   /// Whether a new folder's name is flushed to the disk too.
@@ -34,6 +37,8 @@ final class StoreFolder: Sendable {
   /// The sign of life beside our temporary files: locked for as long as this object lives, whatever becomes of the process.
   private struct Instance {
     let name: String
+    /// What the paths of our temporary files begin with.
+    let prefix: String
     let lock: FileDescriptor
   }
 
@@ -50,7 +55,10 @@ final class StoreFolder: Sendable {
     }
     let root = parent == "/" ? "/\(Self.name)" : "\(parent)/\(Self.name)"
     self.root = root
+    entries = "\(root)/entries"
+    tmp = "\(root)/tmp"
     entriesPrefix = "\(root)/entries/"
+    generationPath = "\(root)/generation"
     self.calls = calls
     self.syncsFolders = syncsFolders
     do throws(SystemError) {
@@ -75,14 +83,17 @@ final class StoreFolder: Sendable {
     if let instance = state.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
   }
 
-  var entries: String { "\(root)/entries" }
-
   /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for rights come and go.
   var isWritable: Bool { calls.isWritable(root) }
 
-  private var tmp: String { "\(root)/tmp" }
-
   func path(_ name: EntryName, _ part: EntryName.Part = .file) -> String { name.path(below: entriesPrefix, part) }
+
+  /// The path of an entry, or of a folder on the way to it, for the length of a call.
+  func withPath<Result, Failure: Error>(
+    _ name: EntryName, _ part: EntryName.Part = .file, _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try name.withPath(below: entriesPrefix, part, body)
+  }
 
   // MARK: Changes of others
 
@@ -124,7 +135,7 @@ final class StoreFolder: Sendable {
   /// The counters that lie in the folder now are not those that we have mapped: it was deleted, and perhaps made anew.
   var hasLostGeneration: Bool {
     guard let generation = state.withLock({ $0.generation }) else { return false }
-    return (try? FileStatus(path: "\(root)/generation"))?.identity != generation.identity
+    return (try? FileStatus(path: generationPath))?.identity != generation.identity
   }
 
   /// Maps the counters of a folder that somebody else made anew, or the two of us would not notice each other's changes.
@@ -245,14 +256,15 @@ final class StoreFolder: Sendable {
   // MARK: Temporary files
 
   /// A path for a temporary file, or for a folder on its way out, that only this object uses.
-  func temporaryPath(_ suffix: String) throws(SystemError) -> String {
+  func temporaryPath(_ kind: String) throws(SystemError) -> String {
     try Self.requireFolder(root)
     try Self.requireFolder(tmp)
+    let suffix = "." + kind
     for _ in 0..<8 {
       let made: String?? = try state.withLock { state throws(SystemError) in
         if let instance = state.instance {
           state.serial += 1
-          return .some("\(tmp)/\(instance.name)-\(state.serial).\(suffix)")
+          return .some(instance.prefix + String(state.serial) + suffix)
         }
         state.instance = try Self.makeInstance(tmp)
         return nil
@@ -270,7 +282,7 @@ final class StoreFolder: Sendable {
     file.lockExclusively(waits: true)
     // Somebody who collects orphans may have found it before it was locked.
     guard try (try? FileStatus(path: path))?.identity == file.status().identity else { return nil }
-    return Instance(name: name, lock: file)
+    return Instance(name: name, prefix: "\(tmp)/\(name)-", lock: file)
   }
 
   /// A new temporary file, open. What was deleted around it is made again.
@@ -359,20 +371,20 @@ final class StoreFolder: Sendable {
   private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
     try Self.requireFolder(root)
     try Self.requireFolder(entries)
-    var isNew = try makeInside(path(name, .shard))
-    if name.member != nil, try makeInside(path(name, .resourceFolder)) { isNew = true }
+    var isNew = try makeInside(name, .shard)
+    if name.member != nil, try makeInside(name, .resourceFolder) { isNew = true }
     return isNew
   }
 
-  private func makeInside(_ path: String) throws(SystemError) -> Bool {
+  private func makeInside(_ name: EntryName, _ part: EntryName.Part) throws(SystemError) -> Bool {
     do throws(SystemError) {
-      if try FileStatus(path: path).kind == .folder { return false }
+      if try status(name, part).kind == .folder { return false }
       // A file or a link where a folder of ours belongs: the link goes, what it leads to stays.
-      if let error = calls.unlink(path) { throw error }
+      if let error = calls.unlink(path(name, part)) { throw error }
     } catch {
       guard error == .notFound else { throw error }
     }
-    return try Paths.makeFolder(path)
+    return try Paths.makeFolder(path(name, part))
   }
 
   private func synchroniseFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
@@ -392,12 +404,17 @@ final class StoreFolder: Sendable {
     return result
   }
 
+  /// What lies at the path itself: links are not followed.
+  func status(_ name: EntryName, _ part: EntryName.Part) throws(SystemError) -> FileStatus {
+    try withPath(name, part) { path throws(SystemError) in try FileStatus(path: path) }
+  }
+
   /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
   func requireFolders(of name: EntryName) throws(SystemError) {
     try Self.requireFolder(root)
     try Self.requireFolder(entries)
-    try Self.requireFolder(path(name, .shard))
-    if name.member != nil { try Self.requireFolder(path(name, .resourceFolder)) }
+    guard try status(name, .shard).kind == .folder else { throw .notAFolder }
+    if name.member != nil, try status(name, .resourceFolder).kind != .folder { throw .notAFolder }
   }
 
   private static func requireFolder(_ path: String) throws(SystemError) {
@@ -414,7 +431,7 @@ final class StoreFolder: Sendable {
     do throws(SystemError) {
       try prepareToWrite()
       try requireFolders(of: name)
-      if let identity, try FileStatus(path: path(name)).identity != identity { return .absent }
+      if let identity, try status(name, .file).identity != identity { return .absent }
     } catch {
       return error == .notFound || error == .notAFolder ? .absent : .failed(error)
     }

@@ -23,6 +23,7 @@ package struct SystemError: Error, Hashable, Sendable {
   static let isLink = SystemError(number: ELOOP)
   static let notAFolder = SystemError(number: ENOTDIR)
   static let wouldBlock = SystemError(number: EWOULDBLOCK)
+  static let outOfMemory = SystemError(number: ENOMEM)
   static let ioFailure = SystemError(number: EIO)
   package static let diskFull = SystemError(number: ENOSPC)
   package static let readOnly = SystemError(number: EROFS)

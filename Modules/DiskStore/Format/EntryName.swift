@@ -86,19 +86,23 @@ struct EntryName: Hashable, Sendable {
   }
 
   /// The path below `folder`, which ends with a slash unless it is empty.
-  ///
-  /// Made at every call of the store's, so without a text for each of its parts.
-  func path(below folder: String, _ part: Part = .file) -> String {
+  func path(below folder: String, _ part: Part = .file) -> String { withPath(below: folder, part) { String(cString: $0) } }
+
+  /// The same for the length of a call, without a text: the store opens a file at every look-up.
+  func withPath<Result, Failure: Error>(
+    below folder: String, _ part: Part = .file, _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     let length = folder.utf8.count
-    return String(unsafeUninitializedCapacity: length + 74) { buffer in
-      guard let start = buffer.baseAddress else { return 0 }
-      _ = UnsafeMutableBufferPointer(rebasing: buffer[..<length]).initialize(from: folder.utf8)
-      return write(part, to: start + length) - start
+    return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length + 75) { buffer throws(Failure) in
+      guard let start = buffer.baseAddress else { preconditionFailure("a buffer of some length has a start") }
+      _ = UnsafeMutableBufferPointer(start: start, count: length).initialize(from: folder.utf8)
+      write(part, to: start + length).pointee = 0
+      return try start.withMemoryRebound(to: CChar.self, capacity: length + 75) { path throws(Failure) in try body(path) }
     }
   }
 
   private func write(_ part: Part, to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
-    var end = resource.write(2, to: start)
+    var end = resource.writeShard(to: start)
     func add(_ character: UInt8) {
       end.pointee = character
       end += 1

@@ -12,16 +12,33 @@ struct NameDigest: Hashable, Comparable, Sendable {
 
   static func < (one: NameDigest, other: NameDigest) -> Bool { (one.high, one.low) < (other.high, other.low) }
 
-  /// Writes the 32 digits, or the first of them, and returns what is behind them.
-  func write(_ count: Int = 32, to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
-    for place in 0..<count {
-      let word = place < 16 ? high : low
-      let digit = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (place & 15))) & 15
-      start[place] = digit + (digit < 10 ? 0x30 : 0x57)
+  /// Writes the 32 digits and returns what is behind them.
+  func write(to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
+    let place = UnsafeMutableRawPointer(start)
+    for (part, word) in [high >> 32, high, low >> 32, low].enumerated() {
+      place.storeBytes(of: Self.digits(UInt32(truncatingIfNeeded: word)).littleEndian, toByteOffset: 8 * part, as: UInt64.self)
     }
-    return start + count
+    return start + 32
   }
 
+  /// Writes the first two digits and returns what is behind them.
+  func writeShard(to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {
+    let digits = Self.digits(UInt32(high >> 32))
+    (start[0], start[1]) = (UInt8(truncatingIfNeeded: digits), UInt8(truncatingIfNeeded: digits >> 8))
+    return start + 2
+  }
+
+  /// The eight digits of a number in one word, the first in its lowest byte: a path has 32 of them, and is made for every call of the store's.
+  private static func digits(_ number: UInt32) -> UInt64 {
+    var word = UInt64(number.byteSwapped)
+    // From four bytes to eight half ones, the upper half of a byte first.
+    word = (word | word << 16) & 0x0000_FFFF_0000_FFFF
+    word = (word | word << 8) & 0x00FF_00FF_00FF_00FF
+    word = (word >> 4 | word << 8) & 0x0F0F_0F0F_0F0F_0F0F
+    // One in each byte above nine, which is a letter.
+    let letters = (word + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    return word + 0x3030_3030_3030_3030 + letters * 0x27
+  }
   // What is hashed is a keyed hash already, so nobody can make digests that collide; the lower half is not what shards and lanes go by.
   func hash(into hasher: inout Hasher) { hasher.combine(low) }
 

@@ -17,8 +17,9 @@ extension DiskEngine {
     }
     var listed: [ListedEntry] = []
     for name in names {
-      guard let file = try find(name, expecting: nil), file.key.resource == resource, !file.key.form.isEmpty else { continue }
-      listed.append(ListedEntry(key: file.key, metadata: file.metadata))
+      guard let file = try find(name, expecting: nil) else { continue }
+      let key = file.key
+      if key.resource == resource, !key.form.isEmpty { listed.append(ListedEntry(key: key, metadata: file.metadata)) }
     }
     return listed
   }

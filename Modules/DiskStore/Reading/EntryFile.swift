@@ -7,20 +7,28 @@ internal import Foundation
 #endif
 
 /// An entry's file, open, with everything checked but the body.
-struct EntryFile: Sendable {
+final class EntryFile: Sendable {
   /// A file that is no larger is read with one call.
   static let wholeLimit: Int64 = 131_072
 
   let descriptor: FileDescriptor
   let status: FileStatus
   let header: EntryHeader
-  let key: CacheKey
   let metadata: StoredMetadata
   let newest: MetadataArea.Newest
-  /// The table of the body's checksums, where the file is large: it is in the memory else.
-  private let table: [UInt8]
+  private let keySection: FilePart
+  private let table: FilePart
   /// The whole file, where it is small.
   private let memory: FileMemory?
+
+  fileprivate init(
+    _ reader: FileReader, _ status: FileStatus, _ header: EntryHeader, key: FilePart, table: FilePart,
+    _ newest: MetadataArea.Newest, _ metadata: StoredMetadata
+  ) {
+    (descriptor, self.status, self.header) = (reader.descriptor, status, header)
+    (keySection, self.table, memory) = (key, table, reader.isWhole ? reader.head : nil)
+    (self.newest, self.metadata) = (newest, metadata)
+  }
 
   /// What was found under a name.
   enum Finding: Sendable {
@@ -35,6 +43,9 @@ struct EntryFile: Sendable {
   }
 
   var bodyLength: Int64 { Int64(header.bodyLength) }
+
+  /// Made at each call.
+  var key: CacheKey { keySection.withBytes { KeySection.key(in: $0) } ?? CacheKey(resource: "") }
 
   /// The body, where it is in memory already; nil when it must be read. Call ``isBodyWhole()`` first.
   func bodyInMemory(_ range: Range<Int64>) -> Data? {
@@ -52,11 +63,7 @@ struct EntryFile: Sendable {
   }
 
   /// The table of the body's checksums, which was checked.
-  func withTable<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    guard let memory else { return table.withUnsafeBytes(body) }
-    let start = Int(header.tableOffset)
-    return memory.withBytes { body($0.part(start..<start + Int(header.tableLength))) }
-  }
+  func withTable<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { table.withBytes(body) }
 
   /// Reads the whole body and checks it.
   func isBodyWhole() throws(SystemError) -> Bool {
@@ -94,7 +101,7 @@ extension EntryFile {
   /// Opens the file at `path` and checks all but the body.
   ///
   /// - Parameter expected: the key that must be there; nil: any.
-  static func find(_ path: String, expecting expected: CacheKey?) -> Finding {
+  static func find(_ path: UnsafePointer<CChar>, expecting expected: CacheKey?) -> Finding {
     do throws(SystemError) {
       let descriptor = try FileDescriptor(path, .read)
       return try read(descriptor, expecting: expected)
@@ -139,29 +146,19 @@ extension EntryFile {
     case .newer: throw .newer
     case .damaged(let reason): throw .damaged(reason)
     }
-    let key = try self.key(reader, header, expecting: expected)
+    let key = try reader.part(header.keyOffset, header.keyLength)
+    if let trouble = key.withBytes({ self.trouble(inKey: $0, expecting: expected) }) { throw trouble }
     let reader = try reader.withTail(from: header.tableOffset)
-    let isWhole = reader.isWhole
-    let table = try reader.bytes(header.tableOffset, header.tableLength) { table in
-      BlockChecksums.isWhole(table: table) ? isWhole ? [] : Array(table) : nil
-    }
-    guard let table else { throw .damaged("table of checksums") }
+    let table = try reader.part(header.tableOffset, header.tableLength)
+    guard table.withBytes({ BlockChecksums.isWhole(table: $0) }) else { throw .damaged("table of checksums") }
     let (newest, metadata) = try self.metadata(reader, header, status)
-    return EntryFile(
-      descriptor: reader.descriptor, status: status, header: header, key: key, metadata: metadata, newest: newest,
-      table: table, memory: reader.isWhole ? reader.head : nil)
+    return EntryFile(reader, status, header, key: key, table: table, newest, metadata)
   }
 
-  private static func key(
-    _ reader: FileReader, _ header: EntryHeader, expecting expected: CacheKey?
-  ) throws(Trouble) -> CacheKey {
-    let (key, isExpected) = try reader.bytes(header.keyOffset, header.keyLength) { section in
-      if let expected, KeySection.holds(expected, section) { return (expected as CacheKey?, true) }
-      return (KeySection.key(in: section), expected == nil)
-    }
-    guard let key else { throw .damaged("key") }
-    guard isExpected else { throw .otherKey }
-    return key
+  private static func trouble(inKey section: UnsafeRawBufferPointer, expecting expected: CacheKey?) -> Trouble? {
+    if let expected, KeySection.holds(expected, section) { return nil }
+    guard KeySection.key(in: section) != nil else { return .damaged("key") }
+    return expected == nil ? nil : .otherKey
   }
 
   private static func metadata(
@@ -173,7 +170,7 @@ extension EntryFile {
     func look(_ bytes: UnsafeRawBufferPointer) -> (MetadataArea.Newest, StoredMetadata?)? {
       MetadataArea.newest(in: bytes, revision: revision).map { ($0, StoredMetadata(decoding: bytes.part($0.payload))) }
     }
-    var found = try reader.bytes(header.metadataOffset, length, look)
+    var found = try reader.part(header.metadataOffset, length).withBytes(look)
     if found == nil {
       // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody writes.
       reader.descriptor.lockExclusively(waits: true)
@@ -184,6 +181,19 @@ extension EntryFile {
       metadata.bodyLength == Int64(header.bodyLength)
     else { throw .damaged("metadata") }
     return (newest, metadata)
+  }
+}
+
+/// Bytes of a file, in memory that may hold more of it.
+private struct FilePart {
+  private let memory: FileMemory
+  private let start: Int
+  private let count: Int
+
+  init(_ memory: FileMemory, _ start: Int, _ count: Int) { (self.memory, self.start, self.count) = (memory, start, count) }
+
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    memory.withBytes { body($0.part(start..<start + count)) }
   }
 }
 
@@ -212,19 +222,14 @@ private struct FileReader {
     return reader
   }
 
-  func bytes<Result>(
-    _ offset: UInt64, _ length: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(EntryFile.Trouble) -> Result {
+  func part(_ offset: UInt64, _ length: UInt64) throws(EntryFile.Trouble) -> FilePart {
     let (end, overflows) = offset.addingReportingOverflow(length)
     guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
-    if end <= UInt64(head.count) { return head.withBytes { body($0.part(Int(offset)..<Int(end))) } }
-    if let tail, offset >= tailStart {
-      let start = Int(offset - tailStart)
-      return tail.withBytes { body($0.part(start..<start + Int(length))) }
-    }
     // More than this machine can address is none of its entries.
-    guard let length = Int(exactly: length) else { throw .damaged("impossible lengths") }
-    return try memory(offset, length).withBytes(body)
+    guard let count = Int(exactly: length) else { throw .damaged("impossible lengths") }
+    if end <= UInt64(head.count) { return FilePart(head, Int(offset), count) }
+    if let tail, offset >= tailStart { return FilePart(tail, Int(offset - tailStart), count) }
+    return FilePart(try memory(offset, count), 0, count)
   }
 
   /// Reads from the file once more, up to its end as it is now.

@@ -73,7 +73,8 @@ extension DiskEngine {
     for (name, _) in index.byLastUse() {
       switch EntryFile.find(folder.path(name), expecting: nil) {
       case .entry(let file):
-        if !isExpired(file.metadata), isInPlace(file, name), isWanted(file.key, file.metadata) {
+        let key = file.key
+        if !isExpired(file.metadata), isInPlace(key, name), isWanted(key, file.metadata) {
           wanted.append(ListedEntry(key: file.key, metadata: file.metadata))
         }
       case .failed(let error): throw error.error("open an entry", folder.path(name))
@@ -88,7 +89,7 @@ extension DiskEngine {
     try list()
     return index.byLastUse().compactMap { name, use in
       guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), !isExpired(file.metadata),
-        isInPlace(file, name)
+        isInPlace(file.key, name)
       else { return nil }
       return EntrySummary(
         key: file.key, size: file.status.size, stored: file.header.storedAt, lastUsed: use.last, metadata: file.metadata)
@@ -115,7 +116,7 @@ extension DiskEngine {
     switch EntryFile.find(path, expecting: nil) {
     case .entry(let file):
       do throws(SystemError) {
-        guard isInPlace(file, name) else { return note("another key's entry", file.status.identity) }
+        guard isInPlace(file.key, name) else { return note("another key's entry", file.status.identity) }
         guard try file.isBodyWhole() else { return note("body", file.status.identity) }
         report.good += 1
         report.bodyBytes += file.bodyLength
