@@ -103,6 +103,21 @@ struct VariantRevisionTests {
     #expect(alone.origins == "disk stored" && alone.age == .seconds(55) && alone.isStale == false)
   }
 
+  @Test("a 304 freshens the stored variant also where the bytes, or the value, are in memory")
+  func confirmedBesideMemory() async throws {
+    let house = try House()
+    house.network.answer(
+      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    _ = try await house.load(shop.short(), .keeping(.variants))
+    house.clock.advance(by: .seconds(100))
+
+    #expect(try await house.load(shop.short()).origins == "revalidated kept")
+    house.restart()
+
+    #expect(try await house.load(shop.short()).origins == "disk stored")
+    try house.network.verify()
+  }
+
   @Test("the old variant now, the new one when it is there (stale-while-revalidate)")
   func staleWhileRevalidate() async throws {
     let house = try House()

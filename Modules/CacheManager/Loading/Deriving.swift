@@ -21,6 +21,7 @@ struct Deriving<Value: Sendable>: Sendable {
     self.core = core
     self.priority = priority
     shelf = Shelf(load: load, resource: load.parts.resource)
+    if form.coding != nil { load.removals.noteForms() }
   }
 
   /// What to ask for: what is stored of the form is enough, and then the bytes in any case. A form that is never stored asks for the bytes at once.

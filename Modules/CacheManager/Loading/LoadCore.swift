@@ -112,7 +112,8 @@ final class LoadCore: Sendable {
       }, deliver: deliver,
       end: { result in
         guard wantsBytes, case .success(let fetched) = result, fetched.isBodyLeft else { return end(result) }
-        self.joinBytes(load, alone: alone, task: task, post: post, deliver: deliver, end: end)
+        // It was accepted once: also when the manager closes meanwhile.
+        self.joinBytes(load, alone: alone || self.flights.isClosed, task: task, post: post, deliver: deliver, end: end)
       },
       askAlone: { self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end) })
     let id = FlightID(request: FlightKey(load))
@@ -163,7 +164,7 @@ final class LoadCore: Sendable {
     do throws(CacheError) {
       for demand in deriving.demands {
         let asking = demand.map { demand in load.with { $0.demand = demand } } ?? load
-        let fetched = try await fetched(asking, alone: alone, in: flight) { old in
+        let fetched = try await fetched(asking, alone: alone || flights.isClosed, in: flight) { old in
           // An old answer that can't be made into a value is none to show; the final one decides.
           if let value = (try? await deriving.value(of: old)) ?? nil { flight.report(.stale(value)) }
         }

@@ -25,6 +25,20 @@ extension Shelf {
     return merged.filter { !$0.isInFormsAlone || demand.isMet(by: $0.forms) }
   }
 
+  /// The forms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the answer; with their lengths.
+  func forms(
+    beside candidate: Candidate, on disk: any CacheStore
+  ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
+    var found = candidate.forms.map { (key: candidate.key.with(form: $0.key), length: $0.value) }
+    for form in load.demand?.forms ?? [] where candidate.forms[form] == nil {
+      let key = candidate.key.with(form: form)
+      if let entry = try await disk.open(key, range: 0..<0), entry.metadata.revision == candidate.metadata.revision {
+        found.append((key, entry.metadata.bodyLength))
+      }
+    }
+    return found
+  }
+
   /// The encoded values of a candidate's forms. Nil: one of them can't be had, so whoever wants it needs the bytes.
   @inline(never)
   func readForms(
@@ -82,7 +96,7 @@ extension Shelf {
   func isSuperseded(_ candidate: Candidate, in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
     if let known = load.memory.map(MemoryFacets.init)?.index(of: resource)?.element(of: key.variant),
-      known.revision != metadata.revision
+      known.revision != metadata.revision, known.responseTime >= metadata.responseTime
     {
       return true
     }
@@ -129,7 +143,7 @@ extension Shelf {
   }
 
   private func dropForms(where isGone: (ListedEntry) -> Bool) async {
-    guard let store = load.store else { return }
+    guard let store = load.store, load.removals.hasSeenForms else { return }
     do throws(CacheError) {
       for form in try await store.forms(of: resource) where isGone(form) {
         await remove(form.key, ifRevision: form.metadata.revision, from: store)

@@ -86,7 +86,8 @@ extension Shelf {
 
   private func freshenAll(_ candidate: Candidate, data: Data?) async {
     let revision = candidate.metadata.revision
-    let isCurrent = await refreshOnDisk(candidate)
+    var isCurrent: Bool?
+    if let disk { isCurrent = await refresh(candidate, on: disk) }
     keepInMemory(data, candidate) { known in
       // What still stands there has not been removed, whatever else has been.
       known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
@@ -95,14 +96,18 @@ extension Shelf {
     await settle(candidate)
   }
 
-  /// The original, and the forms that are known to stand beside it. The others take the later word over when they are used.
+  /// Replaces the metadata of the original, and of those forms that are known to stand beside it or are wanted. The others take the later word over when they are
+  /// used.
   ///
   /// - Returns: whether anything of that revision is there; nil: nobody could tell.
-  private func refreshOnDisk(_ candidate: Candidate) async -> Bool? {
-    guard let disk else { return nil }
+  func refresh(_ candidate: Candidate, on disk: any CacheStore) async -> Bool? {
     var isCurrent: Bool?
     var entries = candidate.isInFormsAlone ? [] : [(key: candidate.key, length: candidate.metadata.bodyLength)]
-    entries += candidate.forms.map { (candidate.key.with(form: $0.key), $0.value) }
+    do throws(CacheError) {
+      entries += try await forms(beside: candidate, on: disk)
+    } catch {
+      load.observe(.storeFailed(key: candidate.key, error: error))
+    }
     for (key, length) in entries {
       var metadata = candidate.metadata
       if metadata.bodyLength != length { metadata.bodyLength = length }
@@ -137,7 +142,7 @@ extension Shelf {
   }
 
   private func updateAll(_ candidate: Candidate) async {
-    _ = await refreshOnDisk(candidate)
+    if let disk { _ = await refresh(candidate, on: disk) }
     updateInMemory(candidate)
     await settle(candidate)
   }

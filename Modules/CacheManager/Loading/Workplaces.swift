@@ -49,10 +49,11 @@ package final class Workplaces: Sendable {
       return state.last
     }
     guard let number else { return true }
+    defer { state.withLock { _ = $0.gone.remove(number) } }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isIn: Bool? = state.withLock { state in
-          if state.gone.remove(number) != nil { return false }
+          if state.gone.contains(number) { return false }
           guard state.free == 0 else {
             state.free -= 1
             return true
