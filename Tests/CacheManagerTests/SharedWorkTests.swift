@@ -133,6 +133,29 @@ struct SharedWorkTests {
     try house.network.verify()
   }
 
+  @Test("who wants the bytes of what is being read for a variant's sake asks for them when it is read")
+  func bytesTooLate() async throws {
+    let clock = ManualClock()
+    let held = HeldStore(clock: clock)
+    let house = try House {
+      $0.store = held
+      $0.clock = clock
+    }
+    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    _ = try await house.load(shop.short(), .keeping(.variants))
+    house.restart()
+    let gate = held.hold(.open)
+
+    let variant = Task { try await house.load(shop.short(), .keeping(.variants)) }
+    await gate.arrived()
+    let bytes = Task { try await house.manager.load(house.url) }
+    try await Turns.until { house.observer.joins == 1 }
+    gate.open()
+
+    #expect(try await variant.value.origins == "disk stored")
+    #expect(try await bytes.value.text == "abcdefgh" && house.network.requests.count == 2)
+  }
+
   @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
   func limit(_ limit: Int) async throws {
     let house = try House { $0.makingLimit = limit }
