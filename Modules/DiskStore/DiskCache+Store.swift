@@ -11,7 +11,7 @@ extension DiskCache {
   /// Lists the resource's folder and reads the head of each form in it.
   public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
-    if engine.surelyHasNothing(of: name) { return [] }
+    if engine.surelyLacksForms(of: name) { return [] }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.forms(of: resource, name) }
   }
 

@@ -1,6 +1,6 @@
 /// What happened on the way of a load, for logs, metrics and tests.
 public enum CacheEvent: Sendable {
-  /// A load was joined to one that was under way already.
+  /// A load was joined to one that was under way already, or to a step of it.
   case joined(url: String)
   /// A request went out.
   case requestSent(url: String, conditional: Bool)
@@ -8,6 +8,8 @@ public enum CacheEvent: Sendable {
   case responseReceived(url: String, status: Int)
   /// An answer was stored, in which layer and with how many bytes.
   case stored(key: CacheKey, layer: CacheLayer, bytes: Int64)
+  /// A form's value is ready: how it came about. The key is what it is filed under.
+  case derived(key: CacheKey, origin: ValueOrigin)
   /// A layer could not store or freshen; the load itself goes on.
   case storeFailed(key: CacheKey, error: CacheError)
   /// A layer could not be read; the load treats it as a miss.

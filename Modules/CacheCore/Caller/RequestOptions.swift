@@ -69,6 +69,8 @@ public struct RequestOptions: Sendable {
   public var reads: CacheLayers = .all
   /// Layers that may be written.
   public var writes: CacheLayers = .all
+  /// What of the load goes into the durable store; nil: the manager's.
+  public var storagePolicy: StoragePolicy?
   /// The stores' time to live for the answer.
   public var expiration: Expiration?
   /// How urgent the load is.

@@ -29,6 +29,8 @@ public struct Form<Value: Sendable>: Sendable {
   private let firstID: String
   /// The first step.
   package let first: Maker
+  /// Whether the first step is a decoder's, which waits for nothing.
+  package let isFirstBounded: Bool
   /// The steps behind it.
   package private(set) var changes: [Change]
 
@@ -40,14 +42,15 @@ public struct Form<Value: Sendable>: Sendable {
   ///   - cost: what a value weighs in memory, in bytes.
   ///   - make: makes the value. Runs on no actor.
   public init(id: String, cost: @escaping @Sendable (Value) -> Int, make: @escaping Maker) {
-    self.init(verbatim: id.isEmpty ? "unnamed" : id, cost: cost, make: make)
+    self.init(verbatim: id.isEmpty ? "unnamed" : id, cost: cost, isBounded: false, make: make)
   }
 
-  private init(verbatim id: String, cost: @escaping @Sendable (Value) -> Int, make: @escaping Maker) {
+  private init(verbatim id: String, cost: @escaping @Sendable (Value) -> Int, isBounded: Bool, make: @escaping Maker) {
     self.id = id
     self.cost = cost
     firstID = id
     first = make
+    isFirstBounded = isBounded
     changes = []
   }
 
@@ -64,7 +67,8 @@ public struct Form<Value: Sendable>: Sendable {
   public init<Decoder: ResourceDecoder<Value>>(
     decoder: Decoder, processors: [any ResourceProcessor<Value>] = []
   ) {
-    let decoded = Form(verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }) { body, metadata throws(CacheError) in
+    let decoded = Form(verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }, isBounded: true) {
+      body, metadata throws(CacheError) in
       try decoder.decode(try await body.collect(), metadata)
     }
     let changes = processors.map { processor in
@@ -103,5 +107,7 @@ public struct Form<Value: Sendable>: Sendable {
 
 extension Form where Value == Data {
   /// The origin's bytes, as they came.
-  public static let bytes = Form(verbatim: "", cost: { $0.count }) { body, _ throws(CacheError) in try await body.collect() }
+  public static let bytes = Form(verbatim: "", cost: { $0.count }, isBounded: true) { body, _ throws(CacheError) in
+    try await body.collect()
+  }
 }

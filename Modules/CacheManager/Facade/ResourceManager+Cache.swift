@@ -25,7 +25,7 @@ extension ResourceManager {
     return core.memoryHit(load, form, startedAt: load.clock.uptime)
   }
 
-  /// Where a resource is stored. Never asks the network, and a miss is no error.
+  /// Where the original of a resource is stored. Never asks the network, and a miss is no error.
   ///
   /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
@@ -45,7 +45,28 @@ extension ResourceManager {
     try await lookup(ResourceRequest(url, options: options))
   }
 
-  /// Whether anything is stored of a resource in one of `layers`, whatever its variant, fresh or not.
+  /// Where the value of a form would come from: in memory or on disk lies the value, or the original that it can be made of. Never asks the network, and a miss
+  /// is no error.
+  ///
+  /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
+  public func lookup<Value: Sendable>(
+    _ request: ResourceRequest, as form: Form<Value>
+  ) async throws(CacheError) -> CacheLookup {
+    guard !form.id.isEmpty else { return try await lookup(request) }
+    var request = request
+    request.options.policy = .cacheOnly
+    let load = try ResolvedLoad(request, configuration, core).with { $0.demand = Demand(for: form) }
+    let shelf = Shelf(load: load, resource: load.parts.resource)
+    if let hit = shelf.hit(load.head), shelf.value(of: hit, form: form.id, as: Value.self) != nil {
+      return .memory(isFresh: hit.metadata.facts.isFresh(at: load.clock.now))
+    }
+    let candidates = try await shelf.candidates(for: load.head)
+    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
+    let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
+    return shelf.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
+  }
+
+  /// Whether the original of a resource is stored in one of `layers`, whatever its variant, fresh or not.
   public func contains(
     _ url: URL, in layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Bool {

@@ -41,10 +41,15 @@ public final class ResourceManager: Sendable {
     public var redirectHandler: RedirectHandler?
     /// Where values are decoded and processed: an executor, or a queue (`ProcessingQueue`). nil: the cooperative pool.
     public var executor: (any TaskExecutor)?
+    /// How many values are decoded, processed or encoded at once, at least 1: by default as many as there are processors. Who waits for a place is let in by
+    /// priority, and holds up no transfer. The first step of a form that brings a closure of its own for it (`Form(id:cost:make:)`) does not count: it may wait.
+    public var makingLimit = ProcessInfo.processInfo.activeProcessorCount
     /// Where callbacks are called.
     public var callbackQueue: CallbackQueue = .platformDefault
     /// Where answers may come from, unless the request says otherwise.
     public var policy: LoadPolicy = .standard
+    /// What of each load goes into the durable store, unless the request says otherwise.
+    public var storagePolicy: StoragePolicy = .automatic
     /// How long a whole load may take; nil: as long as bytes keep coming.
     public var timeout: Duration?
     /// How long, at most, a load waits for the durable store to take what it brings; nil: as long as that takes. What takes longer is done behind the load's back, so

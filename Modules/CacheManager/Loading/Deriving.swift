@@ -1,38 +1,170 @@
 internal import CacheCore
 
-/// Makes a form's value of fetched bytes, and keeps it in memory under its own key.
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Makes a form's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded in the durable store.
 struct Deriving<Value: Sendable>: Sendable {
   let load: ResolvedLoad
   let form: Form<Value>
+  let core: LoadCore
+  let priority: LoadPriority
+  /// As the stores were when the load began.
+  private let shelf: Shelf
 
-  func value(of fetched: Fetched) async throws(CacheError) -> Derived<Value> {
-    let labelled = fetched.with { $0.key = fetched.key.with(form: form.id) }
-    let facets = load.memory.map(MemoryFacets.init)
-    if load.reads.contains(.memory) || fetched.source == .revalidated,
-      let kept = facets?.value(of: labelled.key, for: fetched.metadata, as: Value.self)
-    {
-      return Derived(value: kept, fetched: labelled)
-    }
-    let value = try await make(fetched)
-    // Only what belongs to a stored answer is kept: without its metadata a value could never be found again.
-    if load.writes.contains(.memory), fetched.isShareable, let facets,
-      facets.index(of: fetched.key.resource)?.elements.contains(where: { $0.metadata.revision == fetched.metadata.revision })
-        == true
-    {
-      facets.insert(value, cost: form.cost(value), of: labelled.key, for: fetched.metadata)
-    }
-    return Derived(value: value, fetched: labelled)
+  init(load: ResolvedLoad, form: Form<Value>, core: LoadCore, priority: LoadPriority) {
+    self.load = load
+    self.form = form
+    self.core = core
+    self.priority = priority
+    shelf = Shelf(load: load, resource: load.parts.resource)
+    if form.coding != nil { load.removals.noteForms() }
   }
 
-  private func make(_ fetched: Fetched) async throws(CacheError) -> Value {
-    let form = form
-    let outcome: Result<Value, CacheError> = await withTaskExecutorPreference(load.executor) {
+  /// What to ask for: what is stored of the form is enough, and then the bytes in any case. A form that is never stored asks for the bytes at once.
+  var demands: [Demand?] {
+    guard form.coding != nil else { return [nil] }
+    let keepsOriginal = load.parts.storagePolicy != .variants
+    return [Demand(form: form.id, keepsOriginal: keepsOriginal), Demand(form: nil, keepsOriginal: keepsOriginal)]
+  }
+
+  /// - Returns: nil where the bytes were left in the store, and no value is stored there.
+  func value(of fetched: Fetched) async throws(CacheError) -> Derived<Value>? {
+    let key = fetched.key.with(form: form.id)
+    func derived(_ value: Value, _ origin: ValueOrigin) -> Derived<Value> {
+      load.observe(.derived(key: key, origin: origin))
+      return Derived(
+        value: value,
+        fetched: fetched.with {
+          $0.key = key
+          $0.valueOrigin = origin
+        })
+    }
+    if load.reads.contains(.memory) || fetched.source == .revalidated,
+      let kept = load.memory.map(MemoryFacets.init)?.value(of: key, for: fetched.metadata, as: Value.self)
+    {
+      return derived(kept, .kept)
+    }
+    if let stored = try await stored(key, fetched) {
+      keepInMemory(stored, key, fetched)
+      return derived(stored, .stored)
+    }
+    guard !fetched.isBodyLeft else { return nil }
+    let value = try await made(of: fetched, upTo: form.changes.count)
+    keepInMemory(value, key, fetched)
+    await keepOnDisk(value, key, fetched)
+    return derived(value, .made)
+  }
+
+  // MARK: Stored
+
+  /// The value of what is stored. What makes no value is removed, and made anew.
+  private func stored(_ key: CacheKey, _ fetched: Fetched) async throws(CacheError) -> Value? {
+    guard let coding = form.coding, let store = load.store,
+      fetched.source == .revalidated || load.reads.contains(.disk) && !fetched.isNew
+    else { return nil }
+    let shelf = shelf.of(key.resource)
+    var encoded = fetched.encoded[form.id]
+    if encoded == nil { encoded = try await shelf.readForm(key, of: fetched.metadata, in: store) }
+    guard let data = encoded else { return nil }
+    do throws(CacheError) {
+      return try await work { () throws(CacheError) in try coding.decode(data, fetched.metadata) }
+    } catch {
+      if error.isCancellation { throw error }
+      load.observe(.readFailed(resource: key.resource, error: error))
+      await shelf.removeForm(key, fetched.metadata.revision)
+      return nil
+    }
+  }
+
+  private func keepOnDisk(_ value: Value, _ key: CacheKey, _ fetched: Fetched) async {
+    guard let coding = form.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
+      let store = load.store, !Task.isCancelled
+    else { return }
+    do throws(CacheError) {
+      let data = try await work { () throws(CacheError) in try coding.encode(value, fetched.metadata) }
+      if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
+      await shelf.of(key.resource).keepForm(data, Candidate(key: key, metadata: fetched.metadata), in: store)
+    } catch {
+      if !error.isCancellation { load.observe(.storeFailed(key: key, error: error)) }
+    }
+  }
+
+  private var isKept: Bool {
+    switch load.parts.storagePolicy {
+    case .originals: false
+    case .variants, .all: true
+    // Decoding alone can be done again, of bytes that are there.
+    case .automatic: !form.changes.isEmpty
+    }
+  }
+
+  /// Only what belongs to a stored answer is kept: without its metadata a value could never be found again.
+  private func keepInMemory(_ value: Value, _ key: CacheKey, _ fetched: Fetched) {
+    guard load.writes.contains(.memory), fetched.isShareable, let facets = load.memory.map(MemoryFacets.init),
+      let index = facets.index(of: key.resource),
+      index.elements.contains(where: { $0.metadata.revision == fetched.metadata.revision })
+    else { return }
+    facets.insert(value, cost: form.cost(value), of: key, for: fetched.metadata)
+  }
+
+  // MARK: Made
+
+  /// What the form's steps make of the bytes, up to one of them. Each is carried out once for all forms that begin alike.
+  private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Value {
+    let stem = form.stem(count)
+    if count < form.changes.count, load.reads.contains(.memory),
+      let kept = load.memory.map(MemoryFacets.init)?
+        .value(of: fetched.key.with(form: stem), for: fetched.metadata, as: Value.self)
+    {
+      return kept
+    }
+    let id = SharedSteps.ID(Value.self, of: fetched.metadata.revision, stem: stem, on: load.executor)
+    return try await core.steps.outcome(of: id, priority) {
+      load.observe(.joined(url: load.address))
+    } _: { () throws(CacheError) in
+      guard count > 0 else { return try await decoded(fetched) }
+      let before = try await made(of: fetched, upTo: count - 1)
+      let change = form.changes[count - 1]
+      return try await work { () throws(CacheError) in try change.apply(before, fetched.metadata) }
+    }
+  }
+
+  private func decoded(_ fetched: Fetched) async throws(CacheError) -> Value {
+    let (form, body, metadata) = (form, Body(fetched.data), fetched.metadata)
+    let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in try await form.first(body, metadata) }
+    guard form.isFirstBounded else { return try await placed(first) }
+    return try await core.workplaces.work(priority) { () throws(CacheError) in try await placed(first) }
+  }
+
+  /// Work that waits for nothing, in its place, as soon as there is room for it.
+  private func work<Result: Sendable>(
+    _ body: @escaping @Sendable () throws(CacheError) -> Result
+  ) async throws(CacheError) -> Result {
+    try await core.workplaces.work(priority) { () throws(CacheError) in
+      try await placed { @concurrent () throws(CacheError) in try body() }
+    }
+  }
+
+  /// On the load's executor, and on no actor.
+  private func placed<Result: Sendable>(
+    _ body: @escaping @Sendable @concurrent () async throws(CacheError) -> Result
+  ) async throws(CacheError) -> Result {
+    let outcome: Swift.Result<Result, CacheError> = await withTaskExecutorPreference(load.executor) {
       do throws(CacheError) {
-        return .success(try await form.make(Body(fetched.data), fetched.metadata))
+        return .success(try await body())
       } catch {
         return .failure(error)
       }
     }
     return try outcome.get()
   }
+}
+
+extension Fetched {
+  /// Whether it has just come: nothing was made of it before.
+  fileprivate var isNew: Bool { self.source == .network || self.source == .provider }
 }

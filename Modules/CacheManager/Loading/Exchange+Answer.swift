@@ -52,10 +52,13 @@ extension Exchange {
     } else {
       confirmed.expiration = load.expiration ?? metadata.expiration
     }
-    let candidate = Candidate(key: stored.key, metadata: confirmed)
-    await shelf.freshen(candidate, data: kept.data)
-    if let copy, load.target.isMemory { await shelf.file(copy, kept.data, known: candidates) }
-    return fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
+    var candidate = stored
+    candidate.metadata = confirmed
+    await shelf.freshen(candidate, data: kept.isBodyLeft ? nil : kept.data)
+    if let copy, load.target.isMemory, !kept.isBodyLeft { await shelf.file(copy, kept.data, known: candidates) }
+    let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
+    guard kept.isBodyLeft else { return confirmedOne }
+    return confirmedOne.with { ($0.isBodyLeft, $0.encoded) = (true, kept.encoded) }
   }
 
   @inline(never)
@@ -67,16 +70,19 @@ extension Exchange {
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     // Announced, so that a store that is too small for it can say so before it has taken half of it.
     candidate.metadata.bodyLength = answer.response.body.length
+    // A way to somewhere else is no original of a value.
+    let keepsOriginal = load.demand?.keepsOriginal ?? true || !load.isResult(metadata.response)
     let receiver = Receiver(
-      load: load, body: answer.response.body, writer: try await shelf.writer(candidate), key: candidate.key,
+      load: load, body: answer.response.body, writer: keepsOriginal ? try await shelf.writer(candidate) : nil, key: candidate.key,
       isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
     let received = try await receiver.receive()
     candidate.metadata.bodyLength = received.count
     let complete = candidate
-    let outcome = await load.patience.wait(load) { [candidates] () -> Result<Candidate, CacheError> in
+    let outcome = await load.patience.wait(load) { [candidates, load] () -> Result<Candidate, CacheError> in
       do throws(CacheError) {
         var candidate = complete
-        let committed = try await receiver.commit(received)
+        var committed = try await receiver.commit(received)
+        if !keepsOriginal, load.demand?.keepsOriginal == true { committed = await shelf.keepOriginal(received.data, candidate) }
         if let committed { candidate.metadata = committed }
         await shelf.store(received.data, candidate, isOnDisk: committed != nil, replacing: outdated, known: candidates)
         return .success(candidate)

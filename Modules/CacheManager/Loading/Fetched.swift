@@ -27,6 +27,12 @@ final class Fetched: Shareable {
     var standsInFor: CacheError?
     /// Whether it is, or was, stored: not so for an answer that may not be.
     var isStored = true
+    /// Whether the bytes were left in the durable store: who asked is content with a form that is stored there.
+    var isBodyLeft = false
+    /// Such forms' encoded values.
+    var encoded: [String: Data] = [:]
+    /// How the value came about.
+    var valueOrigin = ValueOrigin.original
   }
 
   private let parts: Parts
@@ -59,7 +65,7 @@ final class Fetched: Shareable {
       validation: parts.validation, age: parts.metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
       standsInFor: parts.standsInFor?.about(parts.url.address),
       timing: LoadTiming(total: clock.uptime - start, timeToHead: parts.timeToHead), metrics: parts.metrics, key: parts.key,
-      revision: parts.metadata.revision)
+      revision: parts.metadata.revision, valueOrigin: parts.valueOrigin)
   }
 }
 

@@ -84,21 +84,26 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// What had been removed when it came to be: see ``RemovalEpoch``.
   let epoch: Int
   let priority: LoadPriority
+  /// What is wanted of it; nil: everything.
+  let demand: Demand?
   private let onClose: @Sendable (Flight<Output>) -> Void
   private let onOver: @Sendable (Flight<Output>) -> Void
 
   /// - Parameters:
   ///   - number: higher than that of every flight before it.
   ///   - epoch: what had been removed by now.
+  ///   - demand: the first one's; who joins adds to it.
   ///   - onClose: called once the flight takes no more waiters; perhaps twice.
   ///   - onOver: called once everybody has been told.
   init(
-    number: Int, epoch: Int = 0, priority: LoadPriority, onClose: @escaping @Sendable (Flight<Output>) -> Void,
+    number: Int, epoch: Int = 0, priority: LoadPriority, demand: Demand? = nil,
+    onClose: @escaping @Sendable (Flight<Output>) -> Void,
     onOver: @escaping @Sendable (Flight<Output>) -> Void
   ) {
     self.number = number
     self.epoch = epoch
     self.priority = priority
+    self.demand = demand
     self.onClose = onClose
     self.onOver = onOver
   }

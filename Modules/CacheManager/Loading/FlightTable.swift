@@ -52,6 +52,7 @@ final class FlightTable: Sendable {
         forget(flight, id)
         continue
       }
+      if let demand = flight.demand, demand !== load.demand { demand.add(load.demand) }
       follow(flight, task, token)
       if isNew { begin(flight) }
       return !isNew
@@ -68,6 +69,7 @@ final class FlightTable: Sendable {
       !removals.mayHaveMet(id.request.resource, since: flight.epoch),
       let token = flight.join(waiter)
     else { return false }
+    flight.demand?.add(nil)
     follow(flight, task, token)
     return true
   }
@@ -93,6 +95,7 @@ final class FlightTable: Sendable {
       state.last += 1
       let flight = Flight<Output>(
         number: state.last, epoch: load.removals.current, priority: LoadPriority(load.priority),
+        demand: load.demand,
         // Strong: a flight lives in `running` no longer than its work, and until then the table has to be there.
         onClose: { flight in if isShared { self.forget(flight, id) } },
         onOver: { flight in

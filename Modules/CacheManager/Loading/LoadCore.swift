@@ -27,9 +27,14 @@ final class LoadCore: Sendable {
   let revalidations = Revalidations()
   /// Exchanges that wait for one answer.
   let collapsing = CollapseTable()
+  /// Steps of forms that are under way.
+  let steps = SharedSteps()
+  /// How many of them at once.
+  let workplaces: Workplaces
 
   init(_ configuration: ResourceManager.Configuration) {
     patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
+    workplaces = Workplaces(configuration.makingLimit)
   }
 
   /// The answer in memory, without any suspension.
@@ -42,7 +47,8 @@ final class LoadCore: Sendable {
     let fetched = Fetched(
       .init(
         data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
-        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none))
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none,
+        valueOrigin: form.id.isEmpty ? .original : .kept))
     return fetched.resource(value, clock: load.clock, startedAt: start)
   }
 
@@ -97,9 +103,19 @@ final class LoadCore: Sendable {
     _ load: ResolvedLoad, alone: Bool, task: LoadTask, post: @escaping @Sendable (FlightEvent<Fetched>) -> Void,
     deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<Fetched, CacheError>) -> Void
   ) {
-    let waiter = Flight<Fetched>.Waiter(post: post, deliver: deliver, end: end) {
-      self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end)
-    }
+    // What the flight decides before this one has joined is decided without it.
+    let wantsBytes = load.demand?.wantsBytes ?? true
+    let waiter = Flight<Fetched>.Waiter(
+      post: { event in
+        if wantsBytes, case .stale(let old) = event, old.isBodyLeft { return }
+        post(event)
+      }, deliver: deliver,
+      end: { result in
+        guard wantsBytes, case .success(let fetched) = result, fetched.isBodyLeft else { return end(result) }
+        // It was accepted once: also when the manager closes meanwhile.
+        self.joinBytes(load, alone: alone || self.flights.isClosed, task: task, post: post, deliver: deliver, end: end)
+      },
+      askAlone: { self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end) })
     let id = FlightID(request: FlightKey(load))
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
@@ -140,15 +156,33 @@ final class LoadCore: Sendable {
     }
   }
 
-  /// Fetches the bytes, shared with every other form of them, and makes the value.
+  /// Fetches the bytes, shared with every other form of them, and makes the value. Where the value is stored, no bytes are needed.
   private func derive<Value: Sendable>(
     _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, in flight: Flight<Derived<Value>>
   ) async -> Result<Derived<Value>, CacheError> {
+    let deriving = Deriving(load: load, form: form, core: self, priority: flight.priority)
+    do throws(CacheError) {
+      for demand in deriving.demands {
+        let asking = demand.map { demand in load.with { $0.demand = demand } } ?? load
+        let fetched = try await fetched(asking, alone: alone || flights.isClosed, in: flight) { old in
+          // An old answer that can't be made into a value is none to show; the final one decides.
+          if let value = (try? await deriving.value(of: old)) ?? nil { flight.report(.stale(value)) }
+        }
+        if let value = try await deriving.value(of: fetched) { return .success(value) }
+      }
+      throw CacheError(.notCached, reason: "the stored value can't be read, and there are no bytes to make it of")
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  private func fetched<Value: Sendable>(
+    _ load: ResolvedLoad, alone: Bool, in flight: Flight<Derived<Value>>, stale: (Fetched) async -> Void
+  ) async throws(CacheError) -> Fetched {
     let channel = EventChannel<FlightEvent<Fetched>>(merging: FlightEvent.merge)
     let task = LoadTask(priority: flight.priority)
     channel.onAbandon { task.cancel() }
     let outcome = Lock<Fetched?>(nil)
-    let deriving = Deriving(load: load, form: form)
     joinBytes(load, alone: alone, task: task, post: { channel.send($0) }, deliver: {}) { result in
       switch result {
       case .success(let fetched):
@@ -161,16 +195,14 @@ final class LoadCore: Sendable {
       while let event = try await channel.next() {
         switch event {
         case .progress(let progress): flight.report(.progress(progress))
-        case .stale(let old):
-          // An old answer that can't be made into a value is none to show; the final one decides.
-          if let value = try? await deriving.value(of: old) { flight.report(.stale(value)) }
+        case .stale(let old): await stale(old)
         }
       }
       guard let fetched = outcome.withLock({ $0 }) else { throw .cancelled }
-      return .success(try await deriving.value(of: fetched))
+      return fetched
     } catch {
       task.cancel()
-      return .failure(error.about(load.address))
+      throw error
     }
   }
 

@@ -49,6 +49,9 @@ struct LoadParts: Sendable {
   private(set) var isExchange = false
   /// Where the bytes go.
   var target = BodyTarget.memory
+  /// What of the answer is wanted; nil: its bytes, and the original kept.
+  var demand: Demand?
+  let storagePolicy: StoragePolicy
   /// What users remove while the load runs.
   let removals: RemovalEpoch
   /// How long the load waits for the durable store to take what it brings.
@@ -95,6 +98,7 @@ struct LoadParts: Sendable {
     executor = options.executor ?? manager.executor
     callbackQueue = options.callbackQueue ?? manager.callbackQueue
     policy = options.policy ?? manager.policy
+    storagePolicy = options.storagePolicy ?? manager.storagePolicy
     reads = options.reads
     writes = options.writes
     expiration = options.expiration

@@ -13,12 +13,19 @@ final class RemovalEpoch: Sendable {
     var resources: [String: Int] = [:]
     /// The count of the latest purge, or removal, that is not remembered any more.
     var forgotten = 0
+    var hasSeenForms = false
   }
 
   /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that is treated as purged.
   static let memory = 1_000
 
   private let state = Lock(State())
+
+  /// Whether any load has asked for a form that can be stored. Until then no new answer looks for forms that it outdates: they would be another program's, or an
+  /// earlier run's, and are misses.
+  var hasSeenForms: Bool { state.withLock { $0.hasSeenForms } }
+
+  func noteForms() { state.withLock { $0.hasSeenForms = true } }
 
   var current: Int { state.withLock { $0.count } }
 

@@ -64,17 +64,29 @@ extension Shelf {
     var candidate = Candidate(key: CacheKey(resource: resource, variant: copy.variant), metadata: copy.metadata)
     candidate.metadata.expiration = .earlier(copy.metadata.expiration, load.expiration, from: copy.metadata.responseTime)
     candidate.metadata.bodyLength = Int64(data.count)
-    var isOnDisk = false
-    if let writer = try? await writer(candidate) {
-      do throws(CacheError) {
-        try await writer.write(data)
-        candidate.metadata = try await writer.commit(trailers: nil)
-        isOnDisk = true
-      } catch {
-        writer.abort()
-        load.observe(.storeFailed(key: candidate.key, error: error))
-      }
+    let committed = await put(data, candidate)
+    if let committed { candidate.metadata = committed }
+    await store(data, candidate, isOnDisk: committed != nil, replacing: [], known: known)
+  }
+
+  /// Stores an original that nobody wanted there when its head came, and somebody does now.
+  @inline(never)
+  func keepOriginal(_ data: Data, _ candidate: Candidate) async -> StoredMetadata? {
+    guard surviving(candidate) != nil, let committed = await put(data, candidate) else { return nil }
+    load.observe(.stored(key: candidate.key, layer: .disk, bytes: Int64(data.count)))
+    return committed
+  }
+
+  /// - Returns: the metadata as the disk has committed it; nil: it has not.
+  private func put(_ data: Data, _ candidate: Candidate) async -> StoredMetadata? {
+    guard let writer = try? await writer(candidate) else { return nil }
+    do throws(CacheError) {
+      try await writer.write(data)
+      return try await writer.commit(trailers: nil)
+    } catch {
+      writer.abort()
+      load.observe(.storeFailed(key: candidate.key, error: error))
+      return nil
     }
-    await store(data, candidate, isOnDisk: isOnDisk, replacing: [], known: known)
   }
 }

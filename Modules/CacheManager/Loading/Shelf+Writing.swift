@@ -19,12 +19,17 @@ extension Shelf {
     keepInMemory(data, candidate) { _ in !hasBeenRemoved() }
   }
 
+  /// Puts into memory what the disk says of an answer, whose body stays there.
+  func promote(_ candidate: Candidate) { keepInMemory(nil, candidate) { _ in !hasBeenRemoved() } }
+
   /// Puts bytes and metadata into memory. The metadata stays even where the bytes are refused: an older answer must not stand there.
-  private func keepInMemory(_ data: Data, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
+  ///
+  /// - Parameter data: nil: they were left where they are.
+  private func keepInMemory(_ data: Data?, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     guard let memory else { return }
     let key = candidate.key
     guard load.target.isMemory else { return correct(memory, candidate, if: isAllowed) }
-    guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed) else { return }
+    guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed), let data else { return }
     if memory.insert(data, cost: data.count, of: key, for: candidate.metadata) {
       load.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
     }
@@ -62,35 +67,58 @@ extension Shelf {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(gone)
+    // An exchange makes no forms: where it found nothing it does not look for any.
+    if !load.isExchange || !known.isEmpty { await dropForms(outdatedBy: candidate) }
     await settle(candidate)
   }
 
   /// Replaces the metadata after a 304. The body stays as it is.
   ///
   /// The disk has the first word: when its entry has moved on meanwhile, so has the resource, and memory is left alone.
-  func freshen(_ candidate: Candidate, data: Data) async {
+  ///
+  /// - Parameter data: the body; nil where it was left.
+  func freshen(_ candidate: Candidate, data: Data?) async {
     guard let candidate = surviving(candidate) else { return }
     if await load.patience.wait(load, for: { await freshenAll(candidate, data: data) }) == nil {
       keepInMemory(data, candidate) { $0?.revision == candidate.metadata.revision }
     }
   }
 
-  private func freshenAll(_ candidate: Candidate, data: Data) async {
+  private func freshenAll(_ candidate: Candidate, data: Data?) async {
     let revision = candidate.metadata.revision
     var isCurrent: Bool?
-    if let disk {
-      do throws(CacheError) {
-        isCurrent = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: revision)
-      } catch {
-        load.observe(.storeFailed(key: candidate.key, error: error))
-      }
-    }
+    if let disk { isCurrent = await refresh(candidate, on: disk) }
     keepInMemory(data, candidate) { known in
       // What still stands there has not been removed, whatever else has been.
       known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
     }
     load.observe(.freshened(key: candidate.key))
     await settle(candidate)
+  }
+
+  /// Replaces the metadata of the original, and of those forms that are known to stand beside it or are wanted. The others take the later word over when they are
+  /// used.
+  ///
+  /// - Returns: whether anything of that revision is there; nil: nobody could tell.
+  func refresh(_ candidate: Candidate, on disk: any CacheStore) async -> Bool? {
+    var isCurrent: Bool?
+    var entries = candidate.isInFormsAlone ? [] : [(key: candidate.key, length: candidate.metadata.bodyLength)]
+    do throws(CacheError) {
+      entries += try await forms(beside: candidate, on: disk)
+    } catch {
+      load.observe(.storeFailed(key: candidate.key, error: error))
+    }
+    for (key, length) in entries {
+      var metadata = candidate.metadata
+      if metadata.bodyLength != length { metadata.bodyLength = length }
+      do throws(CacheError) {
+        let isThere = try await disk.refresh(key, metadata, ifRevision: metadata.revision)
+        isCurrent = isThere || isCurrent == true
+      } catch {
+        load.observe(.storeFailed(key: key, error: error))
+      }
+    }
+    return isCurrent
   }
 
   /// Starts an entry on disk, when that is to be written and can be.
@@ -114,13 +142,7 @@ extension Shelf {
   }
 
   private func updateAll(_ candidate: Candidate) async {
-    if let disk {
-      do throws(CacheError) {
-        _ = try await disk.refresh(candidate.key, candidate.metadata, ifRevision: candidate.metadata.revision)
-      } catch {
-        load.observe(.storeFailed(key: candidate.key, error: error))
-      }
-    }
+    if let disk { _ = await refresh(candidate, on: disk) }
     updateInMemory(candidate)
     await settle(candidate)
   }
@@ -138,6 +160,7 @@ extension Shelf {
     guard let store = load.store, !outdated.isEmpty else { return }
     _ = await load.patience.wait(load) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
+      await dropForms(of: outdated)
     }
   }
 
@@ -155,7 +178,9 @@ extension Shelf {
   /// - Parameter candidates: what the changes' indices point into.
   func apply(_ changes: StoreChanges, to candidates: [Candidate], of request: HTTPRequest) async {
     for update in changes.updates {
-      await self.update(Candidate(key: candidates[update.index].key, metadata: update.metadata))
+      var candidate = candidates[update.index]
+      candidate.metadata = update.metadata
+      await self.update(candidate)
     }
     await drop(changes.drops.map { candidates[$0] })
     for uri in changes.invalidations { await invalidate(uri, by: request) }
@@ -175,7 +200,7 @@ extension Shelf {
     }
   }
 
-  private func remove(_ key: CacheKey, ifRevision revision: Revision?, from store: any CacheStore) async {
+  func remove(_ key: CacheKey, ifRevision revision: Revision?, from store: any CacheStore) async {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: revision)
     } catch {
@@ -194,5 +219,6 @@ extension Shelf {
       if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
     }
     for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
+    for form in try await store.forms(of: resource) { try await store.remove(form.key, ifRevision: nil) }
   }
 }

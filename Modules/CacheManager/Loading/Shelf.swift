@@ -13,6 +13,10 @@ struct Candidate: Sendable {
   var metadata: StoredMetadata
   /// The bytes, where the disk had them at hand.
   var data: Data? = nil
+  /// Derived forms in which it is stored too, as far as somebody has asked; and their lengths in bytes.
+  var forms: [String: Int64?] = [:]
+  /// Whether the original itself is not stored.
+  var isInFormsAlone = false
 }
 
 /// The stores as one load sees one resource: memory in front, the durable store behind it.
@@ -23,6 +27,10 @@ struct Shelf: Sendable {
   struct Kept {
     var data: Data
     var source: ResourceSource
+    /// The bytes were not read: who waits is content with the forms that are stored.
+    var isBodyLeft = false
+    /// Those forms' encoded values.
+    var encoded: [String: Data] = [:]
   }
 
   let load: ResolvedLoad
@@ -44,6 +52,9 @@ struct Shelf: Sendable {
 
   /// The same resource for another load, which has begun to look when this one did: what was removed since then has been removed for it too.
   func seen(by load: ResolvedLoad) -> Shelf { Shelf(load: load, resource: resource, epoch: epoch) }
+
+  /// Another resource, for the same load.
+  func of(_ resource: String) -> Shelf { Shelf(load: load, resource: resource, epoch: epoch) }
 
   /// For an answer that is the resource's new state: what was asked for before is outdated (RFC 9111 §4.4).
   func begunAnew() -> Shelf {
@@ -84,7 +95,7 @@ struct Shelf: Sendable {
   }
 
   /// A part of an answer (206), of which no resource can be made.
-  private func isOutOfPlace(_ metadata: StoredMetadata) -> Bool {
+  func isOutOfPlace(_ metadata: StoredMetadata) -> Bool {
     metadata.response.status == .partialContent && !load.isExchange
   }
 
@@ -118,6 +129,7 @@ struct Shelf: Sendable {
       load.observe(.readFailed(resource: resource, error: error))
       merged = []
     }
+    if let demand = load.demand, !demand.wantsBytes { merged = try await withForms(merged, on: disk, for: demand) }
     for candidate in known {
       guard let index = merged.firstIndex(where: { $0.key == candidate.key }) else {
         if isInMemory(candidate) { merged.append(candidate) }
@@ -127,6 +139,8 @@ struct Shelf: Sendable {
       guard merged[index].metadata.responseTime < candidate.metadata.responseTime else { continue }
       if merged[index].metadata.revision == candidate.metadata.revision {
         merged[index].metadata = candidate.metadata
+      } else if merged[index].isInFormsAlone, !isInMemory(candidate) {
+        merged.remove(at: index)
       } else if isInMemory(candidate) {
         merged[index] = candidate
       }
@@ -141,6 +155,12 @@ struct Shelf: Sendable {
     guard load.target.isMemory else { return try await copy(candidate) }
     if let data = value(of: candidate, form: "", as: Data.self) { return Kept(data: data, source: .memory) }
     guard let disk else { return nil }
+    if !candidate.forms.isEmpty, let demand = load.demand, demand.isMet(by: candidate.forms),
+      let encoded = try await readForms(demand.forms, of: candidate, in: disk)
+    {
+      promote(candidate)
+      return Kept(data: Data(), source: .disk, isBodyLeft: true, encoded: encoded)
+    }
     do throws(CacheError) {
       let data: Data
       if let atHand = candidate.data {

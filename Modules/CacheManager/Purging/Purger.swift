@@ -67,7 +67,8 @@ struct Purger: Sendable {
 
   private func list(_ store: any CacheStore) async throws(CacheError) -> [ListedEntry] {
     guard let resource = purge.resource else { return try await store.entries { [purge] in purge.meets($0, $1) } }
-    return try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
+    let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
+    return try await originals + store.forms(of: resource)
   }
 }
 

@@ -25,13 +25,7 @@ extension Shelf {
       return
     }
     let revision = candidate.metadata.revision
-    if let disk = load.store {
-      do throws(CacheError) {
-        _ = try await disk.refresh(candidate.key, survivor.metadata, ifRevision: revision)
-      } catch {
-        load.observe(.storeFailed(key: candidate.key, error: error))
-      }
-    }
+    if let store = load.store { _ = await refresh(survivor, on: store) }
     load.removals.advance()
     guard let memory = load.memory else { return }
     _ = MemoryFacets(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {

@@ -38,12 +38,16 @@ public struct Resource<Value: Sendable>: Sendable {
   /// The identity of the body: equal revisions mean equal bytes.
   public var revision: Revision
 
+  /// How the load came by its value: made of bytes by this load, decoded from a stored variant, found in memory, or the bytes themselves. Where the answer came
+  /// from says ``source``.
+  public var valueOrigin: ValueOrigin
+
   /// A result of its parts: for fakes in tests.
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
     validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false,
     standsInFor: CacheError? = nil, timing: LoadTiming = LoadTiming(), metrics: TransferMetrics = TransferMetrics(attempts: 0),
-    key: CacheKey? = nil, revision: Revision = .mint()
+    key: CacheKey? = nil, revision: Revision = .mint(), valueOrigin: ValueOrigin = .original
   ) {
     self.value = value
     self.url = url
@@ -58,6 +62,7 @@ public struct Resource<Value: Sendable>: Sendable {
     self.metrics = metrics
     self.key = key ?? CacheKey(resource: url.absoluteString)
     self.revision = revision
+    self.valueOrigin = valueOrigin
   }
 
   /// Body bytes that crossed the network for this load; 0 for a hit and for a 304.
@@ -67,7 +72,8 @@ public struct Resource<Value: Sendable>: Sendable {
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, standsInFor: standsInFor, timing: timing, metrics: metrics, key: key, revision: revision)
+      isStale: isStale, standsInFor: standsInFor, timing: timing, metrics: metrics, key: key, revision: revision,
+      valueOrigin: valueOrigin)
   }
 }
 

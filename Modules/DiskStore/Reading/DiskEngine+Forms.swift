@@ -1,9 +1,9 @@
 internal import CacheCore
 
 extension DiskEngine {
-  /// Whether there surely is nothing of a resource, by memory alone. Unlike a look, it is not counted.
-  func surelyHasNothing(of plain: EntryName) -> Bool {
-    index.lacks(resource: plain.resource, folder.foreignChanges(at: configuration.clock.uptime))
+  /// Whether there surely is no derived form of a resource, by memory alone. Unlike a look, it is not counted.
+  func surelyLacksForms(of plain: EntryName) -> Bool {
+    index.lacksForms(of: plain.resource, folder.foreignChanges(at: configuration.clock.uptime))
   }
 
   /// The derived forms of a resource, without their bodies.

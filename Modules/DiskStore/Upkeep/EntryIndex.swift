@@ -95,6 +95,16 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
+  /// Whether there surely is no derived form of a resource.
+  func lacksForms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
+    state.withLock { state in
+      guard state.vouches(for: resource, changes) else { return false }
+      var lacks = true
+      state.entries.resources[resource]?.forEach { member, _ in if member?.isForm == true { lacks = false } }
+      return lacks
+    }
+  }
+
   /// Whether there surely is no entry of a resource.
   func lacks(resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     state.withLock { $0.vouches(for: resource, changes) && $0.entries.resources[resource] == nil }

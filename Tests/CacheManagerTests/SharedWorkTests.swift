@@ -1,0 +1,232 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+@Suite("Work that forms share")
+struct SharedWorkTests {
+  private let shop = Workshop()
+
+  /// A form whose first step waits at a gate, and is counted.
+  private func slow(_ gate: Gate, _ made: Counter) -> Form<String> {
+    Form<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+      made.increment()
+      await gate.pass()
+      return String(decoding: try await body.collect(), as: UTF8.self)
+    }
+  }
+
+  @Test("forms that begin alike, and are asked for at once, make one transfer and each common step once")
+  func commonSteps() async throws {
+    let house = try House()
+    let answer = Gate()
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").held(by: answer))
+    let (gate, decoded, changed) = (Gate(), Counter(), Counter())
+    let common = slow(gate, decoded).map("upper") { text in
+      changed.increment()
+      return text.uppercased()
+    }
+    let forms = (1...4).map { count in common.map("first \(count)") { String($0.prefix(count)) } }
+
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for form in forms { group.addTask { try await house.load(form).value } }
+      await answer.arrived()
+      try await Turns.until { house.observer.joins == 3 }
+      answer.open()
+      await gate.arrived()
+      try await Turns.until { house.observer.joins == 6 }
+      gate.open()
+      return try await group.reduce(into: Set()) { $0.insert($1) }
+    }
+
+    #expect(values == ["A", "AB", "ABC", "ABCD"])
+    #expect(decoded.value == 1 && changed.value == 1 && house.network.requests.count == 1)
+    #expect(house.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.form) })
+  }
+
+  @Test("a form that begins with another one, which is in memory, goes on from there")
+  func fromMemory() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await house.load(shop.whole)
+
+    #expect(try await house.load(shop.plain()).value == "AB")
+
+    #expect(shop.decoded.value == 1)
+  }
+
+  @Test("forms that differ in their decoder share the transfer alone")
+  func otherDecoder() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let made = Counter()
+    let other = slow(Gate(isOpen: true), made).map("first 2") { String($0.prefix(2)).uppercased() }
+
+    #expect([try await house.load(shop.plain()).value, try await house.load(other).value] == ["AB", "AB"])
+
+    #expect(shop.decoded.value == 1 && made.value == 1 && house.network.requests.count == 1)
+  }
+
+  @Test("who carries out a common step is cancelled: the step goes on for the others")
+  func cancelled() async throws {
+    let house = try House()
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let (gate, made) = (Gate(), Counter())
+    let (first, second) = (
+      slow(gate, made).map("1") { String($0.prefix(1)) }, slow(gate, made).map("2") { String($0.prefix(2)) }
+    )
+    let leader = Task { try await house.load(first) }
+    await gate.arrived()
+    let follower = Task { try await house.load(second) }
+    try await Turns.until { house.observer.joins == 1 }
+
+    leader.cancel()
+    #expect(await leader.result.isCancellation)
+    gate.open()
+
+    #expect(try await follower.value.value == "ab" && made.value == 1)
+  }
+
+  @Test(
+    "bytes and a form whose variant is to be stored alone are one transfer; then the original is kept too",
+    arguments: [true, false])
+  func oneTransfer(_ formIsFirst: Bool) async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
+    let form: @Sendable () async throws -> String = { [shop] in try await house.load(shop.short(), .keeping(.variants)).value }
+    let bytes: @Sendable () async throws -> String = { try await house.manager.load(house.url).text }
+
+    let first = Task { try await formIsFirst ? form() : bytes() }
+    await gate.arrived()
+    let second = Task { try await formIsFirst ? bytes() : form() }
+    try await Turns.until { house.observer.joins >= 1 }
+    gate.open()
+
+    #expect(Set([try await first.value, try await second.value]) == ["AB", "abcdefgh"])
+    #expect(house.network.requests.count == 1 && house.stored() == ["", shop.short().id])
+  }
+
+  @Test("who wants the bytes of what is being confirmed for a variant's sake gets them")
+  func bytesBehindVariant() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.answer(
+      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+      .notModified(cacheControl: "max-age=60").held(by: gate), .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await house.load(shop.short(), .keeping(.variants))
+    house.restart()
+    house.clock.advance(by: .seconds(100))
+
+    let variant = Task { try await house.load(shop.short(), .keeping(.variants)) }
+    await gate.arrived()
+    let bytes = Task { try await house.manager.load(house.url) }
+    try await Turns.until { house.observer.joins >= 1 }
+    gate.open()
+
+    #expect(try await bytes.value.text == "abcdefgh")
+    #expect(try await variant.value.value == "AB")
+    try house.network.verify()
+  }
+
+  @Test("who wants the bytes of what is being read for a variant's sake asks for them when it is read")
+  func bytesTooLate() async throws {
+    let clock = ManualClock()
+    let held = HeldStore(clock: clock)
+    let house = try House {
+      $0.store = held
+      $0.clock = clock
+    }
+    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    _ = try await house.load(shop.short(), .keeping(.variants))
+    house.restart()
+    let gate = held.hold(.open)
+
+    let variant = Task { try await house.load(shop.short(), .keeping(.variants)) }
+    await gate.arrived()
+    let bytes = Task { try await house.manager.load(house.url) }
+    try await Turns.until { house.observer.joins == 1 }
+    gate.open()
+
+    #expect(try await variant.value.origins == "disk stored")
+    #expect(try await bytes.value.text == "abcdefgh" && house.network.requests.count == 2)
+  }
+
+  @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
+  func limit(_ limit: Int) async throws {
+    let house = try House { $0.makingLimit = limit }
+    let working = Lock((now: 0, most: 0))
+    let form = shop.whole.map("watched") { text in
+      working.withLock { working in
+        working.now += 1
+        working.most = max(working.most, working.now)
+      }
+      for _ in 0..<1_000 { sched_yield() }
+      working.withLock { $0.now -= 1 }
+      return text
+    }
+    let executor = ProcessingQueue(DispatchQueue(label: "making", attributes: .concurrent))
+
+    try await withThrowingTaskGroup(of: String.self) { group in
+      for index in 0..<40 {
+        let url = try house.url("/\(index)")
+        house.network.answer(url, .ok("abcdefgh"))
+        group.addTask { try await house.load(form, RequestOptions { $0.executor = executor }, at: url).value }
+      }
+      for try await value in group { #expect(value == "abcdefgh") }
+    }
+
+    #expect(working.withLock { $0.most } <= limit)
+  }
+
+  @Test("a place is given to the most urgent of those who wait, and of equals to who came first")
+  func places() async throws {
+    let places = Workplaces(1)
+    let (gate, order) = (Gate(), CallLog())
+    let levels: [LoadPriority.Level] = [.low, .normal, .veryHigh, .normal]
+    let priorities = levels.map { LoadPriority($0) }
+    let holder = Task { try? await places.work(LoadPriority(.veryLow)) { () throws(CacheError) in await gate.pass() } }
+    await gate.arrived()
+    var waiting: [Task<Void, Never>] = []
+    for (index, priority) in priorities.enumerated() {
+      waiting.append(Task { try? await places.work(priority) { () throws(CacheError) in order.append("\(index)") } })
+      try await Turns.until { places.waiting == index + 1 }
+    }
+    // It rises while it waits.
+    priorities[3].raise(to: .high)
+
+    gate.open()
+    for task in waiting + [holder].map({ holder in Task { _ = await holder.value } }) { await task.value }
+
+    #expect(order.lines == ["2", "3", "1", "0"])
+  }
+
+  @Test("who is cancelled while waiting for a place leaves the line, and takes nobody's place")
+  func placesCancelled() async throws {
+    let places = Workplaces(1)
+    let (gate, order) = (Gate(), CallLog())
+    let holder = Task { try? await places.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    await gate.arrived()
+    let cancelled = Task { () -> Bool in
+      do throws(CacheError) {
+        try await places.work(LoadPriority()) { () throws(CacheError) in order.append("cancelled") }
+        return false
+      } catch {
+        return error.isCancellation
+      }
+    }
+    try await Turns.until { places.waiting == 1 }
+    cancelled.cancel()
+    #expect(await cancelled.value)
+
+    gate.open()
+    _ = await holder.value
+    try await places.work(LoadPriority()) { () throws(CacheError) in order.append("next") }
+
+    #expect(order.lines == ["next"] && places.waiting == 0)
+  }
+}

@@ -1,0 +1,69 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("A stored variant in files")
+struct VariantOnDiskTests {
+  private let shop = Workshop()
+
+  /// Loads and closes, again and again, as a program does that is started anew each time.
+  private func run(_ folder: DownloadFolder, _ house: House, _ options: RequestOptions) async throws -> Resource<String> {
+    let disk = try DiskCache(folder: folder.url, configuration: .init(clock: house.clock))
+    var options = options
+    (options.store, options.memory) = (.some(disk), .none)
+    let resource = try await house.load(shop.short(), options)
+    await disk.close()
+    return resource
+  }
+
+  private func forms(_ folder: DownloadFolder) -> [URL] {
+    (FileManager.default.subpaths(atPath: folder.url.path) ?? []).filter { $0.hasSuffix(".f") }.map {
+      folder.url.appending(path: $0)
+    }
+  }
+
+  @Test("is there after a restart, is confirmed, and goes when the original changes")
+  func restarts() async throws {
+    let (house, folder) = (try House(), try DownloadFolder())
+    house.network.answer(
+      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+      .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
+    let options = RequestOptions.keeping(.variants)
+
+    var seen = [try await run(folder, house, options).origins]
+    seen.append(try await run(folder, house, options).origins)
+    house.clock.advance(by: .seconds(61))
+    seen.append(try await run(folder, house, options).origins)
+    seen.append(try await run(folder, house, options).origins)
+    house.clock.advance(by: .seconds(61))
+    let changed = try await run(folder, house, options)
+
+    #expect(seen == ["network made", "disk stored", "revalidated stored", "disk stored"])
+    #expect(changed.value == "UV" && changed.origins == "network made")
+    #expect(forms(folder).count == 1 && house.network.conditional == 2)
+    #expect(try await run(folder, house, options).value == "UV")
+  }
+
+  @Test("is made of the original again when its file is damaged")
+  func damaged() async throws {
+    let (house, folder) = (try House(), try DownloadFolder())
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let options = RequestOptions.keeping(.all)
+    _ = try await run(folder, house, options)
+    let file = try #require(forms(folder).first)
+    var bytes = try Data(contentsOf: file)
+    let place = try #require(bytes.range(of: Data("<AB>".utf8)))
+    bytes[place.lowerBound + 1] ^= 1
+    try bytes.write(to: file)
+
+    let healed = try await run(folder, house, options)
+
+    #expect(healed.value == "AB" && healed.origins == "disk made")
+    #expect(try await run(folder, house, options).origins == "disk stored")
+    try house.network.verify()
+  }
+}
