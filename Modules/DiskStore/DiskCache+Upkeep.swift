@@ -25,6 +25,17 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.verify(removingDamaged: removingDamaged) }
   }
 
+  /// Puts right what can be: checks every byte and removes what is damaged, removes what ended processes left half written, makes counters anew that one of them left
+  /// in the middle of a change, and counts the entries again.
+  ///
+  /// Others may use the folder meanwhile, in this process or another: what they are writing stays, and what they store is seen. Entries of a later version are left alone.
+  ///
+  /// - Throws: `CacheError.Code.readOnly` when nothing can be changed; what listing the folder throws.
+  @discardableResult
+  public func repair() async throws(CacheError) -> RepairReport {
+    try await upkeep { engine throws(CacheError) in try engine.repair() }
+  }
+
   /// Removes entries, in the order of ``Configuration/eviction``, until they take no more than `size` bytes. A file that can't be removed is passed over.
   ///
   /// - Returns: how many were removed.

@@ -304,8 +304,12 @@ final class StoreFolder: Sendable {
   }
 
   /// Removes what processes left behind that ended in the middle of a write. What a live one is writing stays.
-  func collectOrphans() {
-    guard isWritable, (try? FileStatus(path: tmp))?.kind == .folder else { return }
+  ///
+  /// - Returns: how much there was, but for locks.
+  @discardableResult
+  func collectOrphans() -> Int {
+    guard isWritable, (try? FileStatus(path: tmp))?.kind == .folder else { return 0 }
+    var count = 0
     let mine = state.withLock { $0.instance?.name }
     var lives: [String: Bool] = [:]
     for name in (try? Paths.names(in: tmp)) ?? [] {
@@ -313,8 +317,11 @@ final class StoreFolder: Sendable {
       guard owner != mine else { continue }
       let isAlive = lives[owner] ?? isAlive(owner)
       lives[owner] = isAlive
-      if !isAlive { Paths.removeTree("\(tmp)/\(name)", calls) }
+      guard !isAlive else { continue }
+      Paths.removeTree("\(tmp)/\(name)", calls)
+      if !name.hasSuffix(".lock") { count += 1 }
     }
+    return count
   }
 
   /// `12-ab…` of `12-ab….lock` and of `12-ab…-7.spool`.

@@ -93,7 +93,7 @@ extension CacheCommand {
       abstract: "Reads every entry whole and checks it.",
       discussion: "Ends with status 82 when there are damaged entries, unless --repair has removed them.")
 
-    @Flag(help: "Remove damaged entries.")
+    @Flag(help: "Remove damaged entries, and what ended processes left behind.")
     var repair = false
 
     @OptionGroup var cache: CacheFolder
@@ -103,18 +103,28 @@ extension CacheCommand {
       var bodyBytes: Int64
       var damaged: [String]
       var removed: Int
+      var orphans: Int
     }
 
     func run() async throws {
       let store = try cache.open()
       let repair = repair
-      let found = try await reading { () async throws(CacheError) in try await store.verify(removingDamaged: repair) }
+      let report = try await reading { () async throws(CacheError) in
+        guard !repair else { return try await store.repair() }
+        var report = RepairReport()
+        report.verification = try await store.verify()
+        return report
+      }
+      let found = report.verification
       let damaged = (found.damaged + found.unreadable).map { "\($0.path): \($0.reason)" }
       for line in damaged { Console.complain(line) }
       if cache.json {
-        try Console.json(Report(good: found.good, bodyBytes: found.bodyBytes, damaged: damaged, removed: found.removed))
+        try Console.json(
+          Report(
+            good: found.good, bodyBytes: found.bodyBytes, damaged: damaged, removed: found.removed, orphans: report.orphans))
       } else {
         Console.say("\(found.good) good (\(Text.bytes(found.bodyBytes))), \(damaged.count) damaged, \(found.removed) removed")
+        if report.orphans > 0 { Console.say("\(report.orphans) removed that ended processes had left half written") }
       }
       if damaged.count > found.removed { throw ToolFailure(status: .damagedEntries) }
     }

@@ -1,0 +1,105 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Disk store: repair")
+struct RepairTests {
+  let folder: TemporaryFolder
+  let clock = ManualClock()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func cache() throws -> DiskCache { try DiskCache(path: folder.path, configuration: .init(clock: clock)) }
+
+  private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }
+
+  private func store(_ range: Range<Int>, in cache: DiskCache) async throws {
+    for number in range { try await cache.store(bytes(1_000 + number), for: key(number), metadata(at: clock.now)) }
+  }
+
+  @Test("what is damaged or orphaned goes, what is whole stays, and the report says how much of each")
+  func mends() async throws {
+    let cache = try cache()
+    try await store(0..<30, in: cache)
+    for index in [3, 11, 20] {
+      var content = try file(folder.entryFiles[index])
+      content[content.count / 2 - 300] ^= 1
+      try put(content, folder.entryFiles[index])
+    }
+    try put(Data("half".utf8), folder.root + "/tmp/4711-ab-1.spool")
+    let report = try await cache.repair()
+    #expect(report.verification.good == 27)
+    #expect(report.verification.damaged.count == 3)
+    #expect(report.verification.removed == 3)
+    #expect(report.orphans == 1)
+    #expect(!report.renewedCounters)
+    #expect(report.entries == 27)
+    #expect(report.size == folder.entryFiles.reduce(0) { $0 + Int64((try? file($1).count) ?? 0) })
+    #expect(report.isClean)
+    #expect(folder.entryFiles.count == 27)
+    #expect(folder.temporaryFiles.isEmpty)
+    #expect(try await cache.totalSize == report.size)
+    let again = try await cache.repair()
+    #expect(again.verification.damaged.isEmpty && again.orphans == 0 && again.entries == 27)
+  }
+
+  @Test("what another cache is writing stays, and what it stores during and after a repair is found by everybody")
+  func beside() async throws {
+    let (one, two) = (try cache(), try cache())
+    try await store(0..<5, in: two)
+    let writer = try await two.begin(key(100), metadata(at: clock.now))
+    try await writer.write(bytes(200_000))
+    #expect(!folder.temporaryFiles.isEmpty)
+    try folder.raise(.started)
+    let report = try await one.repair()
+    #expect(report.orphans == 0)
+    #expect(report.renewedCounters)
+    #expect(report.entries == 5)
+    _ = try await writer.commit(trailers: nil)
+    #expect(try await one.bytes(key(100)) == bytes(200_000))
+    try await store(200..<210, in: two)
+    for number in 200..<210 { #expect(try await one.bytes(key(number)) == bytes(1_000 + number)) }
+    try await store(300..<310, in: one)
+    for number in 300..<310 { #expect(try await two.bytes(key(number)) == bytes(1_000 + number)) }
+    #expect(try await one.entryCount == 26)
+    #expect(try await two.entryCount == 26)
+  }
+
+  @Test("misses ask no file system again once counters were renewed that a killed process had left unequal")
+  func counters() async throws {
+    let cache = try cache()
+    let lost = key(0)
+    try await store(0..<1, in: cache)
+    let place = try #require(folder.entryFiles.first)
+    let whole = try file(place)
+    try await cache.remove(lost, ifRevision: nil)
+    try await store(1..<3, in: cache)
+    try folder.raise(.started)
+    // Put there without raising the counters: who finds it has asked the file system.
+    try put(whole, place)
+    #expect(try await cache.open(lost) != nil)
+    try await cache.remove(lost, ifRevision: nil)
+    #expect(try await cache.repair().renewedCounters)
+    #expect(try await cache.open(lost) == nil)
+    try put(whole, place)
+    #expect(try await cache.open(lost) == nil)
+  }
+
+  @Test("a folder that can't be written to is an error, and nothing is touched")
+  func readOnly() async throws {
+    let faults = FaultyFileSystem()
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    try await store(0..<3, in: cache)
+    try put(Data("x".utf8), folder.entryFiles[0])
+    faults.set { $0.isReadOnly = true }
+    #expect(await failure { _ = try await cache.repair() }?.code == .readOnly)
+    #expect(folder.entryFiles.count == 3)
+  }
+}
