@@ -9,7 +9,7 @@ public enum StoragePolicy: String, Hashable, Sendable, CaseIterable {
   case variants
   /// Both.
   case all
-  /// Both where that saves work: the original always, and beside it a value that processors have worked on, when it takes fewer bytes than the original.
+  /// Both where that saves work: the original always, and the encoded value beside it when it takes fewer bytes.
   ///
   /// A store that runs out of room lets go of what is used least. Where the same variant is shown again and again, that is the original: what stays is what is used.
   case automatic

@@ -87,7 +87,8 @@ struct Deriving<Value: Sendable>: Sendable {
     do throws(CacheError) {
       let data = try await work { () throws(CacheError) in try coding.encode(value, fetched.metadata) }
       if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
-      await shelf.of(key.resource).keepForm(data, Candidate(key: key, metadata: fetched.metadata), in: store)
+      let (shelf, candidate) = (shelf.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
+      _ = await load.patience.wait(load) { await shelf.keepForm(data, candidate, in: store) }
     } catch {
       if !error.isCancellation { load.observe(.storeFailed(key: key, error: error)) }
     }
@@ -96,9 +97,7 @@ struct Deriving<Value: Sendable>: Sendable {
   private var isKept: Bool {
     switch load.parts.storagePolicy {
     case .originals: false
-    case .variants, .all: true
-    // Decoding alone can be done again, of bytes that are there.
-    case .automatic: !form.changes.isEmpty
+    case .variants, .all, .automatic: true
     }
   }
 

@@ -78,18 +78,20 @@ extension Shelf {
   /// A 304 that came while a form was not asked for is its too: its time to live counts from there.
   private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ form: StoredEntry, in store: any CacheStore) async {
     guard load.writes.contains(.disk) else { return }
-    var confirmed = metadata
-    confirmed.bodyLength = form.metadata.bodyLength
-    do throws(CacheError) {
-      _ = try await store.refresh(key, confirmed, ifRevision: metadata.revision)
-    } catch {
-      load.observe(.storeFailed(key: key, error: error))
+    _ = await load.patience.wait(load) {
+      var confirmed = metadata
+      confirmed.bodyLength = form.metadata.bodyLength
+      do throws(CacheError) {
+        _ = try await store.refresh(key, confirmed, ifRevision: metadata.revision)
+      } catch {
+        load.observe(.storeFailed(key: key, error: error))
+      }
     }
   }
 
   func removeForm(_ key: CacheKey, _ revision: Revision) async {
     guard let store = load.store else { return }
-    await remove(key, ifRevision: revision, from: store)
+    _ = await load.patience.wait(load) { await remove(key, ifRevision: revision, from: store) }
   }
 
   /// Whether a later body of the same answer is known than the one that a value was made of.
