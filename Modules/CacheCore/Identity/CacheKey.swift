@@ -52,7 +52,7 @@ public struct CacheKey: Hashable, Sendable {
 
   /// The same resource and variant in another form.
   public func with(form: String) -> CacheKey {
-    form == self.form ? self : CacheKey(resource: resource, variant: variant, form: form)
+    form.isEmpty && self.form.isEmpty ? self : CacheKey(resource: resource, variant: variant, form: form)
   }
 }
 
