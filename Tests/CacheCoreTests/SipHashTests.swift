@@ -27,6 +27,11 @@ struct SipHashTests {
     #expect(SipHash.hexadecimal(String(decoding: input, as: UTF8.self), key: key) == digest)
   }
 
+  @Test("takes a number as its eight bytes")
+  func numbers() {
+    #expect(SipHash.digest(UInt64(0x0706_0504_0302_0100), key: key) == SipHash.digest([0, 1, 2, 3, 4, 5, 6, 7], key: key))
+  }
+
   @Test("depends on every bit of its key")
   func keys() {
     let digests = (0..<64).flatMap { bit in

@@ -22,8 +22,9 @@ struct Exchange: Sendable {
     let begun = NIODeadline.now()
     let answer = await answer()
     let keepsAlive = !answer.closes && connection.value.keepsAlive(after: head)
+    let status = answer.head.status
     let framing = ResponseFraming(
-      method: head.method, status: answer.head.status, length: answer.body.length, isHTTP10: head.isHTTP10)
+      method: head.method, status: status, length: answer.body.length, isHTTP10: head.isHTTP10)
     let writer = AnswerWriter(
       channel: channel, connection: connection,
       headWriter: ResponseHeadWriter(
@@ -32,7 +33,7 @@ struct Exchange: Sendable {
     let sent = await writer.write(answer)
     service.traffic.record(
       TrafficRecord(
-        peer: channel.remoteAddress, request: head, status: answer.head.status.code, outcome: answer.outcome,
+        peer: channel.remoteAddress, request: head, status: status.code, outcome: answer.outcome,
         bodyBytes: sent.bodyBytes, isComplete: sent.isComplete, duration: NIODeadline.now() - begun))
     if sent.isComplete {
       connection.value.didAnswer(keepsAlive: keepsAlive && framing != .untilClose)

@@ -51,7 +51,9 @@ public struct CacheKey: Hashable, Sendable {
   }
 
   /// The same resource and variant in another form.
-  public func with(form: String) -> CacheKey { CacheKey(resource: resource, variant: variant, form: form) }
+  public func with(form: String) -> CacheKey {
+    form.isEmpty && self.form.isEmpty ? self : CacheKey(resource: resource, variant: variant, form: form)
+  }
 }
 
 extension CacheKey: CustomStringConvertible {

@@ -71,13 +71,40 @@ public enum ResourceID {
 
   /// The effective URI of a request in normal form, or nil when the request names no absolute resource.
   public static func uri(of request: HTTPRequest) -> String? {
+    if let scheme = request.scheme, scheme == "http" || scheme == "https", let authority = request.authority,
+      isInNormalForm(authority, scheme)
+    {
+      return uri(scheme, authority[...], request.path ?? "")
+    }
     guard let scheme = request.scheme.map(lowercased) else { return nil }
     guard let named = request.authority.map(lowercased), !named.isEmpty else {
       // `file:///a` and `data:…` have no authority.
       return request.path.map { scheme == "data" ? "data:\($0)" : "\(scheme)://\($0)" }
     }
     let authority = withoutStandardPort(HostPort.withoutUserInformation(named), scheme)
-    let path = request.path ?? ""
+    return uri(scheme, authority, request.path ?? "")
+  }
+
+  /// Whether there is nothing to change in an authority, as nearly always: small letters, digits, dots and hyphens, and a port that is not the scheme's own.
+  private static func isInNormalForm(_ authority: String, _ scheme: String) -> Bool {
+    var authority = authority
+    return authority.withUTF8 { bytes in
+      var host = bytes.count
+      for (index, byte) in bytes.enumerated() {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"):
+          break
+        case UInt8(ascii: ":") where host == bytes.count: host = index
+        default: return false
+        }
+      }
+      guard host > 0, host < bytes.count else { return host > 0 }
+      let port = bytes[(host + 1)...]
+      return !port.isEmpty && !port.elementsEqual((scheme == "http" ? "80" : "443").utf8)
+    }
+  }
+
+  private static func uri(_ scheme: String, _ authority: Substring, _ path: String) -> String {
     var uri = ""
     uri.reserveCapacity(scheme.utf8.count + authority.utf8.count + path.utf8.count + 4)
     uri += scheme

@@ -26,6 +26,14 @@ package struct SipHash: Sendable {
     return text.withUTF8 { digest(UnsafeRawBufferPointer($0), key: key) }
   }
 
+  /// The digest of a number's eight bytes, the least significant first.
+  package static func digest(_ number: UInt64, key: Key) -> (UInt64, UInt64) {
+    var state = SipHash(key: key)
+    state.absorb(number)
+    state.absorb(8 << 56)
+    return state.finish()
+  }
+
   // Not generic over sequences: it is called from other modules, where a generic one would run unspecialised, ten times slower.
   private static func digest(_ bytes: UnsafeRawBufferPointer, key: Key) -> (UInt64, UInt64) {
     var state = SipHash(key: key)

@@ -60,25 +60,28 @@ public struct CacheStatus: Hashable, Sendable {
 extension CacheStatus: CustomStringConvertible {
   /// The member as the field has it (RFC 8941 §4.1).
   public var description: String {
-    var text = StructuredText.tokenOrString(cache)
+    // Bytes: every answer has one, and a text that grows costs several times as much.
+    var text: [UInt8] = []
+    text.reserveCapacity(64)
+    text += StructuredText.tokenOrString(cache).utf8
     if let forward {
-      text += ";fwd="
-      text += forward.rawValue
+      text += ";fwd=".utf8
+      text += forward.rawValue.utf8
       if let forwardStatus {
-        text += ";fwd-status="
-        text += String(forwardStatus)
+        text += ";fwd-status=".utf8
+        text += String(forwardStatus).utf8
       }
     } else if isHit {
-      text += ";hit"
+      text += ";hit".utf8
     }
     if let lifetimeLeft {
-      text += ";ttl="
-      text += String(StructuredText.integer(lifetimeLeft.components.seconds))
+      text += ";ttl=".utf8
+      text += String(StructuredText.integer(lifetimeLeft.components.seconds)).utf8
     }
-    if forward != nil, isStored { text += ";stored" }
-    if forward != nil, isCollapsed { text += ";collapsed" }
-    if let key { text += ";key=\(StructuredText.string(key))" }
-    if let detail { text += ";detail=\(StructuredText.tokenOrString(detail))" }
-    return text
+    if forward != nil, isStored { text += ";stored".utf8 }
+    if forward != nil, isCollapsed { text += ";collapsed".utf8 }
+    if let key { text += ";key=\(StructuredText.string(key))".utf8 }
+    if let detail { text += ";detail=\(StructuredText.tokenOrString(detail))".utf8 }
+    return String(decoding: text, as: UTF8.self)
   }
 }

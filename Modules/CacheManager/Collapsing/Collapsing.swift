@@ -42,7 +42,9 @@ struct Collapsing: Sendable {
     let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).selectingFields(of: $1.metadata)) }
     var head = load.head
     if head.method != .get { head.method = .get }
-    head.headerFields.removeAll { !names.contains($0.name) }
+    // As a rule the request has none of them.
+    let fields = load.head.headerFields
+    head.headerFields = names.contains(where: fields.contains) ? fields.filter { names.contains($0.name) } : [:]
     return FlightKey(load, head: head, timeout: load.timeout)
   }
 }

@@ -27,16 +27,22 @@ extension ResourceManager {
   public func respond(
     to request: HTTPRequest, body: Body? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
-    let load: ResolvedLoad
     do throws(CacheError) {
-      load = ResolvedLoad(try LoadParts(exchange: request, hasBody: body != nil, options, configuration, core))
-      guard !core.flights.isClosed else { throw load.managerIsClosed }
-      let collapsing = Collapsing(limit: configuration.collapseTimeout)
-      return try await Responder(load: load, core: core, name: configuration.cacheName, collapsing: collapsing)
-        .respond(sending: body)
+      return try await responder(to: request, hasBody: body != nil, options).respond(sending: body)
     } catch {
       body?.source.cancel()
       throw error.about(request.absoluteURL?.address ?? "")
     }
+  }
+
+  /// Out of line: an asynchronous call keeps a copy of all that has been inlined into it, and options and configuration are large.
+  @inline(never)
+  private func responder(
+    to request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
+  ) throws(CacheError) -> Responder {
+    let load = ResolvedLoad(try LoadParts(exchange: request, hasBody: hasBody, options, configuration, core))
+    guard !core.flights.isClosed else { throw load.managerIsClosed }
+    return Responder(
+      load: load, core: core, name: configuration.cacheName, collapsing: Collapsing(limit: configuration.collapseTimeout))
   }
 }

@@ -5,31 +5,12 @@ internal import HTTPTypes
 ///
 /// An object, since a flight's key is compared with itself far more often than with another's, and lies in several tables.
 final class FlightKey: Hashable, Sendable {
-  private struct Parts: Equatable, Sendable {
-    var head: HTTPRequest
-    var resource: String
-    var policy: LoadPolicy
-    var reads: CacheLayers
-    var writes: CacheLayers
-    var expiration: Expiration?
-    var acceptedStatuses: AcceptedStatuses
-    var redirectLimit: Int
-    var allowsInsecureRedirects: Bool
-    var networkAccess: NetworkAccess
-    var maximumBodySize: Int64
-    var idleTimeout: Duration?
-    var alternatives: [Alternative]
-    var components: [ComponentID?]
-    var timeout: Duration?
-  }
-
-  /// An alternative by what would be asked of it.
-  private struct Alternative: Equatable, Sendable {
-    var kind: AlternativeSource.Kind
-    var head: HTTPRequest?
-  }
-
-  private let parts: Parts
+  private let load: ResolvedLoad
+  /// Of the load's request what tells it apart.
+  private let head: HTTPRequest
+  /// Whether it does not matter where the answer is kept, and how large it may be.
+  private let isWhereverKept: Bool
+  private let timeout: Duration?
   private let hash: Int
 
   /// - Parameters:
@@ -38,36 +19,58 @@ final class FlightKey: Hashable, Sendable {
   ///   - isWhereverKept: equal also for loads that keep the answer elsewhere, or take a larger one.
   ///   - timeout: of the whole transfer, where the first one's is everybody's.
   init(_ load: ResolvedLoad, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
-    parts = Parts(
-      head: head ?? load.head, resource: load.parts.resource, policy: load.policy, reads: isWhereverKept ? .all : load.reads,
-      writes: isWhereverKept ? .all : load.writes, expiration: load.expiration, acceptedStatuses: load.acceptedStatuses,
-      redirectLimit: load.redirectLimit, allowsInsecureRedirects: load.allowsInsecureRedirects,
-      networkAccess: load.networkAccess, maximumBodySize: isWhereverKept ? 0 : load.maximumBodySize,
-      idleTimeout: load.idleTimeout,
-      alternatives: load.alternatives.map { Alternative(kind: $0.kind, head: try? $0.source.get().head) },
-      components: [
-        load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.observer?.id, load.clockIdentity,
-        load.redirectHandler?.id,
-      ],
-      timeout: timeout)
-    hash = Self.hash(of: parts)
+    self.load = load
+    self.head = head ?? load.parts.head
+    self.isWhereverKept = isWhereverKept
+    self.timeout = timeout
+    hash = Self.hash(of: self.head, resource: load.parts.resource)
   }
 
   /// What the answer is filed under, but for redirects.
-  var resource: String { parts.resource }
+  var resource: String { load.parts.resource }
 
   /// What tells nearly all loads apart is enough for a hash; the rest is compared.
-  private static func hash(of parts: Parts) -> Int {
+  private static func hash(of head: HTTPRequest, resource: String) -> Int {
     var hasher = Hasher()
-    hasher.combine(parts.resource)
+    hasher.combine(resource)
     // A sum, since equal fields may stand in another order. Without the values, requests that differ in a field alone would all share one hash.
     var fields = 0
-    for field in parts.head.headerFields { fields &+= field.value.hashValue }
+    for field in head.headerFields { fields &+= field.value.hashValue }
     hasher.combine(fields)
     return hasher.finalize()
   }
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  static func == (a: FlightKey, b: FlightKey) -> Bool { a === b || (a.hash == b.hash && a.parts == b.parts) }
+  static func == (a: FlightKey, b: FlightKey) -> Bool {
+    a === b || (a.hash == b.hash && a.head == b.head && a.timeout == b.timeout && a.isSameWork(as: b))
+  }
+
+  private func isSameWork(as other: FlightKey) -> Bool {
+    let (mine, others) = (load.parts, other.load.parts)
+    return mine.resource == others.resource && mine.policy == others.policy && reads == other.reads && writes == other.writes
+      && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
+      && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
+      && mine.networkAccess == others.networkAccess && largestBody == other.largestBody
+      && mine.idleTimeout == others.idleTimeout && Self.asksAlike(mine.alternatives, others.alternatives)
+      && mine.components == others.components
+  }
+
+  private var reads: CacheLayers { isWhereverKept ? .all : load.parts.reads }
+  private var writes: CacheLayers { isWhereverKept ? .all : load.parts.writes }
+  private var largestBody: Int64 { isWhereverKept ? 0 : load.parts.maximumBodySize }
+
+  /// Alternatives are what would be asked of them.
+  private static func asksAlike(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
+    mine.elementsEqual(others) { a, b in
+      a.kind == b.kind && (try? a.source.get().head) == (try? b.source.get().head)
+    }
+  }
+}
+
+extension LoadParts {
+  /// What answers, keeps and decides.
+  fileprivate var components: [ComponentID?] {
+    [downloader?.id, memory?.id, store?.id, validator?.id, observer?.id, clockIdentity, redirectHandler?.id]
+  }
 }

@@ -18,6 +18,7 @@ extension HTTPRequest {
   ///   - directives: the request's.
   func asking(about selected: StoredMetadata?, and others: [StoredMetadata], _ directives: CacheControl) -> HTTPRequest {
     guard !directives.noStore, headerFields.hasRoom(for: 2) else { return self }
+    if let selected, asksOnly(about: selected) { return askingByDate(about: selected) }
     let own = EntityTagList(.ifNoneMatch, of: headerFields)
     let hasTags = headerFields.contains(.ifNoneMatch)
     guard !own.matchesAny, own.isWellFormed, selected != nil || !hasOwnCondition else { return self }
@@ -28,9 +29,21 @@ extension HTTPRequest {
     }
     // Where the caller's own tags decide alone, the origin looks at no date (RFC 9110 §13.1.3).
     guard let selected, tag != nil || !hasTags else { return request }
+    return request.askingByDate(about: selected, orByNone: tag != nil)
+  }
+
+  /// Whether the caller has just what is stored, and asks about nothing else: there is no tag to add.
+  func asksOnly(about metadata: StoredMetadata) -> Bool {
+    guard let own = headerFields.single(.ifNoneMatch), let tag = metadata.response.headerFields.first(.eTag) else { return false }
+    return own.hasSameValue(as: tag) && EntityTag.isListed(tag)
+  }
+
+  /// - Parameter mustGo: whether a date of the caller's goes where the stored answer has none.
+  private func askingByDate(about selected: StoredMetadata, orByNone mustGo: Bool = true) -> HTTPRequest {
+    var request = self
     if let modified = selected.response.headerFields.first(.lastModified), !modified.value.isEmpty {
       request.headerFields.replace(.ifModifiedSince, with: modified.renamed(.ifModifiedSince))
-    } else if tag != nil {
+    } else if mustGo {
       request.headerFields[.ifModifiedSince] = nil
     }
     return request
@@ -87,13 +100,12 @@ extension HTTPRequest {
     let stored = metadata.response.headerFields
     if headerFields.contains(.ifNoneMatch) {
       guard let tag = stored.first(.eTag), EntityTag.isAsked(with: tag) else { return false }
-      let lines = headerFields[fields: .ifNoneMatch]
       // What is no tag by the grammar was asked with alone.
-      if lines.count == 1, lines[0].bytes == tag.bytes { return true }
+      if let line = headerFields.single(.ifNoneMatch), line.hasSameValue(as: tag) { return true }
       return EntityTag(tag).map { EntityTagList(.ifNoneMatch, of: headerFields).names($0) } ?? false
     }
     guard let date = headerFields.first(.ifModifiedSince) else { return false }
-    return stored.first(.lastModified)?.bytes == date.bytes
+    return stored.first(.lastModified)?.hasSameValue(as: date) ?? false
   }
 }
 

@@ -16,7 +16,8 @@ struct Preconditions {
     // Under a condition an answer that is no success would be what it is (RFC 9110 §13.2.1).
     guard (200...299).contains(metadata.response.status.code) else { return false }
     if request.headerFields.contains(.ifNoneMatch) {
-      return EntityTagList(.ifNoneMatch, of: request.headerFields).names(fields.first(.eTag).flatMap { EntityTag($0) })
+      return request.asksOnly(about: metadata)
+        || EntityTagList(.ifNoneMatch, of: request.headerFields).names(fields.first(.eTag).flatMap { EntityTag($0) })
     }
     guard let since = date(.ifModifiedSince, metadata) else { return false }
     return (Self.modified(metadata) ?? Freshness.date(of: fields, receivedAt: metadata.responseTime) ?? metadata.responseTime)

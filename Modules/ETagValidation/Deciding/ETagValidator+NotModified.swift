@@ -35,15 +35,14 @@ extension ETagValidator {
     let preferred = stored.count > 1 ? [fallback, selected(by: exchange.request, from: stored)].compactMap { $0 } : []
     let order = preferred + stored.indices
     let tag = EntityTag.asked(of: fields)
-    let isAboutOne = Self.asksAboutOneTag(sent)
     return order.first { index in
       let isOwn = matches(stored[index], exchange.request)
       guard isOwn || mayConfirm(stored[index], exchange.request),
         sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
       else { return false }
       // Another variant is confirmed by its own strong tag alone, which the 304 names or all that was asked about: two may well be of one date.
-      if !isOwn, tag.map(\.isWeak) ?? !isAboutOne { return false }
-      return confirms(fields, tag, stored[index].response.headerFields, isAboutOne: isAboutOne, sent)
+      if !isOwn, tag.map(\.isWeak) ?? !Self.asksAboutOneTag(sent) { return false }
+      return confirms(fields, tag, stored[index].response.headerFields, sent)
     }
   }
 
@@ -63,12 +62,12 @@ extension ETagValidator {
   /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong comparison would fetch every
   /// compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the 304, which has no bytes to compress.
   private func confirms(
-    _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, isAboutOne: Bool, _ sent: HTTPRequest
+    _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest
   ) -> Bool {
     guard stored.hasRoom(for: notModified.count) else { return false }
     if let tag { return EntityTag.asked(of: stored).map(tag.weaklyMatches) ?? false }
     // Asked by a tag, the origin has not looked at the date (RFC 9110 §13.1.3).
-    if sent.headerFields.contains(.ifNoneMatch) { return isAboutOne }
+    if sent.headerFields.contains(.ifNoneMatch) { return Self.asksAboutOneTag(sent) }
     guard let modified = notModified.first(.lastModified) else { return true }
     return modified.bytes == stored.first(.lastModified)?.bytes
   }
@@ -120,9 +119,7 @@ extension ETagValidator {
     let facts = Freshness(rules: rules).facts(
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)
-    let request =
-      isSelected(metadata, as: response, by: exchange.request)
-      ? storedRequest(exchange.request, selectedBy: response, part: StoredPart(metadata)?.range) : metadata.request
+    let request = request(selecting: metadata, as: response, exchange)
     // Made at once: a change of one part copies all of them.
     return StoredMetadata(
       request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
@@ -136,9 +133,20 @@ extension ETagValidator {
       && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }
 
-  /// Whether the selecting fields of the confirmed answer are the new request's from now on. Another variant keeps its own, unless other fields select now, which it does not
-  /// have.
-  private func isSelected(_ metadata: StoredMetadata, as response: HTTPResponse, by request: HTTPRequest) -> Bool {
-    matches(metadata, request) || Vary(metadata.response.headerFields).names != Vary(response.headerFields).names
+  /// The request under which a confirmed answer is kept. Its selecting fields are the new request's from now on. Another variant keeps its own, unless other fields select
+  /// now, which it does not have.
+  private func request(selecting metadata: StoredMetadata, as response: HTTPResponse, _ exchange: Exchange) -> HTTPRequest {
+    let (kept, new) = (metadata.request, exchange.request)
+    if matches(metadata, new) {
+      // The same fields select, and the two have them in common.
+      if !exchange.response.headerFields.contains(.vary), kept.path == new.path, kept.authority == new.authority,
+        kept.scheme == new.scheme
+      {
+        return kept
+      }
+    } else if Vary(metadata.response.headerFields).names == Vary(response.headerFields).names {
+      return kept
+    }
+    return storedRequest(new, selectedBy: response, part: StoredPart(metadata)?.range)
   }
 }

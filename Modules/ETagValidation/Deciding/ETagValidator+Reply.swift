@@ -17,18 +17,24 @@ extension ETagValidator {
 
   private func head(of metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
     var head = metadata.response
+    // Copied once, with room for the age and for the cache's own word behind it.
+    head.headerFields.reserveCapacity(head.headerFields.count + 2)
     head.headerFields.setAge(metadata.facts.age(at: now))
     return head
   }
 
   private func notModified(_ metadata: StoredMetadata, _ now: Timestamp) -> StoredReply {
     var head = HTTPResponse(status: .notModified)
-    let hasTag = metadata.response.headerFields.contains(.eTag)
-    head.headerFields = metadata.response.headerFields.filter { field in
+    let stored = metadata.response.headerFields
+    let hasTag = stored.contains(.eTag)
+    var fields = HTTPFields()
+    fields.reserveCapacity(stored.count + 2)
+    for field in stored {
       // What describes bytes has no place where there are none; the date is for who has no tag (RFC 9110 §15.4.5).
-      field.name == .eTag
-        || !HTTPFields.describesBytes(field.name.canonicalName) && !(hasTag && field.name == .lastModified)
+      if hasTag, field.name == .lastModified { continue }
+      if !HTTPFields.describesBytes(field.name.canonicalName) || field.name == .eTag { fields.append(field) }
     }
+    head.headerFields = fields
     head.headerFields.setAge(metadata.facts.age(at: now))
     return StoredReply(head: head, content: .none)
   }

@@ -16,13 +16,19 @@ struct Directive {
 
   init(_ member: Substring.UTF8View) {
     guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {
-      (name, argument) = (Substring(member).lowercased(), .none)
+      (name, argument) = (Self.lowercased(member), .none)
       return
     }
     let head = member[..<equals].trimmingBlanks()
-    name = Substring(head).lowercased()
+    name = Self.lowercased(head)
     let tail = member[member.index(after: equals)...]
     argument = head.endIndex == equals ? Self.argument(tail) : .unreadable
+  }
+
+  /// Mostly they are already.
+  private static func lowercased(_ name: Substring.UTF8View) -> String {
+    let isLowercase = name.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    return isLowercase ? String(Substring(name)) : Substring(name).lowercased()
   }
 
   private static func argument(_ text: Substring.UTF8View) -> Argument {

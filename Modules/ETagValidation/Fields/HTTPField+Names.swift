@@ -6,7 +6,25 @@ extension HTTPField {
 
   /// Whether the two values are equal byte for byte.
   func hasSameValue(as other: HTTPField) -> Bool {
-    withUnsafeBytesOfValue { mine in other.withUnsafeBytesOfValue { mine.elementsEqual($0) } }
+    withUnsafeBytesOfValue { mine in
+      other.withUnsafeBytesOfValue { Self.areEqual(UnsafeRawBufferPointer(mine), UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// By words: dates and tags are compared with each answer.
+  private static func areEqual(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    guard a.count == b.count else { return false }
+    var index = 0
+    while index + 8 <= a.count {
+      guard a.loadUnaligned(fromByteOffset: index, as: UInt64.self) == b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      else { return false }
+      index += 8
+    }
+    while index < a.count {
+      guard a[index] == b[index] else { return false }
+      index += 1
+    }
+    return true
   }
 
   /// The same value, byte for byte, under another name.
@@ -20,6 +38,16 @@ extension HTTPField {
 extension HTTPFields {
   /// The first field of that name.
   func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
+
+  /// The field of that name, where there is one alone.
+  func single(_ name: HTTPField.Name) -> HTTPField? {
+    var found: HTTPField?
+    for field in self where field.name == name {
+      guard found == nil else { return nil }
+      found = field
+    }
+    return found
+  }
 
   /// Puts one field in the place of all of its name.
   mutating func replace(_ name: HTTPField.Name, with field: HTTPField) {

@@ -8,5 +8,5 @@ extension HTTPFields {
   }
 
   /// The answer's age in whole seconds, in place of any that it came with (RFC 9111 §5.1).
-  mutating func setAge(_ age: Duration) { set(.age, "\(age.components.seconds)") }
+  mutating func setAge(_ age: Duration) { set(.age, String(age.components.seconds)) }
 }

@@ -37,16 +37,39 @@ extension HTTPFields {
   /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out (§3.2). `Date` and `Age` tell how old one message is: those of the
   /// earlier message never outlive it.
   func updated(by notModified: HTTPFields) -> HTTPFields {
-    var news = notModified.withoutHopByHop()
-    if !news.allSatisfy({ !Self.isTiedToBytes($0.name.canonicalName) }) {
-      news.removeAll { Self.isTiedToBytes($0.name.canonicalName) }
-    }
+    let news = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
+    if let updated = updated(atEndBy: news) { return updated }
     var merged = HTTPFields()
     merged.reserveCapacity(count + news.count)
-    for field in self where field.name != .date && field.name != .age && !news.contains(field.name) { merged.append(field) }
+    for field in self where field.name != .date && field.name != .age && !Self.names(news, field.name) {
+      merged.append(field)
+    }
     merged.append(contentsOf: news)
     return merged
   }
+
+  /// The same, where an earlier 304 has put the same fields to the end already: what says the same stays where it is, and as a rule that is all but the date. Nil: they are
+  /// not there.
+  private func updated(atEndBy news: [HTTPField]) -> HTTPFields? {
+    let end = count - news.count
+    guard end >= 0 else { return nil }
+    for index in 0..<end {
+      let name = self[index].name
+      if name == .date || name == .age || Self.names(news, name) { return nil }
+    }
+    var updated = self
+    for (offset, line) in news.enumerated() {
+      let known = self[end + offset]
+      guard known.name.rawName == line.name.rawName else { return nil }
+      if known.hasSameValue(as: line) { continue }
+      // The same text in other bytes would not be put in its place.
+      guard known != line else { return nil }
+      updated[end + offset] = line
+    }
+    return updated
+  }
+
+  private static func names(_ fields: [HTTPField], _ name: HTTPField.Name) -> Bool { fields.contains { $0.name == name } }
 
   /// Takes out fields that an answer is to be stored without, given in lower case.
   mutating func leaveOut(_ names: [String]) {
