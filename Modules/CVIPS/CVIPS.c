@@ -88,7 +88,8 @@ etagere_vips_image *etagere_vips_open(
 
 etagere_vips_image *etagere_vips_wrap(const void *pixels, size_t count, int width, int height, int bands) {
   VipsImage *image = vips_image_new_from_memory(pixels, count, width, height, bands, VIPS_FORMAT_UCHAR);
-  if (image) image->Type = bands < 3 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
+  if (!image) return NULL;
+  image->Type = bands < 3 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
   return (etagere_vips_image *)image;
 }
 
@@ -198,9 +199,10 @@ static void evaluating(VipsImage *image, VipsProgress *progress, Watch *watch) {
   if (watch->stop(watch->context)) vips_image_set_kill(image, TRUE);
 }
 
-void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context) {
+void *etagere_vips_pixels(etagere_vips_image *image, int threads, size_t *count, etagere_vips_stop stop, const void *context) {
   Watch watch = {stop, context};
   VipsImage *in = vips(image);
+  vips_image_set_int(in, VIPS_META_CONCURRENCY, threads);
   gulong handler = g_signal_connect(in, "eval", G_CALLBACK(evaluating), &watch);
   vips_image_set_progress(in, TRUE);
   void *pixels = vips_image_write_to_memory(in, count);
