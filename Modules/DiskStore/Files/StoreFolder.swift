@@ -11,14 +11,14 @@ final class StoreFolder: Sendable {
   let parent: String
   let root: String
   let entries: String
-  private let tmp: String
+  let tmp: String
   /// What the path of everything in `entries` begins with.
   private let entriesPrefix: String
   private let generationPath: String
   let key: SipHash.Key
   let calls: FileCalls
   /// Whether a new folder's name is flushed to the disk too.
-  private let syncsFolders: Bool
+  let syncsFolders: Bool
   private let state: Lock<State>
 
   private struct State {
@@ -234,7 +234,7 @@ final class StoreFolder: Sendable {
   }
 
   /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
-  private func restore() throws(SystemError) {
+  func restore() throws(SystemError) {
     let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
     let lock = try Self.locked(root, calls)
@@ -445,29 +445,5 @@ final class StoreFolder: Sendable {
     if let error = change({ calls.unlink(path(name)) }) { return error == .notFound ? .absent : .failed(error) }
     if name.member != nil { Paths.removeEmptyFolder(path(name, .resourceFolder)) }
     return .removed
-  }
-
-  /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
-  func removeAll() throws(CacheError) {
-    do throws(SystemError) {
-      try prepareToWrite()
-      for _ in 0..<8 {
-        do throws(SystemError) {
-          guard (try? FileStatus(path: entries)) != nil else { return try restore() }
-          let trash = try temporaryPath("trash")
-          if let error = change({ calls.rename(entries, trash) }) { throw error }
-          try Paths.makeFolder(entries)
-          if syncsFolders { try calls.synchronise(FileDescriptor(root, .folder)) }
-          return Paths.removeTree(trash, calls)
-        } catch {
-          // The entries may be there all the same: it can be the folder they were to leave for that is gone.
-          guard error == .notFound else { throw error }
-          try restore()
-        }
-      }
-      throw .notFound
-    } catch {
-      throw error.error("remove the entries", entries)
-    }
   }
 }

@@ -31,12 +31,14 @@ package struct SystemError: Error, Hashable, Sendable {
   /// Whether links between files are what the file system lacks.
   var meansNoLinks: Bool { [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) }
 
+  /// Whether the disk, or the quota, is used up.
+  var meansNoRoom: Bool { number == ENOSPC || number == EDQUOT }
+
   /// The error of a caller's who wanted to do `action` with the file at `path`.
   func error(_ action: String, _ path: String) -> CacheError {
-    let full = number == ENOSPC || number == EDQUOT
     // No call of ours waits for anything but a lock.
     let text = self == .wouldBlock ? "another process holds its lock" : String(cString: strerror(number))
     return CacheError(
-      full ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
+      meansNoRoom ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
   }
 }

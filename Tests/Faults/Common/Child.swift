@@ -31,11 +31,19 @@ final class Child {
     var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var process = pid_t()
-    let failure = posix_spawnp(&process, program, &actions, nil, &words, environ)
+    let failure = posix_spawnp(&process, program, &actions, nil, &words, Self.environment)
     close(ends[1])
     guard failure == 0 else { throw BrokenPromise("can't start \(program): \(Self.text(failure))") }
     self.process = process
     output = ends[0]
+  }
+
+  private static var environment: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
+    #if canImport(Darwin)
+    _NSGetEnviron().pointee
+    #else
+    environ
+    #endif
   }
 
   deinit {

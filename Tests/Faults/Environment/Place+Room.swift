@@ -13,8 +13,14 @@ extension Place {
     let alone = facade.disk.counters
     try require(alone.fullDisk > 0 && alone.failedWrites > 0, "it never was full: \(alone)")
     try require(alone.evictions[.fullDisk, default: 0] > 0 && alone.writes > 200, "no room was made: \(alone)")
-    // Then somebody else does, and leaves nothing that could be evicted.
-    try await facade.disk.removeAll()
+    // Then somebody else does. Removing everything needs no room, also by who has not written yet.
+    try await occupy(ballast)
+    let newcomer = try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil))
+    try await newcomer.removeAll()
+    await newcomer.close()
+    let left = Folder.files(path + "/store/etagere-1/tmp").filter { !$0.path.hasSuffix(".lock") }.map(\.path)
+    try require(left.isEmpty, "removed, and still there: \(left)")
+    // And leaves nothing that could be evicted.
     try await occupy(ballast)
     let asked = try await facade.load(0..<100).asked
     try require(asked == 100, "\(100 - asked) loads were served by a store that has no room")
@@ -34,8 +40,8 @@ extension Place {
   private func occupy(_ ballast: String) async throws {
     try FileManager.default.createDirectory(atPath: ballast, withIntermediateDirectories: true)
     let piece = [UInt8](repeating: 7, count: 1 << 16)
-    for number in 0..<4_000 {
-      let file = open("\(ballast)/\(number)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    for _ in 0..<4_000 {
+      let file = open("\(ballast)/\(UUID().uuidString)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
       guard file >= 0 else { return }
       defer { close(file) }
       var count = piece.count

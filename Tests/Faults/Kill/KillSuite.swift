@@ -30,10 +30,11 @@ struct KillSuite {
       }
     }
     openings.sort()
-    let tallies = model.tallies.sorted { $0.key < $1.key }.map { "\($0.key): \(grouped($0.value))" }.joined(separator: ", ")
+    let tallies = ["done", "under way", "of those, came through", "removals of everything cut short"]
+      .map { "\($0) \(grouped(model.tallies[$0, default: 0]))" }.joined(separator: ", ")
     return [
       "\(grouped(rounds)) kills, \(grouped(killedWhileOpening)) of them before the folder was open; \(grouped(KillPlan.keys)) keys",
-      "changes, \(tallies)",
+      "changes \(tallies)",
       "lost 0, wrong 0, half 0; temporary files that were collected: \(grouped(orphans))",
       "opening and first answer: \(milliseconds(openings[openings.count / 2])) in the middle, \(milliseconds(openings.last)) at most",
     ]

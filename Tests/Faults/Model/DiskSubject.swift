@@ -3,8 +3,6 @@ import DiskStore
 
 /// Disk caches on one folder.
 struct DiskSubject: Subject {
-  static let name = "DiskCache"
-
   private let path: String
   private let limit: Int64?
   private let clock: any CacheClock
@@ -21,6 +19,8 @@ struct DiskSubject: Subject {
   private mutating func open() throws {
     caches = try (0..<number).map { _ in try DiskCache(path: path, configuration: .init(sizeLimit: limit, clock: clock)) }
   }
+
+  var name: String { "DiskCache, \(number == 1 ? "one" : "\(number) on one folder")\(limit == nil ? "" : ", with a size limit")" }
 
   var stores: [any CacheStore] { caches }
 

@@ -4,8 +4,6 @@ import StoreComposition
 
 /// Two disk caches, one above the other.
 struct LayeredSubject: Subject {
-  static let name = "LayeredStore of two DiskCaches"
-
   private let path: String
   private let writing: LayeredStore.Writing
   private let clock: any CacheClock
@@ -21,6 +19,8 @@ struct LayeredSubject: Subject {
   private static func layers(_ path: String, _ clock: any CacheClock) throws -> [DiskCache] {
     try ["upper", "lower"].map { try DiskCache(path: "\(path)/\($0)", configuration: .init(sizeLimit: nil, clock: clock)) }
   }
+
+  var name: String { "LayeredStore of two DiskCaches, writing \(writing)" }
 
   var stores: [any CacheStore] { [store] }
 

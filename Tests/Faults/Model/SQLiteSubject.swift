@@ -4,8 +4,6 @@ import SQLiteStore
 
 /// Two SQLite caches on one database.
 struct SQLiteSubject: Subject {
-  static let name = "SQLiteCache"
-
   private let path: String
   private let limit: Int64?
   private let clock: any CacheClock
@@ -19,6 +17,8 @@ struct SQLiteSubject: Subject {
   private mutating func open() throws {
     caches = try (0..<2).map { _ in try SQLiteCache(path: path, configuration: .init(sizeLimit: limit, clock: clock)) }
   }
+
+  var name: String { "SQLiteCache, two on one database" }
 
   var stores: [any CacheStore] { caches }
 

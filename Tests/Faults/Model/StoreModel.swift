@@ -27,14 +27,14 @@ struct StoreModel<Store: Subject> {
         try await self.step()
         if step % 5_000 == 4_999 { try await checkpoint() }
       } catch {
-        throw BrokenPromise("\(Store.name), operation \(step): \(error)")
+        throw BrokenPromise("\(subject.name), operation \(step): \(error)")
       }
     }
     try await checkpoint()
     try await subject.close()
     let kinds = tallies.sorted { $0.key < $1.key }.map { "\($0.key) \(grouped($0.value))" }.joined(separator: ", ")
     return [
-      "\(Store.name), \(subject.stores.count == 1 ? "one" : "two")\(evicts ? ", with a size limit" : ""): \(grouped(operations)) operations: \(kinds)"
+      "\(subject.name): \(grouped(operations)) operations: \(kinds)"
     ]
   }
 

@@ -3,7 +3,7 @@ import CacheCore
 /// A store beside the model: what is asked of it is asked of one of its faces, in turn.
 protocol Subject {
   /// How it is told apart in what is printed.
-  static var name: String { get }
+  var name: String { get }
   /// Objects that share what they hold.
   var stores: [any CacheStore] { get }
   /// Ends all that is under way, lets go of everything, and opens what it left behind.
