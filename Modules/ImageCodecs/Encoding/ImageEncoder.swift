@@ -64,8 +64,3 @@ public struct ImageEncoder: Hashable, Sendable {
     return settings.joined(separator: ";")
   }
 }
-
-extension CacheError.Code {
-  /// A picture could not be made into a file.
-  public static let encodingFailed = Self(rawValue: "encodingFailed")
-}
