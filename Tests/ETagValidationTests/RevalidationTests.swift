@@ -128,6 +128,37 @@ struct RevalidationTests {
     #expect(after.facts.freshUntil == Shelf.start + .seconds(70))
   }
 
+  @Test(
+    "one 304 after the other: what each says stands at the end, in its order and spelling, and nothing twice",
+    arguments: [
+      // What the second one says; what is stored then.
+      (["Server: s", "Date: D", "X-A: 1"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "X-A: 1"]),
+      (["Server: s", "Date: E", "X-A: 2"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: E", "X-A: 2"]),
+      (["Server: s", "Date: D", "x-a: 1"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "x-a: 1"]),
+      (["Date: D", "Server: s", "X-A: 1"], ["ETag: \"a\"", "X-Old: 1", "Date: D", "Server: s", "X-A: 1"]),
+      (["X-A: 1"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "X-A: 1"]),
+      (["Server: s", "Date: D", "X-A: 1", "X-Old: 2"], ["ETag: \"a\"", "Server: s", "Date: D", "X-A: 1", "X-Old: 2"]),
+      (["X-A: 1", "X-A: 2"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "X-A: 1", "X-A: 2"]),
+      (["Server: s", "Date: D", "X-A: e\u{301}"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "X-A: e\u{301}"]),
+    ])
+  func mergingAgain(second: [String], stored: [String]) throws {
+    // Given an answer that a first 304 has updated.
+    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1", "Cache-Control: no-cache"))
+    let first = [
+      "Cache-Control: no-cache", "Server: s", "Date: D", "X-A: \(second.last?.hasSuffix("\u{301}") == true ? "\u{E9}" : "1")",
+    ]
+    _ = shelf.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: first))) }
+    shelf.advance(10)
+
+    // When a second one comes.
+    let outcome = shelf.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: second))) }
+
+    // Then its bytes stand where they stood after a first one.
+    #expect(outcome.source == .revalidated)
+    let fields = try #require(shelf.stored.first).response.headerFields.filter { $0.name != .cacheControl }
+    #expect(fields.map { Array("\($0.name.rawName): \($0.value)".utf8) } == stored.map { Array($0.utf8) })
+  }
+
   @Test("body length, trailers and time to live of the store are kept")
   func kept() {
     var shelf = shelf(.ok("ETag: \"a\""))
