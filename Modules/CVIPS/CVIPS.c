@@ -25,6 +25,9 @@ int etagere_vips_start(void) {
   if (vips_init("etagere") != 0) return -1;
   // A server's memory must not grow with what it has done: nothing of it is wanted again, the results are cached outside.
   vips_cache_set_max(0);
+  // One thread for a picture: as many pictures are made at once as there are cores. With several, an error in the last piece can come after the result has been
+  // looked at (8.14's vips_threadpool_run), and a damaged picture passes for a whole one.
+  vips_concurrency_set(1);
   // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
   // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
   vips_block_untrusted_set(TRUE);
@@ -199,10 +202,9 @@ static void evaluating(VipsImage *image, VipsProgress *progress, Watch *watch) {
   if (watch->stop(watch->context)) vips_image_set_kill(image, TRUE);
 }
 
-void *etagere_vips_pixels(etagere_vips_image *image, int threads, size_t *count, etagere_vips_stop stop, const void *context) {
+void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context) {
   Watch watch = {stop, context};
   VipsImage *in = vips(image);
-  vips_image_set_int(in, VIPS_META_CONCURRENCY, threads);
   gulong handler = g_signal_connect(in, "eval", G_CALLBACK(evaluating), &watch);
   vips_image_set_progress(in, TRUE);
   void *pixels = vips_image_write_to_memory(in, count);

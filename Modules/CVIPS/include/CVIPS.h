@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct etagere_vips_image etagere_vips_image;
 
-/// Starts libvips, once in a process: nothing kept between operations, loaders that read strangers' files alone, no warnings on standard error.
+/// Starts libvips, once in a process: nothing kept between operations, one thread for an evaluation, loaders that read strangers' files alone, no warnings on standard error.
 /// 0 when it worked.
 int etagere_vips_start(void);
 
@@ -69,8 +69,8 @@ etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int coun
 /// Asked now and then, on the thread that evaluates; true ends the evaluation.
 typedef bool (*etagere_vips_stop)(const void *context);
 
-/// Makes all pixels by so many threads; given back with etagere_vips_free. Null when it failed or was stopped.
-void *etagere_vips_pixels(etagere_vips_image *image, int threads, size_t *count, etagere_vips_stop stop, const void *context);
+/// Makes all pixels; given back with etagere_vips_free. Null when it failed or was stopped.
+void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context);
 
 /// Pixels as a file; `suffix` is a suffix of the format's with options: ".jpg[Q=80]". Given back with etagere_vips_free.
 void *etagere_vips_encode(etagere_vips_image *image, const char *suffix, size_t *count, etagere_vips_stop stop, const void *context);

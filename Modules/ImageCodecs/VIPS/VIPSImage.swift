@@ -66,11 +66,9 @@ final class VIPSImage {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var count = 0
     let size = size
-    let threads = VIPSLibrary.beginWork()
-    defer { VIPSLibrary.endWork() }
     let made = withUnsafePointer(to: watch) { watch in
       etagere_vips_pixels(
-        pointer, threads, &count, { $0?.assumingMemoryBound(to: DecodingWatch.self).pointee.end != nil }, UnsafeRawPointer(watch))
+        pointer, &count, { $0?.assumingMemoryBound(to: DecodingWatch.self).pointee.end != nil }, UnsafeRawPointer(watch))
     }
     guard let made else { return nil }
     let memory = PixelMemory(taking: made, byteCount: count) { etagere_vips_free($0) }

@@ -1,13 +1,6 @@
 #if VIPS && os(Linux)
 internal import CVIPS
 internal import CacheCore
-internal import Synchronization
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// The system's libvips, started when it is first needed. It is one for the process, whoever uses it.
 enum VIPSLibrary {
@@ -16,16 +9,6 @@ enum VIPSLibrary {
 
   /// The library's version: `8.14.1`.
   static var version: String { String(cString: etagere_vips_version()) }
-
-  private static let running = Atomic<Int>(0)
-  private static let cores = ProcessInfo.processInfo.activeProcessorCount
-
-  /// How many threads one piece of work gets: all cores' when it is alone, its share among others, so that many pictures at once are no more threads than one.
-  static func beginWork() -> Int32 {
-    Int32(clamping: max(cores / running.wrappingAdd(1, ordering: .relaxed).newValue, 1))
-  }
-
-  static func endWork() { running.wrappingSubtract(1, ordering: .relaxed) }
 
   /// The loader of a format's bytes; nil: there is none here.
   static func loader(of format: ImageFormat) -> Loader? {
