@@ -256,6 +256,9 @@ final class StoreFolder: Sendable {
 
   // MARK: Temporary files
 
+  /// What our temporary files' names begin with; nil while there were none.
+  var instanceName: String? { state.withLock { $0.instance?.name } }
+
   /// A path for a temporary file, or for a folder on its way out, that only this object uses.
   func temporaryPath(_ kind: String) throws(SystemError) -> String {
     try Self.requireFolder(root)
@@ -302,42 +305,6 @@ final class StoreFolder: Sendable {
     } catch {
       throw error.error("make a temporary file", tmp)
     }
-  }
-
-  /// Removes what processes left behind that ended in the middle of a write. What a live one is writing stays.
-  ///
-  /// - Returns: how much there was, but for locks.
-  @discardableResult
-  func collectOrphans() -> Int {
-    guard isWritable, (try? FileStatus(path: tmp))?.kind == .folder else { return 0 }
-    var count = 0
-    let mine = state.withLock { $0.instance?.name }
-    var lives: [String: Bool] = [:]
-    for name in (try? Paths.names(in: tmp)) ?? [] {
-      let owner = Self.owner(of: name)
-      guard owner != mine else { continue }
-      let isAlive = lives[owner] ?? isAlive(owner)
-      lives[owner] = isAlive
-      guard !isAlive else { continue }
-      Paths.removeTree("\(tmp)/\(name)", calls)
-      if !name.hasSuffix(".lock") { count += 1 }
-    }
-    return count
-  }
-
-  /// `12-ab…` of `12-ab….lock` and of `12-ab…-7.spool`.
-  private static func owner(of name: String) -> String {
-    let stem = name.prefix { $0 != "." }
-    return stem.split(separator: "-", omittingEmptySubsequences: false).prefix(2).joined(separator: "-")
-  }
-
-  private func isAlive(_ owner: String) -> Bool {
-    guard let file = try? FileDescriptor("\(tmp)/\(owner).lock", .readAndWrite) else {
-      // The drafts of a key have no owner, but whoever makes one holds the folder's lock.
-      guard !owner.contains("-"), let folder = try? FileDescriptor(root, .folder) else { return false }
-      return !folder.lockExclusively(waits: false)
-    }
-    return !file.lockExclusively(waits: false)
   }
 
   // MARK: Changes

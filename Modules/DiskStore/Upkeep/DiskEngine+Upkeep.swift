@@ -75,7 +75,7 @@ extension DiskEngine {
       case .entry(let file):
         let key = file.key
         if !isExpired(file.metadata), isInPlace(key, name), isWanted(key, file.metadata) {
-          wanted.append(ListedEntry(key: file.key, metadata: file.metadata))
+          wanted.append(ListedEntry(key: key, metadata: file.metadata))
         }
       case .failed(let error): throw error.error("open an entry", folder.path(name))
       // None of them is ever served.
