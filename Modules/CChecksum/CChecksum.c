@@ -278,3 +278,7 @@ uint64_t cchecksum_shared_load(const void *counter) {
 uint64_t cchecksum_shared_increment(void *counter) {
   return atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, 1, memory_order_acq_rel) + 1;
 }
+
+void cchecksum_shared_add(void *counter, uint64_t difference) {
+  atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, difference, memory_order_acq_rel);
+}

@@ -172,6 +172,57 @@ struct IndexFileTests {
     #expect(try FileStatus(path: path).identity == inode)
   }
 
+  /// `started` and `finished`, as they are.
+  private func counters() throws -> [UInt64] {
+    let bytes = try file(folder.root + "/generation")
+    return [TemporaryFolder.Counter.started, .finished].map { counter in
+      bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: counter.rawValue, as: UInt64.self) }
+    }
+  }
+
+  @Test("counters that a killed process has left unequal are made equal by who opens the folder alone, and higher than they were")
+  func mended() async throws {
+    // Given
+    try await fill()
+    let before = try counters()
+    try folder.raise(.started)
+    var other: DiskCache?
+    do {
+      other = try open()
+      try folder.raise(.started)
+      // When
+      let cache = try open()
+      // Then: the other one may be in the middle of it.
+      #expect(try counters()[0] == counters()[1] + 1)
+      #expect(try await cache.entryCount == count + 1)
+      await cache.close()
+      await other?.close()
+    }
+    other = nil
+    // When
+    let cache = try open()
+    // Then
+    let after = try counters()
+    #expect(after[0] == after[1])
+    #expect(after[0] > before[0] + 2)
+    #expect(try await cache.entryCount == count + 1, "an index of the time before is not believed")
+    #expect(try await cache.open(CacheKey(resource: "nothing")) == nil)
+  }
+
+  @Test("a living cache's changes are told as ever, after counters were made equal")
+  func mendedAndChanged() async throws {
+    let key = CacheKey(resource: "r")
+    do { await (try open()).close() }
+    try folder.raise(.finished)
+    let one = try open()
+    let two = try open()
+    #expect(try counters()[0] == counters()[1])
+    #expect(try await two.entryCount == 0)
+    #expect(try await two.open(key) == nil)
+    try await one.store(bytes(10), for: key, metadata())
+    #expect(try await two.bytes(key) == bytes(10))
+  }
+
   // MARK: The bytes
 
   private let stamp = IndexFile.Stamp(

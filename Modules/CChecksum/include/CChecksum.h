@@ -28,6 +28,9 @@ uint64_t cchecksum_shared_load(const void *counter);
 /// Adds one to a 64-bit counter in memory that processes share and returns the new value. `counter` is aligned to 8 bytes.
 uint64_t cchecksum_shared_increment(void *counter);
 
+/// Adds to a 64-bit counter in memory that processes share. `counter` is aligned to 8 bytes.
+void cchecksum_shared_add(void *counter, uint64_t difference);
+
 #ifdef __cplusplus
 }
 #endif

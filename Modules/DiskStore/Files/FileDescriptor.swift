@@ -83,6 +83,9 @@ final class FileDescriptor: Sendable {
     lock(waits ? LOCK_EX : LOCK_EX | LOCK_NB) == nil
   }
 
+  /// Takes the lock together with others who do, unless somebody has it exclusively.
+  func lockShared() { _ = lock(LOCK_SH | LOCK_NB) }
+
   /// Takes the lock if it is free. ``SystemError/wouldBlock``: somebody else holds it; other errors mean that the file system has no locks.
   func tryLocking() -> SystemError? { lock(LOCK_EX | LOCK_NB) }
 

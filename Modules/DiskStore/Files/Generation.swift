@@ -12,7 +12,8 @@ internal import Musl
 /// `generation`: counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.
 ///
 /// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what it saw, knows that
-/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else. A third one tells that entries were used.
+/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else, until somebody opens the folder who is alone in it.
+/// A third one tells that entries were used.
 // Proof of `@unchecked Sendable`: `memory` never changes, and the counters behind it are only touched by atomic instructions.
 final class Generation: @unchecked Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
@@ -23,6 +24,8 @@ final class Generation: @unchecked Sendable {
   private static let usedOffset = 192
 
   private let memory: UnsafeMutableRawPointer
+  /// Locked, not exclusively, for as long as this object may change something.
+  private let file: FileDescriptor
   /// The part of both counts that this object made.
   private let own = Lock(Counts())
   private let ownUses = Lock(UInt64(0))
@@ -41,12 +44,30 @@ final class Generation: @unchecked Sendable {
   /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it mapped stay with it.
   /// The caller holds the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
-    let file = try Self.open(path, calls)
+    file = try Self.open(path, calls)
+    file.lockShared()
     identity = try file.status().identity
     guard let memory = mmap(nil, Self.length, PROT_READ | PROT_WRITE, MAP_SHARED, file.raw, 0), memory != MAP_FAILED else {
       throw .last
     }
     self.memory = memory
+  }
+
+  /// Makes counters equal that a process has left unequal which was killed, if nobody else has the file mapped. To be called by who holds the folder's lock: so does
+  /// who maps it.
+  func mendIfAlone() {
+    let left = counts
+    guard !left.isQuiet else { return }
+    // Who lives has the lock too; without locks in the file system nobody gets it.
+    if file.lockExclusively(waits: false) {
+      // Higher than both were: no index bears that. Added, so that nothing is lost that somebody counts all the same.
+      let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
+      if !overflow {
+        cchecksum_shared_add(memory + Self.startedOffset, next - left.started)
+        cchecksum_shared_add(memory + Self.finishedOffset, next - left.finished)
+      }
+    }
+    file.lockShared()
   }
 
   deinit { munmap(memory, Self.length) }

@@ -180,6 +180,7 @@ final class StoreFolder: Sendable {
     // New counters begin at zero, and would come to what an index of the earlier ones bears.
     if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
+    generation.mendIfAlone()
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
       // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in between starts anew again.
