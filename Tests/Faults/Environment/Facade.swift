@@ -76,6 +76,8 @@ final class Facade: Sendable {
     var asked = 0
     for _ in 0..<50 {
       try await load()
+      // What is stored behind a load's back, and an eviction that made room when there was none, may come to an end only now.
+      _ = try await disk.entryCount
       asked = try await load().asked
       if asked == 0 { break }
     }

@@ -7,6 +7,7 @@ extension Place {
   /// A file system that is too small: what does not fit is not stored, and that is all.
   func fill() async throws -> [String] {
     let ballast = path + "/ballast"
+    try FileManager.default.createDirectory(atPath: ballast, withIntermediateDirectories: true)
     let facade = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed, numbers: 0..<600)
     // First the store alone fills it, and makes room by itself.
     for _ in 0..<3 { try await facade.load() }
@@ -38,7 +39,6 @@ extension Place {
 
   /// Takes all the bytes, or all the files' numbers, that are left.
   private func occupy(_ ballast: String) async throws {
-    try FileManager.default.createDirectory(atPath: ballast, withIntermediateDirectories: true)
     let piece = [UInt8](repeating: 7, count: 1 << 16)
     for _ in 0..<4_000 {
       let file = open("\(ballast)/\(UUID().uuidString)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
