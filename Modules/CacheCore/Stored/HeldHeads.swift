@@ -7,15 +7,18 @@ enum HeldHeads: Sendable {
 
   init(_ heads: MessageHeads) { self = .values(MessageHeadsBox(heads)) }
 
-  var values: MessageHeads {
-    _read {
-      switch self {
-      case .values(let box): yield box.heads
-      case .encoded(let encoded): yield encoded.decoded.heads
-      }
+  /// The values, made now if they were not yet. By reference: who reads one field neither copies the heads nor goes through a coroutine for each level.
+  var box: MessageHeadsBox {
+    switch self {
+    case .values(let box): box
+    case .encoded(let encoded): encoded.decoded
     }
+  }
+
+  var values: MessageHeads {
+    get { box.heads }
     _modify {
-      var changed = values
+      var changed = box.heads
       defer { self = .values(MessageHeadsBox(changed)) }
       yield &changed
     }

@@ -4,17 +4,17 @@ public import HTTPTypes
 public struct StoredMetadata: Hashable, Sendable {
   /// The method, the URI and the selecting fields alone: a request's credentials and cookies never reach a store.
   public var request: HTTPRequest {
-    _read { yield boxed.content.heads.values.request }
+    _read { yield boxed.content.heads.box.heads.request }
     _modify { yield &boxed.content.heads.values.request }
   }
   /// The answer's head, hop-by-hop fields removed.
   public var response: HTTPResponse {
-    _read { yield boxed.content.heads.values.response }
+    _read { yield boxed.content.heads.box.heads.response }
     _modify { yield &boxed.content.heads.values.response }
   }
   /// Fields that came after the body.
   public var trailers: HTTPFields? {
-    _read { yield boxed.content.heads.values.trailers }
+    _read { yield boxed.content.heads.box.heads.trailers }
     _modify { yield &boxed.content.heads.values.trailers }
   }
   /// When the request went out that brought, or last confirmed, this answer.
