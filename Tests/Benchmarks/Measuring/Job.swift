@@ -11,7 +11,7 @@ protocol Job: Codable, Sendable {
 /// Every job, by name: what a started process looks up.
 enum Jobs {
   private static var all: [any Job.Type] {
-    var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self, MemoryJob.self]
+    var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
     #if Origin
     all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self]
     #endif

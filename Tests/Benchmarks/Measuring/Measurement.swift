@@ -20,6 +20,8 @@ struct Measurement: Codable, Sendable {
     case own
     /// Seconds that the same took through the asynchronous calls.
     case called
+    /// Seconds that the same took through the whole facade.
+    case facade
     /// Seconds that the bare system calls took.
     case raw
     /// Seconds that a load took while something else was under way.

@@ -95,7 +95,7 @@ enum Scenario: String, CaseIterable {
   #if AsyncHTTP
   case stale
   #endif
-  case deciding, disk, memory, ratios
+  case deciding, disk, facade, memory, ratios
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -111,6 +111,7 @@ enum Scenario: String, CaseIterable {
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     case .disk: try await DiskScenario(bench: bench).run()
+    case .facade: try await FacadeScenario(bench: bench).run()
     case .memory: try await MemoryScenario(bench: bench).run()
     case .ratios: try await RatiosScenario().run()
     }

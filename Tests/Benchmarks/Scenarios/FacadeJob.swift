@@ -1,0 +1,144 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import DiskStore
+import ETagValidation
+import Foundation
+import MemoryStore
+
+/// Hits through the whole facade: in memory, synchronous and `async`, and on disk beside the bare read of as many files.
+struct FacadeJob: Job {
+  static let name = "facade"
+
+  enum Hit: String, Codable, Hashable, Sendable, CaseIterable {
+    case memory = "memory, synchronous"
+    case memoryAsync = "memory, async"
+    case disk
+  }
+
+  let hit: Hit
+  /// Bytes of a body.
+  let size: Int
+  let entries: Int
+  let batches: Int
+
+  func run() async throws -> Measurement {
+    let folder = try DiskEntries.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let bed = try await FacadeBed(self, folder)
+    var measurement = Measurement()
+    // The first batch is the warm-up.
+    for batch in 0...batches {
+      switch hit {
+      case .memory, .memoryAsync:
+        let watch = Stopwatch()
+        var found = 0
+        for _ in 0..<20 { found += hit == .memory ? try bed.memory() : try await bed.memoryAsync() }
+        guard batch > 0 else { continue }
+        // By its processor time: what else the machine has to do is no cost of the facade.
+        measurement.add(watch.processor / .nanoseconds(1) / Double(entries * 20), to: .nanosecondsEach)
+        measurement.check("hits", found, is: entries * 20)
+      case .disk:
+        let raw = try await Self.time { try bed.raw() }
+        let own = try await Self.time { try bed.own() }
+        let called = try await Self.time { try await bed.called() }
+        let facade = try await Self.time { try await bed.facade() }
+        guard batch > 0 else { continue }
+        for (time, quantity) in [(raw, Measurement.Quantity.raw), (own, .own), (called, .called), (facade, .facade)] {
+          measurement.add(time / .seconds(1) / Double(entries), to: quantity)
+        }
+      }
+    }
+    await bed.cache.close()
+    return measurement
+  }
+
+  private static func time(_ work: () async throws -> Void) async rethrows -> Duration {
+    let clock = SystemClock()
+    let start = clock.uptime
+    try await work()
+    return clock.uptime - start
+  }
+}
+
+/// A filled cache behind two managers, one with a memory store and one without, and bare files beside it.
+private struct FacadeBed {
+  let cache: DiskCache
+  private let job: FacadeJob
+  private let work: DiskWork
+  private let manager: ResourceManager
+  private let diskManager: ResourceManager
+  private let urls: [URL]
+  private let requests: [ResourceRequest]
+  private let keys: [CacheKey]
+  private let paths: [String]
+
+  init(_ job: FacadeJob, _ folder: String) async throws {
+    self.job = job
+    cache = try DiskCache(path: folder + "/cache", configuration: .init(sizeLimit: nil))
+    work = DiskWork(cache)
+    urls = (0..<job.entries).compactMap {
+      URL(string: "https://images.example.com/photographs/2026/11/22/\(1_000_000 + $0).w")
+    }
+    requests = urls.map { ResourceRequest($0) }
+    let files = folder + "/files"
+    for shard in 0..<256 {
+      try FileManager.default.createDirectory(atPath: "\(files)/\(shard)", withIntermediateDirectories: true)
+    }
+    paths = (0..<job.entries).map { "\(files)/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
+    let body = Pattern.bytes(job.size)
+    let network = ScriptedDownloader()
+    var configuration = ResourceManager.Configuration()
+    configuration.downloader = network
+    configuration.store = cache
+    configuration.validator = ETagValidator()
+    diskManager = ResourceManager(configuration)
+    configuration.memory = MemoryCache(limits: .init(cost: 1 << 30))
+    manager = ResourceManager(configuration)
+    for url in urls { network.answer(url, .ok(body, etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400")) }
+    for (url, path) in zip(urls, paths) {
+      _ = try await manager.load(url)
+      try RawFile.write(body, path, draft: files + "/draft", flushes: false)
+    }
+    keys = try await cache.entries().map(\.key)
+    try expect(keys.count == job.entries)
+  }
+
+  func memory() throws -> Int {
+    var found = 0
+    for request in requests where try manager.memoryResource(for: request, as: .bytes) != nil { found += 1 }
+    return found
+  }
+
+  // As a server's tasks are: on the pool, not on the main thread.
+  @concurrent func memoryAsync() async throws -> Int {
+    var found = 0
+    for url in urls {
+      if try await manager.load(url).source == .memory { found += 1 }
+    }
+    return found
+  }
+
+  func raw() throws {
+    for path in paths { try expect(RawFile.read(path) == job.size) }
+  }
+
+  func own() throws {
+    for key in keys { try expect(work.read(key) == job.size) }
+  }
+
+  @concurrent func called() async throws {
+    for key in keys { try expect(try await cache.variants(of: key.resource).first?.body.data?.count == job.size) }
+  }
+
+  @concurrent func facade() async throws {
+    for url in urls {
+      let resource = try await diskManager.load(url)
+      try expect(resource.source == .disk && resource.data.count == job.size)
+    }
+  }
+
+  private func expect(_ isRight: Bool) throws {
+    guard isRight else { throw BenchmarkFailure("\(job.hit.rawValue): not what must be there") }
+  }
+}

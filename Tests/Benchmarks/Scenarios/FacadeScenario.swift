@@ -1,0 +1,45 @@
+/// What a hit costs through the whole facade, and where the time goes.
+struct FacadeScenario {
+  let bench: Bench
+
+  func run() async throws -> ScenarioReport {
+    let rounds = bench.settings.rounds ?? 3
+    var report = ScenarioReport(
+      "facade",
+      "hits of 20 KB; on disk: bare system calls (raw), the store's own work (own), its asynchronous call (called) and a load, \(rounds) rounds"
+    )
+    let measured = try await bench.rounds(FacadeJob.Hit.allCases, count: rounds) {
+      FacadeJob(hit: $0, size: 20 << 10, entries: $0 == .disk ? 256 : 1_000, batches: 12)
+    }
+    for hit in FacadeJob.Hit.allCases {
+      let found = measured[hit] ?? []
+      report.take(failuresOf: found, by: hit.rawValue)
+      if hit == .disk { addDisk(found, to: &report) } else { addMemory(hit, found, to: &report) }
+    }
+    return report
+  }
+
+  private func addMemory(_ hit: FacadeJob.Hit, _ found: [Measurement], to report: inout ScenarioReport) {
+    let times = found.flatMap { $0[.nanosecondsEach] }
+    var row = ScenarioReport.Row(name: hit.rawValue)
+    row.figures = [Figure("processor", .nanoseconds, times)].compactMap(\.self)
+    report.rows.append(row)
+    guard !times.isEmpty else { return }
+    report.goals.append(
+      Goal("a hit in \(hit.rawValue)", Sample.median(times) / 1_000, .atMost(hit == .memory ? 1 : 5), .microseconds))
+  }
+
+  private func addDisk(_ found: [Measurement], to report: inout ScenarioReport) {
+    func times(_ quantity: Measurement.Quantity) -> [Double] { found.flatMap { $0[quantity] }.map { $0 * 1e6 } }
+    let ratios = found.flatMap { zip($0[.facade], $0[.raw]).map { $0 / $1 } }
+    var row = ScenarioReport.Row(name: FacadeJob.Hit.disk.rawValue)
+    row.figures = [
+      Figure("raw", .microseconds, times(.raw)), Figure("own", .microseconds, times(.own)),
+      Figure("called", .microseconds, times(.called)), Figure("load", .microseconds, times(.facade)),
+      Figure("load / raw", .ratio, ratios),
+    ].compactMap(\.self)
+    report.rows.append(row)
+    guard !ratios.isEmpty else { return }
+    report.goals.append(Goal("a hit on disk, against the bare read", Sample.median(ratios), .atMost(3)))
+  }
+}
