@@ -28,6 +28,8 @@ extension SQLiteCache {
     public var clock: any CacheClock
     /// How many connections read at once, each in a thread of its own; one more writes. 1 to 64.
     public var readers: Int
+    /// Pages that the database may have; nil: any number. Stands for a disk that is full, in tests.
+    package var pageLimit: Int?
 
     /// A configuration; see the properties for what they mean.
     public init(
