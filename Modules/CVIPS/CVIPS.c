@@ -25,8 +25,8 @@ int etagere_vips_start(void) {
   if (vips_init("etagere") != 0) return -1;
   // A server's memory must not grow with what it has done: nothing of it is wanted again, the results are cached outside.
   vips_cache_set_max(0);
-  // One thread for a picture: as many pictures are made at once as there are cores. With several, an error in the last piece can come after the result has been
-  // looked at (8.14's vips_threadpool_run), and a damaged picture passes for a whole one.
+  // One thread for a picture: as many pictures are made at once as there are cores. With several, 8.14 was seen to let a picture cut short pass for a whole one:
+  // presumably an error in the last piece came after the result had been looked at.
   vips_concurrency_set(1);
   // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
   // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
