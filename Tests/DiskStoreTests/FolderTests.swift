@@ -214,7 +214,12 @@ struct FolderTests {
     let stored = try await cache.store(bytes(5), for: key, metadata())
     let outside = folder.path + "/outside"
     try FileManager.default.copyItem(atPath: folder.root + part, toPath: outside)
+    try FileManager.default.createDirectory(atPath: outside + "/tmp", withIntermediateDirectories: true)
+    for name in ["/index", "/x", "/tmp/x"] { try put(Data("theirs".utf8), outside + name) }
     let before = try folder.files(below: outside).map { try file($0) }
+    let known = CacheKey(resource: "known")
+    try await cache.store(bytes(5), for: known, metadata())
+    #expect(try await cache.entryCount == 2)
 
     // When
     try remove(folder.root + part)
@@ -222,6 +227,10 @@ struct FolderTests {
 
     // Then
     let other = CacheKey(resource: "other")
+    _ = try? await cache.bytes(known)
+    _ = try? await cache.trim(to: 0)
+    _ = try? await cache.repair()
+    #expect(try folder.files(below: outside).map { try file($0) } == before)
     for length in [9, 200_000] {
       #expect(await failure { try await cache.store(bytes(length), for: other, metadata()) }?.code == .fileSystem)
     }

@@ -12,7 +12,9 @@ extension StoreFolder {
   /// The folder of the entries whose resources' digests begin with `digits`.
   func shardFolder(_ shard: UInt8) -> Result<OpenFolder, SystemError> {
     let digits = String(shard, radix: 16)
-    return Result { () throws(SystemError) in try OpenFolder("\(entries)/\(digits.count == 1 ? "0" : "")\(digits)") }
+    let name = (digits.count == 1 ? "0" : "") + digits
+    // One step at a time: of a whole path only the last name would not be followed if it is a link.
+    return Result { () throws(SystemError) in try OpenFolder(name, in: OpenFolder("entries", in: OpenFolder(root))) }
   }
 
   /// Removes a file.

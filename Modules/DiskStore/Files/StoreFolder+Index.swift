@@ -34,5 +34,9 @@ extension StoreFolder {
     }
   }
 
-  func removeIndex() { _ = calls.unlink(indexPath) }
+  /// Where a link has taken the folder's place, what it leads to stays.
+  func removeIndex() {
+    guard (try? FileStatus(path: root))?.kind == .folder else { return }
+    _ = calls.unlink(indexPath)
+  }
 }

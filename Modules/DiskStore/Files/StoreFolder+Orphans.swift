@@ -7,7 +7,7 @@ extension StoreFolder {
   /// - Returns: how much there was, but for locks.
   @discardableResult
   func collectOrphans() -> Int {
-    guard isWritable, (try? FileStatus(path: tmp))?.kind == .folder else { return 0 }
+    guard isWritable, (try? Self.requireFolder(root)) != nil, (try? Self.requireFolder(tmp)) != nil else { return 0 }
     var count = 0
     let mine = instanceName
     var lives: [String: Bool] = [:]

@@ -392,7 +392,7 @@ final class StoreFolder: Sendable {
     if name.member != nil, try status(name, .resourceFolder).kind != .folder { throw .notAFolder }
   }
 
-  private static func requireFolder(_ path: String) throws(SystemError) {
+  static func requireFolder(_ path: String) throws(SystemError) {
     guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
   }
 
