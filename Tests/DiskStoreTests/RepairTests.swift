@@ -3,6 +3,14 @@ import CacheTesting
 import DiskStore
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -90,6 +98,30 @@ struct RepairTests {
     #expect(try await cache.open(lost) == nil)
     try put(whole, place)
     #expect(try await cache.open(lost) == nil)
+  }
+
+  @Test(
+    "a store is found by who has the renewed counters, also when their folder is locked for a moment while it is put in place")
+  func lockedMeanwhile() async throws {
+    // Given
+    let faults = FaultyFileSystem()
+    let one = try cache()
+    let two = try DiskCache(path: folder.path, configuration: .init(clock: clock), calls: faults.calls)
+    _ = try await two.totalSize
+    try await store(0..<3, in: two)
+    try folder.raise(.started)
+    #expect(try await one.repair().renewedCounters)
+    #expect(try await one.open(key(7)) == nil)
+
+    // When
+    let lock = open(folder.root, O_RDONLY)
+    try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    faults.set { $0.onPause = { _ in close(lock) } }
+    try await store(7..<8, in: two)
+
+    // Then
+    #expect(faults.current.pauses == 1)
+    #expect(try await one.bytes(key(7)) == bytes(1_007))
   }
 
   @Test("a folder that can't be written to is an error, and nothing is touched")

@@ -139,10 +139,14 @@ final class StoreFolder: Sendable {
   }
 
   /// Maps the counters of a folder that somebody else made anew, or the two of us would not notice each other's changes.
-  func adoptGeneration() {
-    guard hasLostGeneration, (try? FileStatus(path: "\(root)/generation"))?.kind == .file else { return }
-    guard let lock = try? FileDescriptor(root, .folder), lock.lockExclusively(waits: false) else { return }
-    let found = withExtendedLifetime(lock) { try? Generation("\(root)/generation", calls) }
+  ///
+  /// - Parameter waits: for the folder's lock, two seconds at most; else nothing is done now when somebody else has it.
+  func adoptGeneration(waits: Bool = false) {
+    guard hasLostGeneration, (try? FileStatus(path: generationPath))?.kind == .file else { return }
+    guard let lock = waits ? try? Self.locked(root, calls) : try? FileDescriptor(root, .folder),
+      waits || lock.lockExclusively(waits: false)
+    else { return }
+    let found = withExtendedLifetime(lock) { try? Generation(generationPath, calls) }
     if let found { adopt(found) }
   }
 
@@ -372,8 +376,9 @@ final class StoreFolder: Sendable {
   func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
-    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks.
-    adoptGeneration()
+    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks. Who goes by them must be told before this
+    // returns, even when the folder's lock is taken for a moment.
+    adoptGeneration(waits: true)
     // Those who have mapped what we have mapped meanwhile are told too.
     if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }
     return result
