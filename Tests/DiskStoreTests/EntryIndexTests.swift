@@ -33,6 +33,26 @@ struct EntryIndexTests {
     #expect(index.known == (542, 3))
   }
 
+  @Test("files with holes may say any size: they count as the largest entry, and leave like others", arguments: [true, false])
+  func hugeFiles(first: Bool) {
+    // Given
+    if !first { list([name("a"), name("b")]) }
+    let names = ["a", "b", "c"].map { name($0) }
+
+    // When
+    index.beginList()
+    _ = index.endList(Dictionary(uniqueKeysWithValues: names.map { ($0, use(.max)) }))
+    index.trust(since: quiet)
+    index.used(names[0], size: .max, at: now)
+    index.resized(names[1], size: .max, at: now)
+
+    // Then
+    #expect(index.known == (3 * IndexFile.sizeLimit, 3))
+    #expect(index.choose(.max, most: 10).count == 3)
+    for name in names { index.removed(name, since: index.version) }
+    #expect(index.known == (0, 0))
+  }
+
   @Test("what is in doubt is nobody's word, until somebody has looked")
   func doubts() {
     list([])

@@ -52,8 +52,9 @@ struct EntryIndexState {
   mutating func use(_ name: EntryName, at time: Timestamp, size: Int64? = nil) -> Bool {
     entries.update(name) { use in
       use.use(at: time)
-      let isResized = size.map { $0 != use.size } ?? false
-      use.size = size ?? use.size
+      let before = use.size
+      if let size { use.resize(to: size) }
+      let isResized = use.size != before
       if use.slot < 0 { return order.insert(name, &use) }
       if isResized { order.replace(name, use) }
       order.access(use)

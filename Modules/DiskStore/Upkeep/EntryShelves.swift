@@ -3,8 +3,10 @@ internal import CacheCore
 /// Entries by resource, with their number and the sum of their sizes.
 struct EntryShelves: Sendable {
   private(set) var resources: [NameDigest: EntryShelf] = [:]
-  /// Bytes.
-  private(set) var total: Int64 = 0
+  /// Bytes; ``Int64/max`` stands for more.
+  var total: Int64 { Int64(clamping: sum) }
+  /// Of eight million files with holes that are as large as an entry can be, the sizes add up to more than 64 bits hold.
+  private var sum: Int128 = 0
   private(set) var count = 0
 
   init() {}
@@ -15,7 +17,7 @@ struct EntryShelves: Sendable {
     resources.reserveCapacity(entries.count)
     for (name, use) in entries {
       _ = resources[name.resource, default: EntryShelf()].replace(name.member, use)
-      total += use.size
+      sum += Int128(use.size)
     }
     count = entries.count
   }
@@ -27,7 +29,7 @@ struct EntryShelves: Sendable {
   mutating func set(_ name: EntryName, _ use: EntryIndex.Use) -> EntryIndex.Use? {
     // In place: a copy of the shelf would copy all its members.
     let known = resources[name.resource, default: EntryShelf()].replace(name.member, use)
-    total += use.size - (known?.size ?? 0)
+    sum += Int128(use.size - (known?.size ?? 0))
     if known == nil { count += 1 }
     return known
   }
@@ -39,7 +41,7 @@ struct EntryShelves: Sendable {
       return nil
     }
     if resources.values[place].isEmpty { resources.remove(at: place) }
-    total -= known.size
+    sum -= Int128(known.size)
     count -= 1
     return known
   }
@@ -48,9 +50,9 @@ struct EntryShelves: Sendable {
   @discardableResult
   mutating func update(_ name: EntryName, _ change: (inout EntryIndex.Use) -> Void) -> Bool {
     guard let place = resources.index(forKey: name.resource), var use = resources.values[place][name.member] else { return false }
-    total -= use.size
+    let before = use.size
     change(&use)
-    total += use.size
+    sum += Int128(use.size - before)
     _ = resources.values[place].replace(name.member, use)
     return true
   }

@@ -23,6 +23,9 @@ struct EvictionOrder: Sendable {
     policy = empty
   }
 
+  /// Bytes, of which a file with a hole may have any number: so many that the sum of as many as there are slots is a number too.
+  private static func cost(of use: EntryIndex.Use) -> Int { Int(clamping: min(use.size, Int64(UInt32.max))) }
+
   /// A newcomer, that was used before so often.
   mutating func insert(_ name: EntryName, _ use: inout EntryIndex.Use) {
     let slot: Int32
@@ -34,7 +37,7 @@ struct EvictionOrder: Sendable {
       names.append(name)
     }
     use.slot = slot
-    policy.insert(Int(slot), fingerprint: name.fingerprint, cost: Int(clamping: use.size))
+    policy.insert(Int(slot), fingerprint: name.fingerprint, cost: Self.cost(of: use))
     for _ in 0..<use.uses { policy.access(Int(slot)) }
   }
 
@@ -44,7 +47,7 @@ struct EvictionOrder: Sendable {
 
   /// The file has another size now, or is another file.
   mutating func replace(_ name: EntryName, _ use: EntryIndex.Use) {
-    if use.slot >= 0 { policy.replace(Int(use.slot), fingerprint: name.fingerprint, cost: Int(clamping: use.size)) }
+    if use.slot >= 0 { policy.replace(Int(use.slot), fingerprint: name.fingerprint, cost: Self.cost(of: use)) }
   }
 
   mutating func remove(_ use: EntryIndex.Use) {
