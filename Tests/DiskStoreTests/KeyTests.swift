@@ -100,6 +100,27 @@ struct KeyTests {
     #expect(try await cache.entries().map(\.key) == [german])
   }
 
+  @Test("a file in another form's place is no form: it is listed nowhere, neither beside its own key's nor when that is gone")
+  func displacedForm() async throws {
+    // Given
+    let small = CacheKey(resource: "r", form: "small")
+    let large = CacheKey(resource: "r", form: "large")
+    let entries = folder.path + "/inner/etagere-1/entries"
+    try await cache.store(bytes(300, seed: 1), for: small, metadata())
+    let place = try #require(folder.files(below: entries).first)
+    try await cache.store(bytes(300, seed: 2), for: large, metadata())
+    let other = try #require(folder.files(below: entries).first { $0 != place })
+
+    // When
+    try put(try file(place), other)
+
+    // Then
+    #expect(try await cache.forms(of: "r").map(\.key) == [small])
+    try await cache.remove(small, ifRevision: nil)
+    #expect(try await cache.forms(of: "r").isEmpty)
+    #expect(try await cache.entries().isEmpty)
+  }
+
   @Test("the variants of a resource are listed, its forms and other resources are not")
   func variants() async throws {
     #expect(try await cache.variants(of: "r").isEmpty)

@@ -19,7 +19,9 @@ extension DiskEngine {
     for name in names {
       guard let file = try find(name, expecting: nil) else { continue }
       let key = file.key
-      if key.resource == resource, !key.form.isEmpty { listed.append(ListedEntry(key: key, metadata: file.metadata)) }
+      if key.resource == resource, !key.form.isEmpty, isInPlace(key, name) {
+        listed.append(ListedEntry(key: key, metadata: file.metadata))
+      }
     }
     return listed
   }
