@@ -8,12 +8,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A store whose writers are held at a gate, before each write and before the commit; removals of everything at another one, which is open.
+/// A store whose writers are held at a gate, before each write and before the commit; removals of everything, and the answers to look-ups of many, at
+/// others, which are open.
 final class HeldStore: CacheStore {
   let id = ComponentID.unique(HeldStore.self)
   let inner = VolatileStore()
   let gate = Gate()
   let removals = Gate(isOpen: true)
+  let answers = Gate(isOpen: true)
   private let largest = Lock(0)
 
   /// Bytes of the largest chunk that was written.
@@ -23,6 +25,12 @@ final class HeldStore: CacheStore {
 
   func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try await inner.open(key, range: range)
+  }
+
+  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+    let found = try await inner.values(for: keys)
+    await answers.pass()
+    return found
   }
 
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {

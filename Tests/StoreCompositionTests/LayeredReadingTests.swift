@@ -75,6 +75,27 @@ struct LayeredReadingTests {
     #expect(try await upper.inner.bytes(key)?.count == 200 * PiecewiseStore.piece.count)
   }
 
+  @Test("what is removed while many are looked up is not shown, also when it could not be removed everywhere")
+  func removedMeanwhile() async throws {
+    // Given
+    let (upper, lower) = (HeldStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    let other = CacheKey(resource: "https://example.com/b")
+    for key in [key, other] { try await upper.inner.store(Data("old".utf8), for: key, metadata()) }
+    upper.answers.close()
+    let look = Task { try await store.values(for: [key, other]) }
+    await upper.answers.arrived()
+
+    // When
+    upper.inner.failure = CacheError(.fileSystem, reason: "the disk is gone")
+    #expect(await failure { try await store.remove(key, ifRevision: nil) }?.code == .fileSystem)
+    upper.inner.failure = nil
+    upper.answers.open()
+
+    // Then
+    #expect(try await Set(look.value.keys) == [other])
+  }
+
   @Test("a range is read from where it is, and the whole is copied")
   func range() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())

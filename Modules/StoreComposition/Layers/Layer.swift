@@ -55,8 +55,8 @@ final class Layer: Sendable {
     let shown = keys.filter { !isHidden($0) }
     guard !shown.isEmpty else { return [:] }
     do throws(CacheError) {
-      // It may have been hidden meanwhile.
-      let entries = try await store.values(for: shown)
+      // Some may have been hidden meanwhile.
+      let entries = try await store.values(for: shown).filter { !isHidden($0.key) }
       state.withLock { $0.counters.hits += entries.count }
       return entries
     } catch {
