@@ -16,13 +16,11 @@ extension EntryIndex {
   ///
   /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to ``look(_:_:)``.
   func endList(_ found: [EntryName: Use]) -> [EntryName] {
-    let (isComplete, known, order) = state.withLock { ($0.isComplete, $0.entries, $0.order.emptied) }
     // What takes long is made ready outside the lock.
-    let list = isComplete ? EntryList.changes(known.changes(to: found)) : EntryList(first: found, order)
+    let list = list(of: found)
     let (again, old) = state.withLock { state in
       let again = state.doubted.values.reduce(state.touched ?? []) { $0.union($1) }
-      let old = (state.entries, state.order)
-      state.take(list, but: again)
+      let old = state.take(list, but: again)
       for (name, time) in state.early { _ = state.use(name, at: time) }
       state.touched = nil
       state.early = [:]
@@ -33,6 +31,12 @@ extension EntryIndex {
     }
     withExtendedLifetime(old) {}
     return Array(again)
+  }
+
+  // By itself: what was known is held no longer than this, for nobody can change it meanwhile without copying all of it.
+  private func list(of found: [EntryName: Use]) -> EntryList {
+    let (isComplete, known, order) = state.withLock { ($0.isComplete, $0.entries, $0.order.emptied) }
+    return isComplete ? .changes(known.changes(to: found)) : EntryList(first: found, order)
   }
 
   /// What lies at `name`, looked up in its lane.

@@ -73,16 +73,21 @@ struct EntryIndexState {
   }
 
   /// Takes over what a list has found, but for what it is too late for.
-  mutating func take(_ list: EntryList, but again: Set<EntryName>) {
+  ///
+  /// - Returns: what the first list takes the place of, to be let go of outside the lock.
+  mutating func take(_ list: EntryList, but again: Set<EntryName>) -> (EntryShelves, EvictionOrder)? {
     switch list {
-    case .changes(let changes): for (name, use) in changes where !again.contains(name) { settle(name, use) }
+    case .changes(let changes):
+      for (name, use) in changes where !again.contains(name) { settle(name, use) }
+      return nil
     case .first(let found, let foundOrder):
-      let known = entries
+      let (known, knownOrder) = (entries, order)
       (entries, order) = (found, foundOrder)
       known.forEach { name, use in
         if let last = entries[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
       }
       for name in again { set(name, known[name]) }
+      return (known, knownOrder)
     }
   }
 
