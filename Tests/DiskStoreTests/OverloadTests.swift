@@ -75,6 +75,7 @@ struct OverloadTests {
       Task { try await cache.store(bytes(10_000), for: key(number), metadata()) }
     }
     try await Turns.until { cache.pendingStores == 60 }
+    await disk.gate.arrived(before + 2)
     for number in 0..<20 {
       #expect(try await cache.bytes(key(number)) == bytes(10_000))
       #expect(try await cache.variants(of: key(number).resource).count == 1)
