@@ -1,5 +1,6 @@
 import CacheCore
 import CacheTesting
+import Dispatch
 import Testing
 
 @testable import DiskStore
@@ -71,6 +72,35 @@ struct EvictionTests {
     for number in 0..<8 { for _ in 0..<(number * 3 % 8) { try await use(frequent, number..<number + 1) } }
     try await frequent.trim(to: each * 4)
     #expect(try present(0..<8) == [2, 5, 4, 7].sorted())
+  }
+
+  @Test("who was chosen leaves, also when others remove so much meanwhile that there would be room", .timeLimit(.minutes(1)))
+  func removalsMeanwhile() async throws {
+    // Given
+    let gate = Gate(isOpen: true)
+    var calls = FileCalls.system
+    let remove = calls.unlinkInside
+    calls.unlinkInside = { folder, name in
+      let turn = DispatchSemaphore(value: 0)
+      _ = gate.arrive { turn.signal() }
+      turn.wait()
+      return remove(folder, name)
+    }
+    let cache = try DiskCache(
+      path: folder.path, configuration: .init(sizeLimit: nil, eviction: LeastRecentlyUsed(), clock: clock), calls: calls)
+    try await fill(cache, 0..<40)
+    let each = try await cache.totalSize / 40
+
+    // When
+    gate.close()
+    let trimming = Task { try await cache.trim(to: each * 30) }
+    await gate.arrived()
+    for number in 35..<40 { try await cache.remove(key(number), ifRevision: nil) }
+    gate.open()
+
+    // Then
+    #expect(try await trimming.value == 10)
+    #expect(try present(0..<40) == Array(10..<35))
   }
 
   /// A policy that lets nothing go, or numbers slots wrongly, is its author's business; the store must end all the same.

@@ -44,9 +44,9 @@ extension DiskEngine {
     while case let excess = index.known.size - target, excess > 0 {
       let victims = index.choose(excess, most: Self.choiceLimit)
       if victims.isEmpty { break }
+      // All of them, also when others remove entries meanwhile: who was next to leave would come back as the newest.
       for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {
-        // Whoever removes an entry meanwhile leaves us with less to do.
-        if index.known.size > target { removed += evict(victims, from: shard, &left) } else { left += victims }
+        removed += evict(victims, from: shard, &left)
       }
     }
     index.giveBack(left)
