@@ -119,6 +119,25 @@ struct EvictionTests {
     #expect(try await cache.entryCount == 5)
   }
 
+  /// Says of slots that they leave that are nobody's, or have left.
+  private struct Miscounting: EvictionPolicy {
+    var slots: [Int]
+    mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
+    mutating func access(_ slot: Int) {}
+    mutating func remove(_ slot: Int) {}
+    mutating func evict(toFit cost: Int) -> Int? { slots.popLast() }
+  }
+
+  @Test(
+    "a policy that numbers slots wrongly lets nobody go by them", arguments: [-1, 5, .max, .min, 2])
+  func miscounting(slot: Int) async throws {
+    let cache = try cache(Miscounting(slots: [slot, 2]))
+    try await fill(cache, 0..<5)
+    #expect(try await cache.trim(to: 0) == 1)
+    try await fill(cache, 5..<8)
+    #expect(try await cache.entryCount == 7)
+  }
+
   @Test("what was used most lately before the folder was opened leaves last, whatever the policy", arguments: [0, 1])
   func reopened(policy: Int) async throws {
     func policyValue() -> any EvictionPolicy { policy == 0 ? S3FIFO() : LeastRecentlyUsed() }

@@ -59,9 +59,10 @@ struct EvictionOrder: Sendable {
   /// The entry that should leave next, which is forgotten here.
   mutating func evict() -> EntryName? {
     // The store just shrinks: with room for more in mind, S3-FIFO would let all newcomers go that are there.
-    guard let slot = policy.evict(toFit: 0) else { return nil }
-    defer { release(Int32(slot)) }
-    return names[slot]
+    // A policy may be the user's own: one that names a slot that is nobody's has nobody to leave.
+    guard let slot = policy.evict(toFit: 0), names.indices.contains(slot), let name = names[slot] else { return nil }
+    release(Int32(slot))
+    return name
   }
 
   private mutating func release(_ slot: Int32) {
