@@ -8,10 +8,7 @@ struct IOCrew {
   }
 
   private let kind: Kind
-  /// Nil: it has been taken, and is let go of.
-  private var ready: [IOJob?] = []
-  /// How many of them have been taken.
-  private var taken = 0
+  private var ready = WorkQueue<IOJob>()
   /// The one that rested last comes last, and is asked first.
   private var resting: [Int]
 
@@ -30,19 +27,9 @@ struct IOCrew {
 
   /// The next piece of work, the oldest; nil: the worker rests now.
   mutating func next(for worker: Worker) -> IOJob? {
-    guard taken < ready.count else {
+    guard let job = ready.popFirst() else {
       resting.append(worker.number)
       return nil
-    }
-    let job = ready[taken]
-    ready[taken] = nil
-    taken += 1
-    if taken == ready.count {
-      ready.removeAll(keepingCapacity: taken <= 64)
-      taken = 0
-    } else if taken >= 64, taken * 2 >= ready.count {
-      ready.removeFirst(taken)
-      taken = 0
     }
     return job
   }

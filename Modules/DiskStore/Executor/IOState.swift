@@ -27,7 +27,7 @@ struct IOState {
   private var looking: IOCrew
   private var storing: IOCrew
   /// Who waits for the work that is under way on a resource, in order.
-  private var rows: [UInt64: [Waiting]] = [:]
+  private var rows: [UInt64: WorkQueue<Waiting>] = [:]
   private var pending = 0
   /// What waits to be stored, or is being stored.
   private(set) var stores = 0
@@ -62,7 +62,7 @@ struct IOState {
       rows[resource]?.append(.job(job))
       return .success(nil)
     }
-    rows[resource] = []
+    rows[resource] = WorkQueue()
     return .success(assign(job))
   }
 
@@ -95,14 +95,14 @@ struct IOState {
   /// Takes a resource's turn, unless somebody else has it.
   mutating func reserveIfFree(_ resource: UInt64) -> Bool {
     guard rows[resource] == nil else { return false }
-    rows[resource] = []
+    rows[resource] = WorkQueue()
     return true
   }
 
   /// Takes a resource's turn; not nil: when that is signalled.
   mutating func reserve(_ resource: UInt64) -> DispatchSemaphore? {
     guard rows[resource] != nil else {
-      rows[resource] = []
+      rows[resource] = WorkQueue()
       return nil
     }
     let turn = DispatchSemaphore(value: 0)
@@ -112,11 +112,10 @@ struct IOState {
 
   /// Gives a resource's turn to who is next.
   mutating func release(_ resource: UInt64) -> Step {
-    guard let first = rows[resource]?.first else {
+    guard let first = rows[resource]?.popFirst() else {
       rows[resource] = nil
       return Step()
     }
-    rows[resource]?.removeFirst()
     switch first {
     case .job(let job): return Step(wake: assign(job))
     case .turn(let turn): return Step(turn: turn)
