@@ -162,82 +162,6 @@ final class StoreFolder: Sendable {
 
   // MARK: Making
 
-  /// How often a lock is asked for, with a pause in between: two seconds in all.
-  private static let lockAttempts = 100
-
-  /// The folder, locked. Waits for another process, but not without end: one that is suspended never lets go.
-  private static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
-    let folder = try FileDescriptor(root, .folder)
-    for attempt in 1...lockAttempts {
-      // Without locks in the file system the key is still made by one process only.
-      guard folder.tryLocking() == .wouldBlock else { return folder }
-      if attempt < lockAttempts { calls.pause() }
-    }
-    throw .wouldBlock
-  }
-
-  private static func prepare(
-    _ root: String, _ calls: FileCalls, key mine: SipHash.Key?
-  ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
-    try Paths.makeFolder("\(root)/entries")
-    try Paths.makeFolder("\(root)/tmp")
-    // New counters begin at zero, and would come to what an index of the earlier ones bears.
-    if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
-    let generation = try Generation("\(root)/generation", calls)
-    generation.mendIfAlone()
-    if let key = try readKey(root) { return (key, generation) }
-    if (try? FileStatus(path: "\(root)/folder.key")) != nil {
-      // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in between starts anew again.
-      let trash = "\(root)/tmp/\(Revision.mint()).trash"
-      _ = generation.around { calls.rename("\(root)/entries", trash) }
-      try Paths.makeFolder("\(root)/entries")
-      Paths.removeTree("\(root)/folder.key", calls)
-      Paths.removeTree(trash, calls)
-    }
-    let key = mine ?? .random()
-    return (try publish(key, root, calls), generation)
-  }
-
-  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders above it.
-  private static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
-    var path = root
-    for _ in 0..<made + 2 {
-      try calls.synchronise(FileDescriptor(path, .folder))
-      path = Paths.parent(of: path)
-    }
-  }
-
-  /// nil: not there, or damaged.
-  private static func readKey(_ root: String) throws(SystemError) -> SipHash.Key? {
-    let file: FileDescriptor
-    do throws(SystemError) {
-      file = try FileDescriptor("\(root)/folder.key", .read)
-    } catch {
-      if error == .notFound || error == .isLink { return nil }
-      throw error
-    }
-    guard try file.status().kind == .file else { return nil }
-    return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
-  }
-
-  /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of them only.
-  private static func publish(_ key: SipHash.Key, _ root: String, _ calls: FileCalls) throws(SystemError) -> SipHash.Key {
-    let draft = "\(root)/tmp/\(Revision.mint()).key"
-    let file = try FileDescriptor(draft, .createNew)
-    defer { _ = calls.unlink(draft) }
-    try calls.writeAll(file, FolderKey.encoded(key), at: 0)
-    try calls.synchronise(file)
-    if let error = Paths.link(draft, "\(root)/folder.key") {
-      if error == .exists {
-        guard let winner = try readKey(root) else { throw .ioFailure }
-        return winner
-      }
-      guard error.meansNoLinks else { throw error }
-      if let error = calls.rename(draft, "\(root)/folder.key") { throw error }
-    }
-    return key
-  }
-
   /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
   func restore() throws(SystemError) {
     let made = try Paths.makeFolders(parent)
@@ -293,86 +217,9 @@ final class StoreFolder: Sendable {
     return Instance(name: name, prefix: "\(tmp)/\(name)-", lock: file)
   }
 
-  /// A new temporary file, open. What was deleted around it is made again.
-  func makeSpool() throws(CacheError) -> (path: String, file: FileDescriptor) {
-    do throws(SystemError) {
-      do throws(SystemError) {
-        try prepareToWrite()
-        let path = try temporaryPath("spool")
-        return (path, try FileDescriptor(path, .createNew))
-      } catch {
-        guard error == .notFound else { throw error }
-        try restore()
-        let path = try temporaryPath("spool")
-        return (path, try FileDescriptor(path, .createNew))
-      }
-    } catch {
-      throw error.error("make a temporary file", tmp)
-    }
-  }
-
   // MARK: Changes
 
-  /// Moves a finished file into its place, in one step. Missing folders are made.
-  ///
-  /// - Parameter rewrite: makes the temporary file again, when it was deleted together with the folder.
-  func place(
-    _ spool: String, _ name: EntryName, syncsFolders: Bool, rewrite: () throws(CacheError) -> String
-  ) throws(CacheError) {
-    var spool = spool
-    let target = path(name)
-    var failure = SystemError.notFound
-    for _ in 0..<8 {
-      do throws(SystemError) {
-        let isNew = try makeParents(of: name)
-        guard let error = change({ calls.rename(spool, target) }) else {
-          if syncsFolders { try synchroniseFolders(of: name, isNew: isNew) }
-          return
-        }
-        failure = error
-      } catch {
-        failure = error
-      }
-      if failure == .notFound {
-        do throws(SystemError) { try restore() } catch { throw error.error("make the store's folder again", root) }
-        if (try? FileStatus(path: spool)) == nil { spool = try rewrite() }
-      } else if let kind = try? FileStatus(path: target).kind, kind == .folder {
-        Paths.removeTree(target, calls)
-      } else {
-        break
-      }
-    }
-    _ = calls.unlink(spool)
-    throw failure.error("move an entry into place", target)
-  }
-
-  /// True when a folder was made.
-  private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
-    try Self.requireFolder(root)
-    try Self.requireFolder(entries)
-    var isNew = try makeInside(name, .shard)
-    if name.member != nil, try makeInside(name, .resourceFolder) { isNew = true }
-    return isNew
-  }
-
-  private func makeInside(_ name: EntryName, _ part: EntryName.Part) throws(SystemError) -> Bool {
-    do throws(SystemError) {
-      if try status(name, part).kind == .folder { return false }
-      // A file or a link where a folder of ours belongs: the link goes, what it leads to stays.
-      if let error = calls.unlink(path(name, part)) { throw error }
-    } catch {
-      guard error == .notFound else { throw error }
-    }
-    return try Paths.makeFolder(path(name, part))
-  }
-
-  private func synchroniseFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
-    try calls.synchronise(FileDescriptor(path(name, name.member == nil ? .shard : .resourceFolder), .folder))
-    guard isNew else { return }
-    if name.member != nil { try calls.synchronise(FileDescriptor(path(name, .shard), .folder)) }
-    try calls.synchronise(FileDescriptor(entries, .folder))
-  }
-
+  /// Runs what changes names in the folder, between the two counts. The caller doesn't hold the folder's lock.
   func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
@@ -399,24 +246,5 @@ final class StoreFolder: Sendable {
 
   static func requireFolder(_ path: String) throws(SystemError) {
     guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
-  }
-
-  enum Removal { case removed, absent, failed(SystemError) }
-
-  /// Removes an entry's file.
-  ///
-  /// - Parameter identity: the file that is meant; another one that has taken its place stays. nil: whatever is there.
-  @discardableResult
-  func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
-    do throws(SystemError) {
-      try prepareToWrite()
-      try requireFolders(of: name)
-      if let identity, try status(name, .file).identity != identity { return .absent }
-    } catch {
-      return error == .notFound || error == .notAFolder ? .absent : .failed(error)
-    }
-    if let error = change({ calls.unlink(path(name)) }) { return error == .notFound ? .absent : .failed(error) }
-    if name.member != nil { Paths.removeEmptyFolder(path(name, .resourceFolder)) }
-    return .removed
   }
 }
