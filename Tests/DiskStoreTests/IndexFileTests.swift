@@ -180,10 +180,18 @@ struct IndexFileTests {
     }
   }
 
+  /// Returns when nobody has the folder open: a cache that was closed lives until its threads have let go of it.
+  private func alone() async throws {
+    try await Turns.until { [path = folder.root + "/generation"] in
+      (try? FileDescriptor(path, .readAndWrite))?.lockExclusively(waits: false) ?? false
+    }
+  }
+
   @Test("counters that a killed process has left unequal are made equal by who opens the folder alone, and higher than they were")
   func mended() async throws {
     // Given
     try await fill()
+    try await alone()
     let before = try counters()
     try folder.raise(.started)
     var other: DiskCache?
@@ -199,6 +207,7 @@ struct IndexFileTests {
       await other?.close()
     }
     other = nil
+    try await alone()
     // When
     let cache = try open()
     // Then
@@ -213,6 +222,7 @@ struct IndexFileTests {
   func mendedAndChanged() async throws {
     let key = CacheKey(resource: "r")
     do { await (try open()).close() }
+    try await alone()
     try folder.raise(.finished)
     let one = try open()
     let two = try open()
