@@ -2,26 +2,34 @@ import CacheCore
 import CacheManager
 import CacheTesting
 import Foundation
+import HTTPTypes
 
 /// A durable store whose calls can be held at the moment that matters.
 final class HeldStore: CacheStore {
-  /// What has been read is handed over late; what is to be removed is removed late.
-  enum Call: Hashable, Sendable { case look, open, removal }
+  /// What has been read is handed over late; what is to be removed or committed is so late.
+  enum Call: Hashable, Sendable { case look, open, removal, commit }
 
   let id = ComponentID.unique(HeldStore.self)
   let base: VolatileStore
-  private let gates = Lock<[Call: Gate]>([:])
+  private let gates = Lock<[Call: (gate: Gate, isForAll: Bool)]>([:])
 
   init(clock: any CacheClock) { base = VolatileStore(clock: clock) }
 
-  /// Holds the next call of this kind; those after it go through.
-  func hold(_ call: Call) -> Gate {
+  /// Holds the next call of this kind; those after it go through, unless all are to be held.
+  func hold(_ call: Call, all isForAll: Bool = false) -> Gate {
     let gate = Gate()
-    gates.withLock { $0[call] = gate }
+    gates.withLock { $0[call] = (gate, isForAll) }
     return gate
   }
 
-  private func pass(_ call: Call) async { await gates.withLock { $0.removeValue(forKey: call) }?.pass() }
+  fileprivate func pass(_ call: Call) async {
+    let gate = gates.withLock { gates in
+      guard let (gate, isForAll) = gates[call] else { return Gate?.none }
+      if !isForAll { gates[call] = nil }
+      return gate
+    }
+    await gate?.pass()
+  }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let variants = try await base.variants(of: resource)
@@ -36,7 +44,7 @@ final class HeldStore: CacheStore {
   }
 
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await base.begin(key, metadata)
+    HeldWriter(try await base.begin(key, metadata), self)
   }
 
   func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
@@ -56,6 +64,24 @@ final class HeldStore: CacheStore {
   func entries(where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool) async throws(CacheError) -> [ListedEntry] {
     try await base.entries(where: isWanted)
   }
+}
+
+private final class HeldWriter: EntryWriter {
+  private let base: any EntryWriter
+  private let store: HeldStore
+
+  init(_ base: any EntryWriter, _ store: HeldStore) { (self.base, self.store) = (base, store) }
+
+  func write(_ chunk: Data) async throws(CacheError) { try await base.write(chunk) }
+
+  func reader() throws(CacheError) -> Body { try base.reader() }
+
+  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    await store.pass(.commit)
+    return try await base.commit(trailers: trailers)
+  }
+
+  func abort() { base.abort() }
 }
 
 extension House {

@@ -8,6 +8,22 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
+extension House {
+  /// What comes of some work while the clock goes on.
+  func whileTimePasses<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let isDone = Lock(false)
+    let task = Task {
+      defer { isDone.withLock { $0 = true } }
+      return try await work()
+    }
+    try await Turns.until {
+      if clock.pendingSleeps > 0 { clock.advance(by: .milliseconds(50)) }
+      return isDone.withLock { $0 }
+    }
+    return try await task.value
+  }
+}
+
 /// Loads in front of a disk whose writes take as long as a test likes.
 @Suite("Manager: a durable store that can't keep up")
 struct SlowStoreTests {
@@ -34,18 +50,8 @@ struct SlowStoreTests {
 
   /// What a load brings while the clock goes on.
   private func load(_ path: String, _ options: RequestOptions = RequestOptions()) async throws -> Resource<Data> {
-    let url = try house.url(path)
-    let isDone = Lock(false)
-    let manager = house.manager
-    let load = Task {
-      defer { isDone.withLock { $0 = true } }
-      return try await manager.load(url, options: options)
-    }
-    try await Turns.until {
-      if house.clock.pendingSleeps > 0 { house.clock.advance(by: .milliseconds(50)) }
-      return isDone.withLock { $0 }
-    }
-    return try await load.value
+    let (url, manager) = (try house.url(path), house.manager)
+    return try await house.whileTimePasses { try await manager.load(url, options: options) }
   }
 
   @Test(

@@ -161,6 +161,9 @@ extension Shelf {
     _ = await load.patience.wait(load) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
       await dropForms(of: outdated)
+      // Perhaps late: who has read the disk before this does not put that into memory afterwards, nor keep it there.
+      load.removals.advance()
+      forgetInMemory(outdated)
     }
   }
 

@@ -19,10 +19,7 @@ extension Shelf {
   @inline(never)
   private func settle(_ candidate: Candidate, _ purge: PurgeMode) async {
     guard let survivor = candidate.surviving(purge, at: load.clock.now) else {
-      await drop([candidate])
-      load.removals.advance()
-      forgetInMemory([candidate])
-      return
+      return await drop([candidate])
     }
     let revision = candidate.metadata.revision
     if let store = load.store { _ = await refresh(survivor, on: store) }
