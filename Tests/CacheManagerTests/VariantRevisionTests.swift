@@ -180,6 +180,24 @@ struct VariantRevisionTests {
     #expect(try await house.load(shop.short()).origins == "network made")
   }
 
+  @Test("a soft purge while a value is made leaves the original its own length")
+  func softMeanwhile() async throws {
+    let (house, gate) = (try House(), Gate())
+    house.network.answer(
+      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60").bodyHeld(by: gate),
+      .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    let late = Task { try await house.load(shop.short(), .keeping(.all)).value }
+    await gate.arrived()
+    try await house.manager.purge(.url(house.url), .soft)
+    gate.open()
+    #expect(try await late.value == "AB")
+
+    #expect(try await house.ask().text == "abcdefgh")
+    let part = try await house.ask([.range: "bytes=5-7"])
+    #expect(part.status == 206 && part.text == "fgh" && part.fields[.contentRange] == "bytes 5-7/8")
+    try house.network.verify()
+  }
+
   @Test("a soft purge: the variant is asked about at its next use", arguments: [true, false])
   func softPurge(_ byURL: Bool) async throws {
     let house = try House()
