@@ -123,6 +123,32 @@ struct SlowStoreTests {
     #expect(!left.contains { $0.contains("/tmp/") && !$0.hasSuffix(".lock") }, "\(left)")
   }
 
+  @Test("who reads a large body along gets all of it, though its writing is held for longer than that", .timeLimit(.minutes(1)))
+  func readAlong() async throws {
+    let house = try House {
+      $0.store = cache
+      $0.maximumBodyInMemory = 100
+    }
+    let body = Data((0..<800_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    house.network.answer(house.url, .ok(body, cacheControl: "max-age=60").chunked(by: 200_000))
+    let leader = try await house.exchange()
+    let follower = try await house.exchange()
+    let before = gate.arrivals
+    gate.close()
+    let first = Task { try await leader.body.collect() }
+    await gate.arrived(before + 1)
+    for _ in 0..<60 {
+      house.clock.advance(by: .milliseconds(50))
+      for _ in 0..<200 { await Task.yield() }
+    }
+    gate.open()
+    #expect(try await first.value == body)
+    #expect(try await follower.body.collect() == body)
+    #expect(house.network.requests.count == 1)
+    await house.manager.close()
+    #expect(try await cache.entryCount == 1)
+  }
+
   @Test("a load into the store alone waits to the end, and is told where the store refuses", .timeLimit(.minutes(1)))
   func storing() async throws {
     house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))

@@ -7,7 +7,7 @@ final class Leadership: Sendable {
   private let key: FlightKey
   private let table: CollapseTable
   private let clock: any CacheClock
-  private let isOver = Lock(false)
+  private let ending = Lock(false)
 
   init(_ request: CollapsedRequest, _ key: FlightKey, _ table: CollapseTable, _ clock: any CacheClock) {
     self.request = request
@@ -17,6 +17,9 @@ final class Leadership: Sendable {
   }
 
   deinit { abandon() }
+
+  /// Whether those who wait, and those who join, have been told of the end.
+  var isOver: Bool { ending.withLock { $0 } }
 
   /// The answer is being stored. Others join until it is whole, which ``stored(_:status:)`` tells.
   func grows(as candidate: Candidate, in body: SharedBody) {
@@ -48,7 +51,7 @@ final class Leadership: Sendable {
 
   /// Whether nobody has ended it before.
   private func end() -> Bool {
-    isOver.withLock { isOver in
+    ending.withLock { isOver in
       defer { isOver = true }
       return !isOver
     }

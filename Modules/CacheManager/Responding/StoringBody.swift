@@ -101,14 +101,19 @@ final class StoringBody: Body.Source {
     return chunk
   }
 
+  /// Whether others may read along from what the writer has.
+  private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leadership }?.isOver == false }
+
   private func write(_ chunk: Data, _ writer: any EntryWriter) async {
-    let outcome = await shelf.load.patience.wait(shelf.load, times: 10) { () -> Result<Void, CacheError> in
+    let write: @Sendable () async -> Result<Void, CacheError> = {
       do throws(CacheError) {
         return .success(try await writer.write(chunk))
       } catch {
         return .failure(error)
       }
     }
+    // Who reads along reads what the writer has: to give it up would cut them all off.
+    let outcome = isReadFromSpool ? await write() : await shelf.load.patience.wait(shelf.load, times: 10, for: write)
     do throws(CacheError) {
       try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
     } catch {
