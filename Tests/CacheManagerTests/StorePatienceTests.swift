@@ -39,4 +39,41 @@ struct StorePatienceTests {
     #expect(store.base.keys.isEmpty)
     #expect(house.memory.count == 0)
   }
+
+  @Test(
+    "so much is left behind and no more: then loads wait for the store, until there is room again", .timeLimit(.minutes(1)))
+  func bounded() async throws {
+    let limit = 256
+    let gate = store.hold(.commit, all: true)
+    let urls = try (0...limit + 1).map { try house.url("/\($0)") }
+    for url in urls { house.network.answer(url, .ok("body", cacheControl: "max-age=60")) }
+    let manager = house.manager
+    try await house.whileTimePasses {
+      try await withThrowingTaskGroup { group in
+        for url in urls[..<limit] { group.addTask { _ = try await manager.load(url) } }
+        try await group.waitForAll()
+      }
+    }
+
+    let isDone = Lock(false)
+    let one = Task {
+      defer { isDone.withLock { $0 = true } }
+      return try await manager.load(urls[limit]).text
+    }
+    await gate.arrived(limit + 1)
+    for _ in 0..<20 {
+      house.clock.advance(by: .milliseconds(50))
+      for _ in 0..<100 { await Task.yield() }
+    }
+    #expect(!isDone.withLock { $0 })
+    gate.open()
+    #expect(try await one.value == "body")
+    try await Turns.until { store.base.keys.count == limit + 1 }
+
+    let again = store.hold(.commit)
+    #expect(try await house.whileTimePasses { try await manager.load(urls[limit + 1]).text } == "body")
+    again.open()
+    await manager.close()
+    #expect(store.base.keys.count == urls.count)
+  }
 }

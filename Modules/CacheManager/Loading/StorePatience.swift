@@ -16,6 +16,8 @@ final class StorePatience: Sendable {
     var isWatched = false
     /// Pieces of work that have not come to their end.
     var running = 0
+    /// Those of them that nobody waits for any more.
+    var leftBehind = 0
     var closers: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -25,6 +27,9 @@ final class StorePatience: Sendable {
     case ended(Value)
     case late
   }
+
+  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait for the store again.
+  static let mostLeftBehind = 256
 
   private let state = Lock(State())
   private let clock: any CacheClock
@@ -49,35 +54,44 @@ final class StorePatience: Sendable {
     _ load: ResolvedLoad, times: Int = 1, for work: @escaping @Sendable () async -> Value
   ) async -> Value? {
     guard limit != nil, load.store != nil, !load.target.isStore else { return await work() }
+    let hasRoom = state.withLock { state in
+      guard state.leftBehind < Self.mostLeftBehind else { return false }
+      state.running += 1
+      return true
+    }
+    guard hasRoom else { return await work() }
     let progress = Lock(Progress<Value>.running)
-    state.withLock { $0.running += 1 }
     begin(on: load.downloader?.preferredExecutor) { [self] in
       let value = await work()
-      let continuation = progress.withLock { progress -> UnsafeContinuation<Value?, Never>? in
+      let (continuation, wasLeft) = progress.withLock { progress -> (UnsafeContinuation<Value?, Never>?, Bool) in
         switch progress {
         case .running: progress = .ended(value)
         case .awaited(let continuation):
           progress = .ended(value)
-          return continuation
-        case .ended, .late: break
+          return (continuation, false)
+        case .late: return (nil, true)
+        case .ended: break
         }
-        return nil
+        return (nil, false)
       }
       continuation?.resume(returning: value)
-      ended()
+      ended(wasLeftBehind: wasLeft)
     }
     if case .ended(let value) = progress.withLock({ $0 }) { return value }
-    let number = watch(2 * times) {
-      let continuation = progress.withLock { progress -> UnsafeContinuation<Value?, Never>? in
+    let number = watch(2 * times) { [self] in
+      let (continuation, isLeft) = progress.withLock { progress -> (UnsafeContinuation<Value?, Never>?, Bool) in
         switch progress {
-        case .running: progress = .late
+        case .running:
+          progress = .late
+          return (nil, true)
         case .awaited(let continuation):
           progress = .late
-          return continuation
-        case .ended, .late: break
+          return (continuation, true)
+        case .ended, .late: return (nil, false)
         }
-        return nil
       }
+      // Before its end may count it down, or after: the sum is the same.
+      if isLeft { state.withLock { $0.leftBehind += 1 } }
       continuation?.resume(returning: nil)
     }
     defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
@@ -143,9 +157,10 @@ final class StorePatience: Sendable {
 
   // MARK: The end
 
-  private func ended() {
+  private func ended(wasLeftBehind: Bool) {
     let closers = state.withLock { state in
       state.running -= 1
+      if wasLeftBehind { state.leftBehind -= 1 }
       guard state.running == 0 else { return [CheckedContinuation<Void, Never>]() }
       defer { state.closers = [] }
       return state.closers
