@@ -44,6 +44,25 @@ struct SharingTests {
     #expect(try await [german.text, french.text, elsewhere.text] == ["de", "fr", "other"])
   }
 
+  @Test("partitions that are equal as strings, but not in their bytes, share neither an answer nor a question")
+  func lookalikes() async throws {
+    let house = try House { $0.store = nil }
+    let gate = Gate()
+    house.network.serve(house.url) { _ in .ok("bytes", cacheControl: "max-age=1, stale-while-revalidate=600").held(by: gate) }
+    let tenants = ["caf\u{E9}", "cafe\u{301}"].map { tenant in RequestOptions { $0.partition = tenant } }
+
+    let loads = tenants.map { options in Task { try await house.manager.load(house.url, options: options).text } }
+    try await Turns.until { house.network.requests.count == 2 }
+    gate.open()
+    for load in loads { #expect(try await load.value == "bytes") }
+
+    gate.close()
+    house.clock.advance(by: .seconds(5))
+    for options in tenants { #expect(try await house.ask(options: options).text == "bytes") }
+    try await Turns.until { house.network.requests.count == 4 }
+    gate.open()
+  }
+
   @Test("an answer that may not be stored goes to its leader alone; the followers ask for themselves")
   func unshareable() async throws {
     let house = try House()

@@ -48,7 +48,9 @@ final class FlightKey: Hashable, Sendable {
 
   private func isSameWork(as other: FlightKey) -> Bool {
     let (mine, others) = (load.parts, other.load.parts)
-    return mine.resource == others.resource && mine.policy == others.policy && reads == other.reads && writes == other.writes
+    // What is stored goes by bytes, which `String`'s `==` does not: resources that are equal as strings may be two.
+    guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
+    return mine.policy == others.policy && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
       && mine.networkAccess == others.networkAccess && largestBody == other.largestBody

@@ -4,11 +4,12 @@ internal import CacheCore
 final class Revalidations: Sendable {
   /// What is asked about: a resource, as it is stored in these stores.
   struct Subject: Hashable, Sendable {
-    private let resource: String
+    /// A key, since those go by bytes.
+    private let resource: CacheKey
     private let stores: [ComponentID?]
 
     init(_ shelf: Shelf) {
-      resource = shelf.resource
+      resource = CacheKey(resource: shelf.resource)
       stores = [shelf.load.memory?.id, shelf.load.store?.id]
     }
   }
