@@ -156,6 +156,21 @@ struct SharedWorkTests {
     #expect(try await bytes.value.text == "abcdefgh" && house.network.requests.count == 2)
   }
 
+  @Test("who wants another thing stored shares the bytes and the steps, and has it stored")
+  func policies() async throws {
+    let (house, gate) = (try House(), Gate())
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
+    let variants = Task { try await house.load(shop.short(), .keeping(.variants)).value }
+    await gate.arrived()
+    let originals = Task { try await house.load(shop.short(), .keeping(.originals)).value }
+    try await Turns.until { house.observer.joins == 1 }
+    gate.open()
+
+    #expect(try await [variants.value, originals.value] == ["AB", "AB"])
+    #expect(house.stored() == ["", shop.short().id])
+    #expect(house.network.requests.count == 1 && shop.decoded.value == 1)
+  }
+
   @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
   func limit(_ limit: Int) async throws {
     let house = try House { $0.makingLimit = limit }

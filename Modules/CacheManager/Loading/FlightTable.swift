@@ -9,6 +9,8 @@ struct FlightID: Hashable, Sendable {
   var value: ObjectIdentifier?
   /// Where the value is made: who asks for a place gets it there. The flight's load holds the executor.
   var executor: ObjectIdentifier?
+  /// What is stored of a form that can be. Who wants another thing stored shares the bytes and the steps, not this.
+  var storagePolicy: StoragePolicy?
 
   /// The form of flights into the durable store alone. Forms of users' are printable.
   static let storing = "\u{1F}store"

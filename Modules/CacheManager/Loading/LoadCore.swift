@@ -141,7 +141,7 @@ final class LoadCore: Sendable {
     waiter.askAlone = { self.joinDerived(load, form, alone: true, task: task, once: once) }
     let id = FlightID(
       request: FlightKey(load), form: form.id, value: ObjectIdentifier(Value.self),
-      executor: load.executor.map { ObjectIdentifier($0) })
+      executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: form.coding == nil ? nil : load.storagePolicy)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
         let result = await self.derive(load, form, alone: alone, in: flight)
