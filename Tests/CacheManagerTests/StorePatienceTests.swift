@@ -76,4 +76,24 @@ struct StorePatienceTests {
     await manager.close()
     #expect(store.base.keys.count == urls.count)
   }
+
+  @Test("a stored answer that a 304 names is filed under its new variant there, where that takes long", .timeLimit(.minutes(1)))
+  func filed() async throws {
+    house.network.answer(
+      house.url, .ok("text", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]),
+      .notModified(etag: "\"1\"", cacheControl: "max-age=600"))
+    let (manager, url) = (house.manager, house.url)
+    _ = try await manager.load(ResourceRequest(url, headerFields: [.acceptLanguage: "de"]))
+    let gate = store.hold(.commit)
+
+    let named = try await house.whileTimePasses {
+      try await manager.load(ResourceRequest(url, headerFields: [.acceptLanguage: "nl"]))
+    }
+
+    #expect(named.source == .revalidated && named.text == "text")
+    #expect(gate.held == 1)
+    gate.open()
+    await manager.close()
+    #expect(store.base.keys.count == 2)
+  }
 }

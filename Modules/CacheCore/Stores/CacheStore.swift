@@ -79,6 +79,8 @@ public protocol CacheStore: Component {
   /// - Throws: what ``open(_:range:)`` would throw for one of them.
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry]
   /// Starts an entry, which its writer's commit makes visible.
+  ///
+  /// Must not wait for I/O: a load waits for this as long as it takes, however slow the store is. What can't be taken now is refused.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
   /// Replaces the metadata after a 304; the body is not rewritten. False when the entry is gone or of another revision.
   func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool

@@ -55,7 +55,9 @@ extension Exchange {
     var candidate = stored
     candidate.metadata = confirmed
     await shelf.freshen(candidate, data: kept.isBodyLeft ? nil : kept.data)
-    if let copy, load.target.isMemory, !kept.isBodyLeft { await shelf.file(copy, kept.data, known: candidates) }
+    if let copy, load.target.isMemory, !kept.isBodyLeft {
+      _ = await load.patience.wait(load) { [shelf, candidates] in await shelf.file(copy, kept.data, known: candidates) }
+    }
     let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
     guard kept.isBodyLeft else { return confirmedOne }
     return confirmedOne.with { ($0.isBodyLeft, $0.encoded) = (true, kept.encoded) }
