@@ -149,19 +149,41 @@ struct SlowStoreTests {
     #expect(try await cache.entryCount == 1)
   }
 
-  @Test("a load into the store alone waits to the end, and is told where the store refuses", .timeLimit(.minutes(1)))
+  @Test("a load into the store alone waits to the end", .timeLimit(.minutes(1)))
   func storing() async throws {
     house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
     gate.close()
     let url = house.url
     let manager = house.manager
     let before = gate.arrivals
-    let fetch = Task { await manager.prefetch([url], into: .disk) }
+    let isDone = Lock(false)
+    let fetch = Task {
+      defer { isDone.withLock { $0 = true } }
+      return await manager.prefetch([url], into: .disk)
+    }
     await gate.arrived(before + 1)
-    for _ in 0..<20 { house.clock.advance(by: .milliseconds(50)) }
-    #expect(cache.counters.writes == 0)
+    for _ in 0..<40 {
+      house.clock.advance(by: .milliseconds(50))
+      for _ in 0..<200 { await Task.yield() }
+    }
+    #expect(!isDone.withLock { $0 })
     gate.open()
-    _ = await fetch.value
+    #expect(await fetch.value.failed.isEmpty)
     #expect(cache.counters.writes == 1)
+  }
+
+  @Test("and is told where the store refuses", .timeLimit(.minutes(1)))
+  func refused() async throws {
+    gate.close()
+    for number in 0..<6 {
+      house.network.answer(try house.url("/\(number)"), .ok("body", cacheControl: "max-age=60"))
+      _ = try await load("/\(number)")
+    }
+    house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
+    let report = await house.manager.prefetch([house.url], into: .disk)
+    #expect(report.failed.map(\.error.code) == [.overloaded])
+    #expect(report.failed.map(\.url) == [house.url])
+    gate.open()
+    await house.manager.close()
   }
 }
