@@ -96,4 +96,19 @@ struct StorePatienceTests {
     await manager.close()
     #expect(store.base.keys.count == 2)
   }
+
+  @Test("nothing waits for time any more once the manager is closed")
+  func closed() async throws {
+    let gate = store.hold(.commit)
+    house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
+    let load = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+    await house.clock.sleepers(1)
+    gate.open()
+    #expect(try await load.value == "body")
+
+    await house.manager.close()
+
+    #expect(house.clock.pendingSleeps == 0)
+  }
 }

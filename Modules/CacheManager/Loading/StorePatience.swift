@@ -13,7 +13,7 @@ final class StorePatience: Sendable {
   private struct State {
     var last = 0
     var waiters: [Int: Waiter] = [:]
-    var isWatched = false
+    var watch: Task<Void, Never>?
     /// Pieces of work that have not come to their end.
     var running = 0
     /// Those of them that nobody waits for any more.
@@ -122,24 +122,26 @@ final class StorePatience: Sendable {
 
   /// - Parameter looks: how often the watch looks before it releases.
   private func watch(_ looks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
-    let (number, starts) = state.withLock { state in
+    state.withLock { state in
       state.last += 1
       state.waiters[state.last] = Waiter(looks: looks, release: release)
-      defer { state.isWatched = true }
-      return (state.last, !state.isWatched)
+      if state.watch == nil, let limit { state.watch = Task.detached { [self] in await keepWatch(every: limit / 2) } }
+      return state.last
     }
-    if starts, let limit { Task.detached { [self] in await keepWatch(every: limit / 2) } }
-    return number
   }
 
   private func keepWatch(every interval: Duration) async {
-    repeat { try? await clock.sleep(for: interval) } while look()
+    repeat {
+      guard (try? await clock.sleep(for: interval)) != nil else { return }
+    } while look()
   }
 
   /// - Returns: whether there is somebody to look after.
   private func look() -> Bool {
     let (late, goesOn) = state.withLock { state in
       var late: [@Sendable () -> Void] = []
+      // Another one may watch by now.
+      if Task.isCancelled { return (late, false) }
       for (number, waiter) in state.waiters {
         guard waiter.looks <= 1 else {
           state.waiters[number]?.looks -= 1
@@ -148,8 +150,8 @@ final class StorePatience: Sendable {
         late.append(waiter.release)
         state.waiters[number] = nil
       }
-      state.isWatched = !state.waiters.isEmpty
-      return (late, state.isWatched)
+      if state.waiters.isEmpty { state.watch = nil }
+      return (late, state.watch != nil)
     }
     for release in late { release() }
     return goesOn
@@ -168,7 +170,7 @@ final class StorePatience: Sendable {
     for closer in closers { closer.resume() }
   }
 
-  /// Returns when everything that was begun is done.
+  /// Returns when everything that was begun is done. Then there is nobody to look after.
   func idle() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in
@@ -177,6 +179,12 @@ final class StorePatience: Sendable {
         return false
       }
       if isIdle { continuation.resume() }
+    }
+    state.withLock { state in
+      // Who has begun since then is looked after.
+      guard state.running == 0 else { return }
+      state.watch?.cancel()
+      state.watch = nil
     }
   }
 }
