@@ -161,6 +161,22 @@ struct LayeredWritingTests {
     #expect(try await upper.text(key) == "new")
   }
 
+  @Test("a write that is cut short because the entry is given up is no failure of its layer's")
+  func abortedMeanwhile() async throws {
+    let layers = [HeldStore(), HeldStore()]
+    let store = try LayeredStore(layers)
+    let writer = try await store.begin(key, metadata())
+    let write = Task { try await writer.write(Data("half".utf8)) }
+    await layers[0].gate.arrived()
+
+    writer.abort()
+    for layer in layers { layer.gate.open() }
+
+    await #expect(throws: CacheError.self) { try await write.value }
+    #expect(store.counters.layers.map(\.failures) == [0, 0])
+    #expect(layers.allSatisfy { $0.inner.keys.isEmpty })
+  }
+
   @Test("a layer that fails between two writes does not fail the entry, nor who follows it")
   func failureOnTheWay() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())

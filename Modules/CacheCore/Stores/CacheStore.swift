@@ -48,6 +48,8 @@ public protocol EntryWriter: AnyObject, Sendable {
   /// - Returns: the metadata as stored, with the body's length.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
   /// Drops what was written. Does nothing after ``commit(trailers:)``.
+  ///
+  /// May be called while ``write(_:)`` is under way, from another thread: that write may throw then.
   func abort()
 }
 

@@ -53,12 +53,13 @@ final class LayeredWriter: EntryWriter {
 
   /// - Throws: when it was the last one.
   private func drop(_ index: Int, _ error: CacheError) throws(CacheError) {
-    if !error.isCancellation { store.layers[index].note(error) }
     let (writer, isLast) = state.withLock { state in
       let writer = state.writers.removeValue(forKey: index)
       if state.writers.isEmpty, state.end == nil { state.end = error }
       return (writer, state.writers.isEmpty)
     }
+    // Where it is gone already, it was aborted while it wrote: that is no failure of its layer's.
+    if writer != nil, !error.isCancellation { store.layers[index].note(error) }
     writer?.abort()
     if isLast { throw error }
   }
