@@ -44,21 +44,24 @@ struct SharingTests {
     #expect(try await [german.text, french.text, elsewhere.text] == ["de", "fr", "other"])
   }
 
-  @Test("partitions that are equal as strings, but not in their bytes, share neither an answer nor a question")
-  func lookalikes() async throws {
+  @Test("keys, or partitions, that are equal as strings, but not in their bytes, share no request", arguments: [true, false])
+  func lookalikes(areKeys: Bool) async throws {
     let house = try House { $0.store = nil }
     let gate = Gate()
     house.network.serve(house.url) { _ in .ok("bytes", cacheControl: "max-age=1, stale-while-revalidate=600").held(by: gate) }
-    let tenants = ["caf\u{E9}", "cafe\u{301}"].map { tenant in RequestOptions { $0.partition = tenant } }
+    // Of equal length, too.
+    let callers = ["\u{212B}", "A\u{30A}"].map { name in
+      RequestOptions { if areKeys { $0.key = name } else { $0.partition = name } }
+    }
 
-    let loads = tenants.map { options in Task { try await house.manager.load(house.url, options: options).text } }
+    let loads = callers.map { options in Task { try await house.manager.load(house.url, options: options).text } }
     try await Turns.until { house.network.requests.count == 2 }
     gate.open()
     for load in loads { #expect(try await load.value == "bytes") }
 
     gate.close()
     house.clock.advance(by: .seconds(5))
-    for options in tenants { #expect(try await house.ask(options: options).text == "bytes") }
+    for options in callers { #expect(try await house.ask(options: options).text == "bytes") }
     try await Turns.until { house.network.requests.count == 4 }
     gate.open()
   }
