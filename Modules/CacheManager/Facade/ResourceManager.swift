@@ -53,8 +53,8 @@ public final class ResourceManager: Sendable {
     /// How long a whole load may take; nil: as long as bytes keep coming.
     public var timeout: Duration?
     /// How long, at most, a load waits for the durable store to take what it brings; nil: as long as that takes. What takes longer is done behind the load's back, so
-    /// a slow disk makes no load slow, up to 256 pieces of work at once: what they store lies in memory, so beyond that loads wait to the end. And a body that is still coming is not stored where its next piece has waited ten times as long, unless others may read it along
-    /// from the store. Loads into the store alone wait to the end.
+    /// a slow disk makes no load slow, up to 256 pieces of work at once: what they store lies in memory, so beyond that loads wait to the end. And a body that is still
+    /// coming is not stored where its next piece has waited ten times as long, unless others may read it along from the store. Loads into the store alone wait to the end.
     public var storePatience: Duration? = .milliseconds(100)
     /// Statuses that are a success.
     public var acceptedStatuses = AcceptedStatuses.success

@@ -28,7 +28,7 @@ final class StorePatience: Sendable {
     case late
   }
 
-  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait for the store again.
+  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait for the store to the end.
   static let mostLeftBehind = 256
 
   private let state = Lock(State())
@@ -54,13 +54,8 @@ final class StorePatience: Sendable {
     _ load: ResolvedLoad, times: Int = 1, for work: @escaping @Sendable () async -> Value
   ) async -> Value? {
     guard limit != nil, load.store != nil, !load.target.isStore else { return await work() }
-    let hasRoom = state.withLock { state in
-      guard state.leftBehind < Self.mostLeftBehind else { return false }
-      state.running += 1
-      return true
-    }
-    guard hasRoom else { return await work() }
     let progress = Lock(Progress<Value>.running)
+    state.withLock { $0.running += 1 }
     begin(on: load.downloader?.preferredExecutor) { [self] in
       let value = await work()
       let (continuation, wasLeft) = progress.withLock { progress -> (UnsafeContinuation<Value?, Never>?, Bool) in
@@ -79,6 +74,7 @@ final class StorePatience: Sendable {
     }
     if case .ended(let value) = progress.withLock({ $0 }) { return value }
     let number = watch(2 * times) { [self] in
+      guard mayLeave() else { return }
       let (continuation, isLeft) = progress.withLock { progress -> (UnsafeContinuation<Value?, Never>?, Bool) in
         switch progress {
         case .running:
@@ -90,8 +86,7 @@ final class StorePatience: Sendable {
         case .ended, .late: return (nil, false)
         }
       }
-      // Before its end may count it down, or after: the sum is the same.
-      if isLeft { state.withLock { $0.leftBehind += 1 } }
+      if !isLeft { state.withLock { $0.leftBehind -= 1 } }
       continuation?.resume(returning: nil)
     }
     defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
@@ -106,6 +101,15 @@ final class StorePatience: Sendable {
         }
       }
       if let known { continuation.resume(returning: known) }
+    }
+  }
+
+  /// Counts one more that is left behind. False: there are as many as may be, so who waits for it goes on waiting.
+  private func mayLeave() -> Bool {
+    state.withLock { state in
+      guard state.leftBehind < Self.mostLeftBehind else { return false }
+      state.leftBehind += 1
+      return true
     }
   }
 
