@@ -25,7 +25,7 @@ struct ImageTests {
     // Given
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok(try picture(77), cacheControl: "max-age=60"))
+    network.answer(url, .ok(try picture(77), cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     // When
     let whole = try await manager.image(at: url)
@@ -65,7 +65,7 @@ struct ImageTests {
     // Given
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok("<!DOCTYPE html><html>Sign in</html>", cacheControl: "max-age=60"))
+    network.answer(url, .ok("<!DOCTYPE html><html>Sign in</html>", cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     for _ in 0..<2 {
       // When
@@ -81,7 +81,7 @@ struct ImageTests {
   func shared() async throws {
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok(try picture(9), cacheControl: "max-age=60"))
+    network.answer(url, .ok(try picture(9), cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     let count = Lock(0)
     let counting = ImageProcessor.custom("count") { pixels in
