@@ -119,7 +119,7 @@ struct JourneyTests {
       let joined = JoinCounter()
       let url = street.origin.url("/cold")
       street.origin.setRoute(
-        "/cold", Route(pattern(100_000), etag: "v1", fields: [.cacheControl: "max-age=3600"], delivery: .gated(by: gate)))
+        "/cold", Route(pattern(100_000), etag: "v1", fields: [.cacheControl: "max-age=60"], delivery: .gated(by: gate)))
       let manager = try street.manager { $0.observer = joined }
 
       // When

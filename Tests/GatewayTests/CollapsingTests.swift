@@ -21,7 +21,7 @@ struct CollapsingTests {
       for requests in collapses ? [1, 2] : [40] {
         let gate = Gate()
         origin.setRoute(
-          "/a", Route(body, etag: "v1", fields: [.cacheControl: "max-age=3600"], delivery: OriginDelivery(gate: gate)))
+          "/a", Route(body, etag: "v1", fields: [.cacheControl: "max-age=60"], delivery: OriginDelivery(gate: gate)))
         let asked = Task {
           try await withThrowingTaskGroup(of: RawAnswer.self) { group in
             for _ in 0..<40 { group.addTask { try await gateway.get("/a") } }
