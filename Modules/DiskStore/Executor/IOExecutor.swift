@@ -42,7 +42,7 @@ final class IOExecutor: Sendable {
     _ lane: Lane, _ work: @escaping @Sendable () throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
     // Resumed exactly once, by the work or by who refuses it.
-    let result: Result<Value, CacheError> = await withUnsafeContinuation { continuation in
+    let result: Result<Value, CacheError> = await withCheckedContinuation { continuation in
       let refusal = submit(lane, whenClosed: false) {
         let result = Result(catching: work)
         return { continuation.resume(returning: result) }
