@@ -91,7 +91,7 @@ struct LayeredWritingTests {
       await isDone.pass()
     }
     // One is being written, one waits: there is no room for a third.
-    for _ in 0..<1_000 { await Task.yield() }
+    for _ in 0..<100 { await Task.yield() }
     #expect(isDone.arrivals == 0)
     lower.gate.open()
     try await third.value
@@ -115,7 +115,7 @@ struct LayeredWritingTests {
     let arrivals = upper.gate.arrivals
     let commits = writers.map { writer in Task { _ = try await writer.commit(trailers: nil) } }
     await upper.gate.arrived(arrivals + 1)
-    for _ in 0..<1_000 { await Task.yield() }
+    for _ in 0..<100 { await Task.yield() }
     #expect(upper.gate.arrivals == arrivals + 1)
 
     upper.inner.failure = gone
