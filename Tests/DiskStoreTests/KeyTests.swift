@@ -1,4 +1,5 @@
 import CacheCore
+import CacheTesting
 import DiskStore
 import Testing
 
@@ -18,16 +19,9 @@ struct KeyTests {
     cache = try DiskCache(path: folder.path + "/inner")
   }
 
-  static let odd = [
-    "", "\0", "a\0b", "..", "../../../../tmp/x", "/", "/etc/passwd", ".", "~", "a/b", "\u{1F600}", "e\u{301}", " ", "\n",
-    "%2e%2e%2f", "CON",
-    "\\", String(decoding: [0xFF, 0xC3, 0x28, 0x00, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self),
-    String(repeating: "k", count: 1_000_000),
-  ]
-
   @Test("keys of any characters and any length are kept apart, and nothing of them reaches a path", arguments: 0..<3)
   func oddKeys(part: Int) async throws {
-    let keys = Self.odd.map { text in
+    let keys = StoreContract.oddNames.map { text in
       switch part {
       case 0: CacheKey(resource: text)
       case 1: CacheKey(resource: "r", variant: text)
@@ -47,15 +41,6 @@ struct KeyTests {
     for file in files { #expect(file.dropFirst(root.count).allSatisfy { names.contains($0) }, "\(file)") }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["inner"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/inner") == ["etagere-1"])
-  }
-
-  @Test("parts of a key can't be moved from one to the other")
-  func boundaries() async throws {
-    try await cache.store(bytes(1), for: CacheKey(resource: "r", variant: "ab", form: "c"), metadata())
-    for (variant, form) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
-      #expect(try await cache.bytes(CacheKey(resource: "r", variant: variant, form: form)) == nil)
-    }
-    #expect(try await cache.bytes(CacheKey(resource: "rab", variant: "", form: "c")) == nil)
   }
 
   @Test("another key's entry under a key's name is a miss, and stays")

@@ -31,7 +31,7 @@ public enum StoreContract {
   }
 
   /// Every statement.
-  public static let cases: [Case] = reading + expiring + writing + conditional + following + listing + batches
+  public static let cases: [Case] = reading + keys + expiring + writing + conditional + following + listing + batches
 }
 
 extension StoreContract {
@@ -89,17 +89,6 @@ extension StoreContract {
         let clamped = min(Int(range.lowerBound), data.count)..<min(Int(range.upperBound), data.count)
         try ContractViolation.expect(
           try await body(of: key, in: store, range: range) == data[clamped], "the bytes \(range) came back changed")
-      }
-    },
-    Case(name: "any characters, and any length, make a key") { store in
-      let names = ["", " ", "..", "../../etc/passwd", "/", "a\0b", "🦊", String(repeating: "k", count: 100_000), "a/b?c=d#e"]
-      for (index, name) in names.enumerated() {
-        try await store.store(bytes(100, seed: UInt64(index)), for: CacheKey(resource: name), metadata(name))
-      }
-      for (index, name) in names.enumerated() {
-        try ContractViolation.expect(
-          try await body(of: CacheKey(resource: name), in: store) == bytes(100, seed: UInt64(index)),
-          "key \(index) does not lead to its bytes")
       }
     },
     Case(name: "the variants of a resource are listed, and those of another are not") { store in

@@ -1,0 +1,47 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension StoreContract {
+  /// Names that a store must keep apart, and that must not reach a path, a statement or a column unchanged.
+  package static let oddNames = [
+    "", " ", "\n", "\0", "a\0b", ".", "..", "../../../../tmp/x", "/", "/etc/passwd", "~", "a/b", "a/b?c=d#e", "%2e%2e%2f", "CON",
+    "\\", "'; DROP TABLE entry; --", "\u{1F600}", "e\u{301}",
+    String(decoding: [0xFF, 0xC3, 0x28, 0x00, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self),
+    String(repeating: "k", count: 1_000_000),
+  ]
+
+  static let keys: [Case] = [
+    Case(name: "any characters, and any length, make a key") { store in
+      var keys: [CacheKey] = []
+      for name in oddNames {
+        keys += [
+          CacheKey(resource: name), CacheKey(resource: "r", variant: name), CacheKey(resource: "r", variant: "v", form: name),
+        ]
+      }
+      for (index, key) in keys.enumerated() {
+        try await store.store(bytes(100, seed: UInt64(index)), for: key, metadata(key.resource))
+      }
+      for (index, key) in keys.enumerated() {
+        guard let entry = try await store.open(key, range: nil) else { throw ContractViolation("key \(index) is a miss") }
+        try ContractViolation.expect(entry.key == key, "key \(index) comes back as another")
+        try ContractViolation.expect(
+          try await entry.body.collect() == bytes(100, seed: UInt64(index)), "key \(index) does not lead to its bytes")
+      }
+    },
+    Case(name: "the parts of a key can't be moved from one to the other") { store in
+      let key = CacheKey(resource: "r", variant: "ab", form: "c")
+      try await store.store(bytes(100), for: key, metadata(key.resource))
+      for (variant, form) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
+        let other = CacheKey(resource: "r", variant: variant, form: form)
+        try ContractViolation.expect(try await store.open(other, range: nil) == nil, "\(variant)|\(form) leads to ab|c")
+      }
+      let other = CacheKey(resource: "rab", variant: "", form: "c")
+      try ContractViolation.expect(try await store.open(other, range: nil) == nil, "rab||c leads to r|ab|c")
+    },
+  ]
+}
