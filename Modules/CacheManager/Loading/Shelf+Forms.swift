@@ -94,8 +94,8 @@ extension Shelf {
     _ = await load.patience.wait(load) { await remove(key, ifRevision: revision, from: store) }
   }
 
-  /// Whether a later body of the same answer is known than the one that a value was made of.
-  func isSuperseded(_ candidate: Candidate, in store: any CacheStore) async -> Bool {
+  /// Whether a later body of the same answer is known than the one that a value was made of; `forms` are those that are stored of the resource.
+  private func isSuperseded(_ candidate: Candidate, beside forms: [ListedEntry], in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
     if let known = load.memory.map(MemoryFacets.init)?.index(of: resource)?.element(of: key.variant),
       known.revision != metadata.revision, known.responseTime >= metadata.responseTime
@@ -105,17 +105,16 @@ extension Shelf {
     func isLater(_ other: CacheKey, _ stored: StoredMetadata) -> Bool {
       other.variant == key.variant && stored.revision != metadata.revision && stored.responseTime > metadata.responseTime
     }
-    if let originals = try? await store.variants(of: resource), originals.contains(where: { isLater($0.key, $0.metadata) }) {
-      return true
-    }
-    return (try? await store.forms(of: resource))?.contains { isLater($0.key, $0.metadata) } ?? false
+    if forms.contains(where: { isLater($0.key, $0.metadata) }) { return true }
+    return (try? await store.variants(of: resource))?.contains { isLater($0.key, $0.metadata) } ?? false
   }
 
   /// Stores an encoded value under its form's key, with the metadata of its original.
   ///
   /// An older word is not put over a later one, nor anything that was removed meanwhile; and what is outdated by it goes.
   func keepForm(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
-    guard var kept = surviving(candidate), await !isSuperseded(kept, in: store) else { return }
+    guard var kept = surviving(candidate), await !isSuperseded(kept, beside: (try? store.forms(of: resource)) ?? [], in: store)
+    else { return }
     kept.metadata.bodyLength = Int64(data.count)
     do throws(CacheError) {
       kept.metadata = try await store.store(data, for: kept.key, kept.metadata)
@@ -124,17 +123,15 @@ extension Shelf {
     }
     load.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
     // Who stored a later body in between looked for what it outdates before this was there.
-    if await isSuperseded(kept, in: store) { await removeForm(kept.key, kept.metadata.revision) }
-    await dropForms(outdatedBy: kept)
+    let forms = (try? await store.forms(of: resource)) ?? []
+    if await isSuperseded(kept, beside: forms, in: store) { await removeForm(kept.key, kept.metadata.revision) }
+    for form in forms where kept.outdates(form) { await remove(form.key, ifRevision: form.metadata.revision, from: store) }
     await settle(kept)
   }
 
   /// Removes what was made of other bodies than the answer that is stored now.
   func dropForms(outdatedBy candidate: Candidate) async {
-    await dropForms {
-      $0.key.variant == candidate.key.variant && $0.metadata.revision != candidate.metadata.revision
-        && $0.metadata.responseTime <= candidate.metadata.responseTime
-    }
+    await dropForms { candidate.outdates($0) }
   }
 
   /// Removes what was made of answers that are gone.
@@ -153,6 +150,14 @@ extension Shelf {
     } catch {
       load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
     }
+  }
+}
+
+extension Candidate {
+  /// Whether a value was made of an earlier body of this answer.
+  fileprivate func outdates(_ form: ListedEntry) -> Bool {
+    form.key.variant == key.variant && form.metadata.revision != metadata.revision
+      && form.metadata.responseTime <= metadata.responseTime
   }
 }
 
