@@ -69,9 +69,8 @@ extension DiskCache {
     var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark, EntryHeader.bodyLimit) }
 
     func validate() throws(CacheError) {
-      for (name, limit) in [("sizeLimit", sizeLimit), ("entrySizeLimit", entrySizeLimit)] {
-        if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) is negative: \(limit)") }
-      }
+      try Self.requireNotNegative(sizeLimit, "sizeLimit")
+      try Self.requireNotNegative(entrySizeLimit, "entrySizeLimit")
       guard (1...64).contains(ioWidth) else {
         throw CacheError(.invalidConfiguration, reason: "ioWidth is not between 1 and 64: \(ioWidth)")
       }
@@ -80,6 +79,10 @@ extension DiskCache {
           .invalidConfiguration,
           reason: "pendingLimit is below 1, or pendingSizeLimit below 0: \(pendingLimit), \(pendingSizeLimit)")
       }
+    }
+
+    private static func requireNotNegative(_ limit: Int64?, _ name: String) throws(CacheError) {
+      if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) is negative: \(limit)") }
     }
   }
 }
