@@ -63,22 +63,25 @@ public struct ImageDecoder: ResourceDecoder {
   ///   `.unsupported` when no engine here reads its format; `.cancelled`.
   public func decode(_ data: Data, url: URL? = nil) throws(CacheError) -> DecodedImage {
     let reading = try EngineRoom.read(data, limits)
-    let (engine, header) = (reading.engine, reading.header)
+    let (engine, header, watch) = (reading.engine, reading.header, reading.watch)
     let target = size?.size(of: header.size) ?? header.size
     // A sizing that enlarges must not get past the limits either.
     var asked = header
     asked.size = target
     try limits.check(asked)
 
+    // Whose first frame alone is wanted needs no others.
+    let isCut = reading.isCut && (frames == .all || !header.isAnimated)
+    if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): the file is cut short") }
     if header.isAnimated, frames == .all {
       let source = try engine.frames(of: data, header, size: target, partial: allowsPartial, limits: limits)
       return DecodedImage(
-        buffer: try source.frame(0), header: header, scale: scale, url: url, original: data, isPartial: false, frames: source)
+        buffer: try source.frame(0), header: header, scale: scale, url: url, original: data, isPartial: isCut,
+        frames: source)
     }
-    let watch = DecodingWatch(limits, header.format)
     do throws(CacheError) {
       let buffer = try engine.pixels(of: data, header, size: target, partial: false, watch: watch)
-      return image(buffer, header, data, url, isPartial: false)
+      return image(buffer, header, data, url, isPartial: isCut)
     } catch  where allowsPartial && error.code == .decodingFailed {
       let buffer = try engine.pixels(of: data, header, size: target, partial: true, watch: watch)
       return image(buffer, header, data, url, isPartial: true)

@@ -46,7 +46,7 @@ public struct ImageEncoder: Hashable, Sendable {
     if let effort, !(0...9).contains(effort) {
       throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
     }
-    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format)
+    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format, work: "encoding")
     if let end = watch.end { throw end }
     let file = try EngineRoom.engine().encode(image.buffer, self, watch)
     // Some codecs ask for all pixels first, and then can't be stopped.

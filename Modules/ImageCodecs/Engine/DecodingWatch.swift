@@ -5,16 +5,19 @@ struct DecodingWatch {
   private let deadline: ContinuousClock.Instant
   private let limits: ImageLimits
   private let format: ImageFormat
+  private let work: String
 
-  init(_ limits: ImageLimits, _ format: ImageFormat) {
+  /// - Parameter work: what takes the time, for the reason.
+  init(_ limits: ImageLimits, _ format: ImageFormat, work: String = "decoding") {
     self.limits = limits
     self.format = format
+    self.work = work
     deadline = .now + limits.time
   }
 
   /// Why it is over; nil: it goes on.
   var end: CacheError? {
     if Task.isCancelled { return .cancelled }
-    return ContinuousClock.now >= deadline ? limits.exceededTime(format) : nil
+    return ContinuousClock.now >= deadline ? limits.exceededTime(format, work) : nil
   }
 }

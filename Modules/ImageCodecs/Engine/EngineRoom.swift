@@ -11,6 +11,10 @@ enum EngineRoom {
   struct Reading {
     let engine: any ImageEngine
     let header: ImageHeader
+    /// Whether the file ends before its last frame, or before it says that it ends: some codecs pass that over.
+    let isCut: Bool
+    /// What is left of the time.
+    let watch: DecodingWatch
   }
 
   static func read(_ data: Data, _ limits: ImageLimits) throws(CacheError) -> Reading {
@@ -18,15 +22,26 @@ enum EngineRoom {
       throw CacheError(.decodingFailed, reason: "not a picture: the bytes are \(ForeignContent(data))")
     }
     try limits.check(bytes: data.count, format)
-    if format == .svg { try SVGReferences.check(data) }
-    if format == .avif || format == .heic, let size = HEIFDimensions(data).largest {
-      try limits.check(ImageHeader(format: format, size: size))
+    let watch = DecodingWatch(limits, format)
+    var isCut = false
+    switch format {
+    case .svg:
+      try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in try read(picture, limits).header }
+    case .avif, .heic:
+      if let size = HEIFDimensions(data).largest { try limits.check(ImageHeader(format: format, size: size)) }
+    case .gif:
+      let frames = GIFFrames(data)
+      try limits.check(frames: frames.count, format)
+      if !frames.largest.isEmpty { try limits.check(ImageHeader(format: format, size: frames.largest)) }
+      isCut = frames.isCut
+    case .webp: try limits.check(frames: WebPFrames.count(data), format)
+    case .png: try limits.check(frames: PNGFrames.count(data), format)
+    default: break
     }
-    if format == .gif { try limits.check(frames: GIFFrames.count(data), format) }
     let engine = try engine()
     let header = try engine.header(of: data, format)
     try limits.check(header)
-    return Reading(engine: engine, header: header)
+    return Reading(engine: engine, header: header, isCut: isCut, watch: watch)
   }
 
   /// This platform's engine.

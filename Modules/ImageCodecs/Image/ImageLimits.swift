@@ -42,7 +42,9 @@ public struct ImageLimits: Hashable, Sendable {
     guard count <= frames else { throw exceeded(format, "the picture has \(count) frames, the limit is \(frames)") }
   }
 
-  func exceededTime(_ format: ImageFormat) -> CacheError { exceeded(format, "decoding took longer than the limit of \(time)") }
+  func exceededTime(_ format: ImageFormat, _ work: String) -> CacheError {
+    exceeded(format, "\(work) took longer than the limit of \(time)")
+  }
 
   private func exceeded(_ format: ImageFormat, _ what: String) -> CacheError {
     CacheError(.imageLimitExceeded, reason: "\(format): \(what)")

@@ -1,0 +1,96 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("The frames of a hostile file")
+struct FrameLimitTests {
+  private func refusal(_ data: Data, _ limit: Int = 2000) -> CacheError? {
+    #expect(throws: CacheError.self) { try ImageHeader(of: data, limits: ImageLimits { $0.frames = limit }) }
+  }
+
+  @Test("of a WebP are counted before a codec looks for them")
+  func webp() throws {
+    let still = try ImageDecoder().decode(PNGFile(width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]]).data)
+    let file = try WebPFile(frames: [still], repetitions: 30_000).data()
+    let start = ContinuousClock.now
+    #expect(refusal(file)?.reason == "WebP: the picture has 30000 frames, the limit is 2000")
+    #expect(ContinuousClock.now - start < .seconds(5))
+    #expect(refusal(file.dropLast(4))?.code == .imageLimitExceeded)
+  }
+
+  @Test("of a PNG are counted by what it says, and by what it has")
+  func png() {
+    let said = PNGFile(
+      width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]], chunks: [("acTL", PNGFile.number(70_000) + PNGFile.number(0))])
+    #expect(refusal(said.data)?.reason == "PNG: the picture has 70000 frames, the limit is 2000")
+    let control = PNGFile.number(0) + PNGFile.number(1) + PNGFile.number(1) + [UInt8](repeating: 0, count: 14)
+    let present = PNGFile(
+      width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]], chunks: Array(repeating: ("fcTL", control), count: 3000))
+    #expect(refusal(present.data)?.reason == "PNG: the picture has 3000 frames, the limit is 2000")
+  }
+
+  @Test("of a GIF are not hidden by what codecs read differently")
+  func gif() throws {
+    let whole = GIFFile(frames: Array(repeating: (1, 10), count: 20)).data
+    let head = whole.prefix(13 + 12)
+    let frames = whole.dropFirst(13 + 12)
+    // An extension without a first block, a block of no kind, a comment of nothing, a label without a length.
+    for malformed: [UInt8] in [
+      [0x21, 0xFF, 0, 0], [0x21, 0xF9, 0, 1, 0, 0], [0x00], [0x99], [0x21, 0xFE, 0], [0x21, 0x01, 0],
+    ] {
+      #expect(refusal(head + Data(malformed) + frames, 19)?.code == .imageLimitExceeded, "\(malformed)")
+    }
+    #expect(
+      try ImageHeader(of: head + Data([0x21, 0xFE, 1, 0x2C, 0]) + frames, limits: ImageLimits { $0.frames = 20 }).frameCount == 20
+    )
+  }
+
+  @Test("of a GIF are held against the limits in their own size")
+  func gifCanvas() throws {
+    var file = Array(GIFFile(frames: [(1, 10), (2, 10)]).data)
+    let descriptor = try #require(file.lastIndex(of: 0x2C))
+    file.replaceSubrange(descriptor + 5..<descriptor + 9, with: [0x30, 0x75, 0x30, 0x75])
+    #expect(refusal(Data(file))?.reason == "GIF: the picture has 30000 × 30000 = 900000000 pixels, the limit is 100000000")
+  }
+
+  @Test("that are not all there are an error, or a part", arguments: [false, true])
+  func cut(isSmall: Bool) throws {
+    let file = GIFFile(width: 4, height: 4, frames: [(1, 10), (2, 10), (3, 10)]).data
+    let decoder = ImageDecoder(size: isSmall ? .fit(2, 2) : nil)
+    // The end of the third frame, the middle of it, its beginning, the middle of the second, its beginning, the end of the first.
+    let frame = (file.count - 13 - 12 - 1) / 3
+    let first = 13 + 12 + frame
+    for length in [file.count - 1, file.count - 3, first + frame + 4, first + frame, first + frame / 2, first + 9, first] {
+      let error = #expect(throws: CacheError.self) { try decoder.decode(file.prefix(length)) }
+      #expect(error?.code == .decodingFailed, "\(length)")
+      #expect(error?.reason == "GIF: the file is cut short", "\(length)")
+      var partial = decoder
+      partial.allowsPartial = true
+      let image = try partial.decode(file.prefix(length))
+      #expect(image.isPartial)
+      #expect(image.pixels[1, 1] == RGBA(255, 0, 0))
+    }
+    #expect(try !decoder.decode(file).isPartial)
+    // Whose first frame alone is wanted misses nothing.
+    var still = decoder
+    still.frames = .first
+    #expect(try !still.decode(file.dropLast(3)).isPartial)
+  }
+
+  @Test("of a WebP that is cut short are an error")
+  func cutWebP() throws {
+    let file = try WebPFile(frames: [Pictures.quarters(), Pictures.quarters()]).data()
+    #expect(try ImageDecoder().decode(file).frameCount == 2)
+    for length in stride(from: 0, to: file.count, by: 7) {
+      #expect(throws: CacheError.self) { try ImageDecoder().decode(file.prefix(length)) }
+    }
+  }
+}
+#endif

@@ -1,0 +1,91 @@
+#if VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("A drawing's markup")
+struct SVGMarkupTests {
+  private func refusal(_ content: String, before: String = "") -> CacheError? {
+    let file = Data(
+      "\(before)<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='4' height='4'>\(content)</svg>"
+        .utf8)
+    do throws(CacheError) {
+      _ = try ImageDecoder().decode(file)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("hides no reference behind a comment, a section or an instruction")
+  func hidden() {
+    let image = "<image href='http://host/a.png'/>"
+    for before in [
+      "<?a > ' ?>", "<?a \" ?>", "<!-- ' --->", "<!-- <![CDATA[ -->", "<g><![CDATA[ <!-- ' ]]></g>", "<g a='>'/>",
+      "<g a='<!--'/>",
+    ] {
+      let error = refusal(before + image + "<!-- -->")
+      #expect(error?.reason.contains("http://host/a.png") == true, "\(before): \(error?.reason ?? "")")
+    }
+    #expect(refusal("<?a \(image) ?><!-- \(image) --><text><![CDATA[\(image)]]></text>") == nil)
+  }
+
+  @Test("hides no reference in entities, or in attributes that a document type gives")
+  func declared() {
+    for (content, declarations) in [
+      ("<image href='&a;'/>", "<!ENTITY a 'http://host/a.png'>"), ("<image href='&#100;&a;:,'/>", "<!ENTITY a 'ata'>"),
+      ("<rect style='fill:u&a;'/>", "<!ENTITY a 'rl(data:image/svg+xml,a#b)'>"),
+      ("<rect style='&b;'/>", "<!ENTITY a 'url(http'><!ENTITY b 'fill:&a;://host/a)'>"),
+      ("<g>&a;</g>", "<!ENTITY a '&#60;image href=\"data:image/png;base64,\"/>'>"),
+      ("<g/>", "<!ENTITY % a '<!ENTITY b \"c\">'> %a;"), ("<g/>", "%a;"), ("<g>&a;</g>", "<!ENTITY a 'b'><!ENTITY a 'c'>"),
+      ("<image/>", "<!ATTLIST image xlink:href CDATA 'data:image/png;base64,'>"),
+      ("<rect/>", "<!ATTLIST rect fill CDATA 'url(data:image/svg+xml,a#b)'>"), ("<g/>", "<!ENTITY a PUBLIC 'b' 'http://host/a'>"),
+    ] {
+      let error = refusal(content, before: "<!DOCTYPE svg [\(declarations)]>")
+      #expect(
+        error?.reason.hasPrefix("SVG: it ") == true || error?.reason.hasPrefix("SVG: the entity a ") == true,
+        "\(declarations): \(error?.reason ?? "none")")
+    }
+    let harmless = "<!DOCTYPE svg [<!ENTITY ns 'http://www.w3.org/2000/svg'><!ENTITY st 'fill:url(#a);'><!-- ]> -->]>"
+    #expect(refusal("<rect xmlns='&ns;' style='&st;'/>", before: harmless) == nil)
+  }
+
+  @Test("in an encoding that has other characters in ASCII's places is not read")
+  func encodings() {
+    for name in ["UTF-7", "utf-16", "EBCDIC-US", "ISO-2022-JP"] {
+      let error = refusal("<g/>", before: "<?xml version='1.0' encoding='\(name)'?>")
+      #expect(error?.code == .unsupported, "\(name)")
+    }
+    for name in ["UTF-8", "iso-8859-1", "US-ASCII"] {
+      #expect(refusal("<g/>", before: "<?xml version=\"1.0\" encoding=\"\(name)\" standalone='no'?>") == nil, "\(name)")
+    }
+  }
+
+  @Test(
+    "that was made to be read over and over is read once",
+    arguments: [
+      "url(#", "url(", "<!--", "<![CDATA[", "<?", "<style>", "&", "&a;", "\\7", "@", "/*", "(", "<a b='", "\" ", "<!DOCTYPE [",
+      "%3", "data:",
+    ])
+  func linear(piece: String) {
+    // Quadratic, this takes minutes.
+    let text = String(repeating: piece, count: 100_000 / piece.utf8.count)
+    let start = ContinuousClock.now
+    for content in [text, "<rect style='\(text)'/>", "<style>\(text)</style>", "<image href='data:image/png;base64,\(text)'/>"] {
+      _ = refusal(content)
+    }
+    #expect(ContinuousClock.now - start < .seconds(60))
+  }
+
+  @Test("is read within the time")
+  func time() {
+    let file = Data("<svg xmlns='http://www.w3.org/2000/svg' width='4' height='4'><g/></svg>".utf8)
+    let error = #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits { $0.time = .zero }) }
+    #expect(error?.reason == "SVG: decoding took longer than the limit of 0.0 seconds")
+  }
+}
+#endif
