@@ -173,11 +173,16 @@ let package = Package(
 
     // In no declared product: a client never clones for it.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
+    .target(
+      name: "CPlainVIPS",
+      dependencies: [.target(name: "CLibVIPS", condition: .when(platforms: [.linux], traits: ["VIPS"]))],
+      path: "Tests/CPlainVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
+      linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CAllocationCount", httpTypes,
+        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CAllocationCount", "CPlainVIPS", httpTypes,
         product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),

@@ -12,6 +12,9 @@ protocol Job: Codable, Sendable {
 enum Jobs {
   private static var all: [any Job.Type] {
     var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
+    #if VIPS
+    all += [ThumbnailJob.self, ThumbnailsJob.self]
+    #endif
     #if Origin
     all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self]
     #endif

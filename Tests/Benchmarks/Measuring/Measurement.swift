@@ -22,8 +22,12 @@ struct Measurement: Codable, Sendable {
     case called
     /// Seconds that the same took through the whole facade.
     case facade
-    /// Seconds that the bare system calls took.
+    /// Seconds that the bare system calls, or the bare library's, took.
     case raw
+    /// Seconds of processor time that these took.
+    case rawProcessor
+    /// Seconds for the same work once more, when nothing has changed.
+    case secondRun
     /// Seconds that a load took while something else was under way.
     case meanwhile
     /// Seconds until an opened store has answered, and until it knows all entries.

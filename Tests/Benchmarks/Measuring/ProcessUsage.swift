@@ -9,6 +9,14 @@ enum ProcessUsage {
     return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
   }
 
+  /// Processor time, user and system, of all processes that this one has started and seen end, and of theirs.
+  static var childrensProcessorTime: Duration {
+    var usage = rusage()
+    // -1 is RUSAGE_CHILDREN: an enum's case to Swift with glibc, a number elsewhere.
+    getrusage(.init(-1), &usage)
+    return [usage.ru_utime, usage.ru_stime].reduce(.zero) { $0 + .seconds($1.tv_sec) + .microseconds(Int64($1.tv_usec)) }
+  }
+
   /// The most memory that it ever held resident, in bytes; nil where the system does not tell.
   ///
   /// Not `getrusage`'s: on Linux a program begins with that of the process that started it.

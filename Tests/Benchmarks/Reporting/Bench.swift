@@ -44,6 +44,7 @@ struct Settings {
   var json: URL?
   var rounds: Int?
   var isHuge = false
+  var isQuick = false
   var isQuiet = true
 
   init(_ arguments: [String]) throws {
@@ -63,6 +64,7 @@ struct Settings {
         }
         rounds = count
       case "--huge": isHuge = true
+      case "--quick": isQuick = true
       case "--progress": isQuiet = false
       default:
         guard let scenario = Scenario(rawValue: argument) else {
@@ -95,6 +97,9 @@ enum Scenario: String, CaseIterable {
   #if AsyncHTTP
   case stale
   #endif
+  #if VIPS
+  case images
+  #endif
   case deciding, disk, facade, memory, ratios
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
@@ -108,6 +113,9 @@ enum Scenario: String, CaseIterable {
     #endif
     #if AsyncHTTP
     case .stale: try await StaleScenario(bench: bench).run()
+    #endif
+    #if VIPS
+    case .images: try await ImagesScenario(bench: bench).run()
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     case .disk: try await DiskScenario(bench: bench).run()
