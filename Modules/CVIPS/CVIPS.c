@@ -128,10 +128,20 @@ const void *etagere_vips_profile(const etagere_vips_image *image, size_t *count)
   return bytes;
 }
 
+// The library's own test lets a profile for grey pass for colours, whose second one is alpha then.
+static bool is_for(const char *profile, size_t count, etagere_vips_image *image) {
+  if (count < 20) return false;
+  const char *colors = profile + 16;
+  if (memcmp(colors, "GRAY", 4) == 0) return etagere_vips_bands(image) < 3;
+  if (memcmp(colors, "RGB ", 4) == 0) return etagere_vips_bands(image) >= 3 && !etagere_vips_is_cmyk(image);
+  if (memcmp(colors, "CMYK", 4) == 0) return etagere_vips_is_cmyk(image);
+  return true;
+}
+
 bool etagere_vips_profile_fits(etagere_vips_image *image) {
   size_t count;
   const void *bytes = etagere_vips_profile(image, &count);
-  return bytes && vips_icc_is_compatible_profile(vips(image), bytes, count);
+  return bytes && is_for(bytes, count, image) && vips_icc_is_compatible_profile(vips(image), bytes, count);
 }
 
 // MARK: Changes
@@ -149,7 +159,15 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
   VipsImage *in = vips(image), *out = NULL;
   int status;
   if (etagere_vips_profile_fits(image)) {
-    status = vips_icc_transform(in, &out, "srgb", "embedded", TRUE, "depth", 8, NULL);
+    // With 16 bits alpha is not brought to 8 along with the colours, but cut off.
+    bool is_deep = vips_image_get_format(in) == VIPS_FORMAT_USHORT;
+    status = vips_icc_transform(in, &out, "srgb", "embedded", TRUE, "depth", is_deep ? 16 : 8, NULL);
+    if (status == 0 && is_deep) {
+      VipsImage *deep = out;
+      out = NULL;
+      status = vips_colourspace(deep, &out, VIPS_INTERPRETATION_sRGB, "source_space", VIPS_INTERPRETATION_RGB16, NULL);
+      g_object_unref(deep);
+    }
   } else if (etagere_vips_is_cmyk(image)) {
     status = vips_icc_transform(in, &out, "srgb", "input_profile", "cmyk", "depth", 8, NULL);
   } else {

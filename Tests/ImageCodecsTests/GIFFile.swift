@@ -17,10 +17,13 @@ struct GIFFile {
     var file = Data("GIF89a".utf8) + Data([UInt8(width), 0, UInt8(height), 0, 0x81, 0, 0])
     file += Data([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
     if let loops { file += Data([0x21, 0xFF, 11]) + Data("NETSCAPE2.0".utf8) + Data([3, 1, loops, 0, 0]) }
+    var pixels: [UInt8: Data] = [:]
     for frame in frames {
       file += Data([0x21, 0xF9, 4, 0, frame.delay, 0, 0, 0])
       file += Data([0x2C, 0, 0, 0, 0, UInt8(width), 0, UInt8(height), 0, 0])
-      file += Self.pixels(frame.color, count: width * height)
+      let encoded = pixels[frame.color] ?? Self.pixels(frame.color, count: width * height)
+      pixels[frame.color] = encoded
+      file += encoded
     }
     return file + Data([0x3B])
   }
@@ -40,6 +43,7 @@ struct GIFFile {
       }
     }
     if filled > 0 { bytes.append(UInt8(buffer)) }
-    return Data([2, UInt8(bytes.count)] + bytes + [0])
+    let blocks = stride(from: 0, to: bytes.count, by: 255).map { bytes[$0..<min($0 + 255, bytes.count)] }
+    return Data([2] + blocks.flatMap { [UInt8($0.count)] + $0 } + [0])
   }
 }

@@ -12,7 +12,7 @@ extension ImageIOEngine {
     guard let destination = CGImageDestinationCreateWithData(file as CFMutableData, kind as CFString, 1, nil) else {
       throw unsupported
     }
-    let shown = settings.format == .jpeg ? pixels.flattened(onto: settings.background) : pixels
+    let shown = try settings.format == .jpeg ? pixels.flattened(onto: settings.background) : pixels
     let failure = CacheError(.encodingFailed, reason: "\(settings.format): the picture can't be encoded")
     guard let image = shown.makeCGImage() else { throw failure }
     var options: [CFString: Any] = [

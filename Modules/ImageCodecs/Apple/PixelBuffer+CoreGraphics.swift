@@ -27,8 +27,7 @@ extension PixelBuffer {
 
   /// An image of Core Graphics, with the same pixels in the same memory. Nil where the system makes none.
   public func makeCGImage() -> CGImage? {
-    let pixels = rgba
-    guard let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
+    guard let pixels = try? widened(), let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
     let holder = Unmanaged.passRetained(pixels.memory)
     let provider = pixels.memory.withBytes { bytes -> CGDataProvider? in
       guard let start = bytes.baseAddress else { return nil }

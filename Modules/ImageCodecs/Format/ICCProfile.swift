@@ -2,11 +2,20 @@
 struct ICCProfile {
   let name: String?
 
-  /// Nil: these bytes are no profile.
+  /// Nil: these bytes are no profile, or not all of one.
   init?(_ bytes: [UInt8]) {
-    guard bytes.count >= 132, Array(bytes[36..<40]) == Array("acsp".utf8) else { return nil }
+    guard bytes.count >= 132, Array(bytes[36..<40]) == Array("acsp".utf8), Self.isWhole(bytes) else { return nil }
     let text = Self.description(bytes)?.split(whereSeparator: \.isWhitespace).joined(separator: " ").prefix(80)
     name = text.flatMap { $0.isEmpty ? nil : String($0) }
+  }
+
+  /// Whether what its table of tags tells of is there (§7.3).
+  private static func isWhole(_ bytes: [UInt8]) -> Bool {
+    guard let length = number(bytes, 0), length <= bytes.count, let count = number(bytes, 128), count <= 200 else { return false }
+    return (0..<count).allSatisfy { entry in
+      guard let offset = number(bytes, 136 + entry * 12), let size = number(bytes, 140 + entry * 12) else { return false }
+      return offset <= length && size <= length - offset
+    }
   }
 
   private static func description(_ bytes: [UInt8]) -> String? {

@@ -70,19 +70,20 @@ public struct DecodedImage: Sendable {
   public var cost: Int { buffer.byteCount + (original?.count ?? 0) + (frames?.cost ?? 0) }
 
   /// The pixels of the picture, or of its first frame, as RGBA, 8 bits a channel, straight alpha. Those of a picture without alpha are held in three bytes or one, and widened
-  /// at each call.
+  /// at each call; where there is no room for that, they are as they are held, and ``PixelBuffer/channels`` says so.
   public var pixels: PixelBuffer { buffer.rgba }
 
   /// The pixels of one frame, made when they are asked for, as RGBA. In order is cheapest: each frame builds upon the ones before it, and going back begins anew.
   ///
   /// Takes the time of decoding: not for the main thread.
   ///
-  /// - Throws: `CacheError.Code.misuse` where there is no such frame, and `.decodingFailed` where the file is damaged there.
+  /// - Throws: `CacheError.Code.misuse` where there is no such frame, `.decodingFailed` where the file is damaged there, `.imageLimitExceeded` when making it, with all that lie
+  ///   between it and the last one made, takes longer than `ImageLimits.time` (asked again, it goes on from there) or needs more memory than there is, `.cancelled`.
   public func pixels(ofFrame index: Int) throws(CacheError) -> PixelBuffer {
     guard index >= 0, index < frameCount else {
       throw CacheError(.misuse, reason: "\(format): there is no frame \(index) among \(frameCount)")
     }
-    guard index > 0, let frames else { return pixels }
-    return try frames.frame(index).rgba
+    guard index > 0, let frames else { return try buffer.widened() }
+    return try frames.frame(index).widened()
   }
 }

@@ -1,3 +1,5 @@
+internal import CacheCore
+
 extension PixelBuffer {
   /// Takes alpha out of the colours of RGBA pixels, rounded to the nearest; where nothing is seen, the colour is black.
   static func undoPremultiplication(_ bytes: UnsafeMutableRawBufferPointer) {
@@ -11,9 +13,9 @@ extension PixelBuffer {
   }
 
   /// The picture as it is seen on a ground of one colour; itself, where nothing shines through it.
-  func flattened(onto ground: RGBA) -> PixelBuffer {
+  func flattened(onto ground: RGBA) throws(CacheError) -> PixelBuffer {
     guard channels.hasAlpha else { return self }
-    let pixels = rgba
+    let pixels = try widened()
     let under = [Int(ground.red), Int(ground.green), Int(ground.blue)]
     let flat = PixelBuffer(size: size, channels: .rgba) { to in
       pixels.withUnsafeBytes { from in
@@ -26,6 +28,7 @@ extension PixelBuffer {
         }
       }
     }
-    return flat ?? self
+    guard let flat else { throw Self.noRoom(for: size) }
+    return flat
   }
 }

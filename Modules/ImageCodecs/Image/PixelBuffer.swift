@@ -1,3 +1,5 @@
+public import CacheCore
+
 /// Pixels in memory: rows from top to bottom, pixels from left to right, no gaps, 8 bits a channel, sRGB. Alpha is **straight** (not multiplied into the colours).
 ///
 /// ```swift
@@ -74,8 +76,13 @@ public struct PixelBuffer: Sendable {
     }
   }
 
+  /// The same pixels with four channels; these, where they have four, **or where memory runs out**: ``channels`` says which. ``widened()`` throws then.
+  public var rgba: PixelBuffer { (try? widened()) ?? self }
+
   /// The same pixels with four channels; these, where they have four.
-  public var rgba: PixelBuffer {
+  ///
+  /// - Throws: `CacheError.Code.imageLimitExceeded` where there is no room for them.
+  public func widened() throws(CacheError) -> PixelBuffer {
     if channels == .rgba { return self }
     let (from, step) = (self, channels.rawValue)
     let (green, blue) = step < 3 ? (0, 0) : (1, 2)
@@ -93,7 +100,12 @@ public struct PixelBuffer: Sendable {
         }
       }
     }
-    return widened ?? self
+    guard let widened else { throw Self.noRoom(for: size) }
+    return widened
+  }
+
+  static func noRoom(for size: PixelSize) -> CacheError {
+    CacheError(.imageLimitExceeded, reason: "there is no room for a picture of \(size) pixels")
   }
 }
 

@@ -13,6 +13,9 @@ final class PixelMemory: @unchecked Sendable {
   private let start: UnsafeMutableRawPointer
   private let release: @Sendable (UnsafeMutableRawPointer) -> Void
 
+  /// Where memory comes from, as zeros, to be given back with `free`; nil where there is none. Tests put an end to it.
+  @TaskLocal static var allocate: @Sendable (Int) -> UnsafeMutableRawPointer? = { calloc(max($0, 1), 1) }
+
   /// Takes memory over that somebody else has allocated.
   init(taking start: UnsafeMutableRawPointer, byteCount: Int, release: @escaping @Sendable (UnsafeMutableRawPointer) -> Void) {
     self.start = start
@@ -22,7 +25,7 @@ final class PixelMemory: @unchecked Sendable {
 
   /// Zeros, for `fill` to write over. Nil where there is no room: a trap would be the attacker's.
   convenience init?(byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
-    guard let start = calloc(max(byteCount, 1), 1) else { return nil }
+    guard let start = Self.allocate(byteCount) else { return nil }
     fill(UnsafeMutableRawBufferPointer(start: start, count: byteCount))
     self.init(taking: start, byteCount: byteCount) { free($0) }
   }

@@ -14,7 +14,7 @@ struct ImageStep: Sendable {
   ) throws(CacheError) -> PixelBuffer {
     try ImageLimits.standard.check(ImageHeader(format: .pixels, size: size))
     guard let buffer = PixelBuffer(size: size, channels: channels, fill: fill) else {
-      throw CacheError(.imageLimitExceeded, reason: "there is no room for a picture of \(size) pixels")
+      throw PixelBuffer.noRoom(for: size)
     }
     return buffer
   }

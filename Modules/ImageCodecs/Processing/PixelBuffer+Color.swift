@@ -23,7 +23,7 @@ extension PixelBuffer {
 
   /// A colour laid over each pixel, by a weight from 0 to 255. Colour that is laid where nothing is seen is seen there no more than its weight.
   func mixed(with color: RGBA, weight: (Int, Int) -> Int) throws(CacheError) -> PixelBuffer {
-    let pixels = rgba
+    let pixels = try widened()
     let over = [Int(color.red), Int(color.green), Int(color.blue)]
     return try ImageStep.room(for: size, .rgba) { to in
       pixels.withUnsafeBytes { from in
@@ -45,7 +45,7 @@ extension PixelBuffer {
 
   /// Transparent outside round corners.
   func cut(to radius: Double) throws(CacheError) -> PixelBuffer {
-    let pixels = rgba
+    let pixels = try widened()
     let shape = RoundedShape(size: size, radius: radius)
     return try ImageStep.room(for: size, .rgba) { to in
       pixels.withUnsafeBytes { from in

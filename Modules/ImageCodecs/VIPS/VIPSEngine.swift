@@ -46,10 +46,12 @@ struct VIPSEngine: ImageEngine {
     let (format, orientation) = (header.format, header.orientation)
     // As it is stored: it is turned when it is small.
     let (from, to) = (orientation.applied(to: header.size), orientation.applied(to: size))
-    let factor = min(Double(from.width) / Double(to.width), Double(from.height) / Double(to.height))
-    let stored = try withImage(data, format, strict: !partial, factor: factor) { image throws(CacheError) in
-      let hasUnfitProfile = image.profile != nil && !image.profileFits
-      if hasUnfitProfile, !partial { throw CacheError(.decodingFailed, reason: "\(format): its colour profile is damaged") }
+    let stored = try withImage(data, format, strict: !partial, factor: Self.factor(from, to, format)) {
+      image throws(CacheError) in
+      // One that is made for other colours than these is passed over, as in browsers.
+      if !partial, let profile = image.profile, !image.profileFits, ICCProfile(profile) == nil {
+        throw CacheError(.decodingFailed, reason: "\(format): its colour profile is damaged")
+      }
       let resized = image.size == to ? image : image.resized(to: to)
       return try evaluate(resized?.standard()?.withoutExtraBands(), format, watch)
     }
@@ -81,6 +83,15 @@ struct VIPSEngine: ImageEngine {
 
   // MARK: Parts of it
 
+  /// How many times smaller a codec that can is to make the picture. The rest, where the shape becomes another one, is resampling.
+  private static func factor(_ from: PixelSize, _ to: PixelSize, _ format: ImageFormat) -> Double {
+    let (x, y) = (Double(from.width) / Double(to.width), Double(from.height) / Double(to.height))
+    guard format == .svg else { return max(min(x, y), 1) }
+    // A drawing is as sharp as its larger side asks for, within four times the pixels that are wanted.
+    let bounded = (Double(from.area) / Double(to.area) / 4).squareRoot()
+    return min(max(x, y), max(min(x, y), bounded))
+  }
+
   /// Opens bytes for as long as `body` runs: the library reads them where they are.
   private func withImage<Result>(
     _ data: Data, _ format: ImageFormat, strict: Bool, factor: Double = 1, _ body: (VIPSImage) throws(CacheError) -> Result
@@ -102,7 +113,10 @@ struct VIPSEngine: ImageEngine {
 
 /// Makes an image's pixels, or says why there are none.
 func evaluate(_ image: VIPSImage?, _ format: ImageFormat, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
-  if let pixels = image?.pixels(watch) { return pixels }
+  let pixels = image?.pixels(watch)
+  // The library asks on another thread than the one that works: on a busy machine the work may be done by then.
+  if pixels != nil, let end = watch.end { throw end }
+  if let pixels { return pixels }
   let failure = VIPSLibrary.failure("the picture is damaged or cut short", format)
   throw watch.end ?? failure
 }

@@ -76,14 +76,16 @@ final class VIPSImage {
     return PixelBuffer(size: size, channels: channels, memory: memory)
   }
 
-  /// Makes some rows, below those that were made before.
-  func rows(from first: Int, _ count: Int) -> PixelBuffer? {
+  /// Makes some rows, below those that were made before. Nil where that fails.
+  func rows(from first: Int, _ count: Int) throws(CacheError) -> PixelBuffer? {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var isDone = false
-    let buffer = PixelBuffer(size: PixelSize(size.width, count), channels: channels) { bytes in
+    let size = PixelSize(size.width, count)
+    let buffer = PixelBuffer(size: size, channels: channels) { bytes in
       guard let start = bytes.baseAddress else { return }
       isDone = etagere_vips_rows(pointer, Int32(first), Int32(count), start, bytes.count)
     }
+    guard let buffer else { throw PixelBuffer.noRoom(for: size) }
     return isDone ? buffer : nil
   }
 }

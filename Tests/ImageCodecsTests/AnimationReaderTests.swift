@@ -1,0 +1,90 @@
+#if VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("What makes the frames of an animated picture")
+struct AnimationReaderTests {
+  private let colors = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255)]
+
+  @Test("is held, and counted, only while frames in the middle are made")
+  func cost() throws {
+    let image = try ImageDecoder().decode(GIFFile(width: 40, height: 30, frames: (0..<6).map { (UInt8($0 % 3 + 1), 10) }).data)
+    let still = image.cost
+    for index in [0, 1, 2, 4, 5, 0, 3, 5] {
+      #expect(try image.pixels(ofFrame: index)[20, 20] == colors[index % 3])
+      let isHeld = image.cost > still
+      #expect(isHeld == (1...4).contains(index) || index == 0, "frame \(index)")
+      if isHeld { #expect(image.cost >= still + 40 * 30 * 4) }
+    }
+    #expect(image.cost == still)
+  }
+
+  @Test("goes far ahead frame by frame, within the time, and goes on from there when asked again")
+  func ahead() throws {
+    let file = GIFFile(width: 200, height: 200, frames: (0..<600).map { (UInt8($0 % 3 + 1), 10) }).data
+    let last = try ImageDecoder().decode(file)
+    #expect(try last.pixels(ofFrame: 598)[100, 100] == colors[598 % 3])
+    #expect(try last.pixels(ofFrame: 599)[100, 100] == colors[599 % 3])
+    // Given little time
+    let image = try ImageDecoder { $0.limits.time = .milliseconds(40) }.decode(file)
+    var refusals = 0
+    while true {
+      do throws(CacheError) {
+        #expect(try image.pixels(ofFrame: 590)[100, 100] == colors[590 % 3])
+        break
+      } catch {
+        #expect(error.code == .imageLimitExceeded)
+        refusals += 1
+        if refusals > 2000 { break }
+      }
+    }
+    #expect((0...2000).contains(refusals))
+  }
+
+  @Test("ends with the task that waits for it")
+  func cancellation() async throws {
+    let image = try ImageDecoder().decode(GIFFile(width: 200, height: 200, frames: Array(repeating: (1, 10), count: 600)).data)
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return #expect(throws: CacheError.self) { try image.pixels(ofFrame: 500) }?.isCancellation
+    }
+    #expect(await task.value == true)
+  }
+
+  @Test("turns a WebP's frames as its EXIF says", arguments: 1...8)
+  func orientations(number: Int) throws {
+    let orientation = try #require(ImageOrientation(rawValue: number))
+    // Given frames that are upright when they are turned: the stored one is what undoes the turn.
+    let undo: [Int: ImageProcessor] = [
+      1: .none, 2: .flip(.horizontal), 3: .rotate(quarterTurns: 2), 4: .flip(.vertical),
+      5: .rotate(quarterTurns: 1) + .flip(.horizontal), 6: .rotate(quarterTurns: -1),
+      7: .rotate(quarterTurns: -1) + .flip(.horizontal), 8: .rotate(quarterTurns: 1),
+    ]
+    let stored = try #require(undo[number]).process(Pictures.quarters())
+    let file = try WebPFile(frames: [stored, stored, stored], orientation: number).data()
+    // Then
+    #expect(try ImageHeader(of: file).orientation == orientation)
+    for (size, expected) in [(nil, PixelSize(64, 48)), (ImageSizing.fit(32, 32), PixelSize(32, 24))] {
+      let image = try ImageDecoder(size: size).decode(file)
+      #expect(image.frameCount == 3)
+      for index in 0..<3 {
+        let pixels = try image.pixels(ofFrame: index)
+        #expect(pixels.size == expected)
+        #expect(areClose(Pictures.quarters(of: pixels), Pictures.colors), "frame \(index)")
+      }
+      let first = try ImageDecoder {
+        $0.size = size
+        $0.frames = .first
+      }.decode(file)
+      #expect(areClose(Pictures.quarters(of: first.pixels), Pictures.colors))
+    }
+  }
+}
+#endif

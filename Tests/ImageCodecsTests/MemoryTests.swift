@@ -1,0 +1,84 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import Testing
+
+@testable import ImageCodecs
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Where memory runs out")
+struct MemoryTests {
+  /// Runs `work` with memory for so many pictures.
+  private func with<Result>(blocks: Int, _ work: () throws -> Result) rethrows -> Result {
+    let left = Lock(blocks)
+    let usual = PixelMemory.allocate
+    return try PixelMemory.$allocate.withValue({ count in
+      let isThere = left.withLock { left in
+        left -= 1
+        return left >= 0
+      }
+      return isThere ? usual(count) : nil
+    }) { try work() }
+  }
+
+  @Test("every step of a processor is an error, wherever that happens")
+  func processors() throws {
+    let (color, white) = (RGBA(1, 2, 3), RGBA(255, 255, 255))
+    let steps: [ImageProcessor] = [
+      .resize(.exact(20, 20)), .crop(5, 5), .crop(attention: 5, 5), .fill(10, 30), .rotate(quarterTurns: 1), .flip(.vertical),
+      .gray,
+      .tint(color), .roundCorners(radius: 4), .circle, .border(width: 2, color: white), .blur(sigma: 2),
+      .blur(sigma: 3) + .gray + .circle,
+    ]
+    for image in [Pictures.quarters(), Pictures.quarters(alpha: 9), try ImageProcessor.gray.process(Pictures.quarters(alpha: 9))]
+    {
+      for step in steps {
+        let whole = try step.process(image).pixels.bytes
+        var failures = 0
+        for blocks in 0..<40 {
+          do {
+            let processed = try with(blocks: blocks) { try step.process(image) }
+            #expect(processed.pixels.bytes == whole)
+            break
+          } catch let error as CacheError {
+            #expect(error.code == .imageLimitExceeded, "\(step): \(error)")
+            failures += 1
+          }
+        }
+        #expect(failures < 40)
+      }
+    }
+  }
+
+  @Test("frames that are made are an error, and pixels that are there say what they are")
+  func frames() throws {
+    let file = GIFFile(width: 8, height: 8, frames: [(1, 10), (2, 10), (3, 10), (1, 10)]).data
+    for size in [nil, ImageSizing.fit(4, 4)] {
+      for blocks in 0..<3 {
+        let error = #expect(throws: CacheError.self) {
+          try with(blocks: blocks) { try ImageDecoder(size: size).decode(file).pixels(ofFrame: 2) }
+        }
+        #expect(error?.code == .imageLimitExceeded || error?.code == .other, "\(blocks)")
+      }
+      let image = try ImageDecoder(size: size).decode(file)
+      for index in 0..<4 where image.buffer.channels != .rgba {
+        let error = #expect(throws: CacheError.self) { try with(blocks: 0) { try image.pixels(ofFrame: index) } }
+        #expect(error?.code == .imageLimitExceeded)
+      }
+      #expect(try image.pixels(ofFrame: 1)[1, 1] == RGBA(0, 255, 0))
+    }
+    let (opaque, clear) = (Pictures.quarters(), Pictures.quarters(alpha: 3).pixels)
+    let pixels = with(blocks: 0) { opaque.pixels }
+    #expect(pixels.channels == .rgb && pixels.byteCount == 64 * 48 * 3)
+    #expect(areClose(Pictures.quarters(of: pixels), Pictures.colors, within: 0))
+    let flat = #expect(throws: CacheError.self) {
+      try with(blocks: 0) { try clear.flattened(onto: RGBA(1, 1, 1)) }
+    }
+    #expect(flat?.reason == "there is no room for a picture of 64 × 48 pixels")
+  }
+}
+#endif

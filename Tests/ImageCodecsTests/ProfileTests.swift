@@ -1,0 +1,68 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+@Suite("A colour profile")
+struct ProfileTests {
+  private func png(_ profile: ICCFile, depth: UInt8, _ pixel: [UInt8]) -> PNGFile {
+    let row = [[UInt8]](repeating: pixel, count: 8).flatMap { $0 }
+    let channels = pixel.count / Int(depth / 8)
+    let chunk: [UInt8] = Array("made\0".utf8) + [0] + PNGFile.zlib(profile.bytes)
+    return PNGFile(
+      width: 8, height: 8, depth: depth, colorType: [1: 0, 2: 4, 3: 2, 4: 6][channels] ?? 0,
+      rows: Array(repeating: row, count: 8),
+      chunks: [("iCCP", chunk)])
+  }
+
+  @Test("is applied, and alpha stays as it is, with 8 bits and with 16, whole or small")
+  func alpha() throws {
+    let cases: [(PNGFile, RGBA)] = [
+      (png(.swapped, depth: 8, [255, 0, 0, 128]), RGBA(0, 255, 0, 128)),
+      (png(.swapped, depth: 16, [255, 255, 0, 0, 0, 0, 0x80, 0x80]), RGBA(0, 255, 0, 128)),
+      (png(.swapped, depth: 16, [255, 255, 0, 0, 0, 0, 0x10, 0x10]), RGBA(0, 255, 0, 16)),
+      (png(.swapped, depth: 16, [255, 255, 0, 0, 0, 0]), RGBA(0, 255, 0)),
+      (png(.swapped, depth: 16, [0, 0, 0, 0, 0xFF, 0xFF, 0, 0]), RGBA(0, 0, 255, 0)),
+      (png(.gray, depth: 8, [128, 77]), RGBA(128, 128, 128, 77)),
+      (png(.gray, depth: 16, [0x80, 0x80, 77, 77]), RGBA(128, 128, 128, 77)),
+    ]
+    for (file, expected) in cases {
+      for size in [nil, ImageSizing.fit(4, 4)] {
+        let image = try ImageDecoder(size: size).decode(file.data)
+        #expect(image.colorSpace.rawValue == "made")
+        let pixel = image.pixels[2, 2]
+        #expect(pixel.alpha == expected.alpha, "\(file.depth) bits, \(image.size): \(pixel)")
+        if expected.alpha > 0 { #expect(isClose(pixel, expected, within: 20), "\(file.depth) bits, \(image.size): \(pixel)") }
+      }
+    }
+  }
+
+  @Test("that is made for other colours than the picture's is passed over, as in browsers")
+  func otherColors() throws {
+    let gray = try ImageEncoder(.jpeg, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
+    let colors = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
+    let plain = try ImageDecoder().decode(gray).pixels[3, 3]
+    for size in [nil, ImageSizing.fit(32, 32)] {
+      let image = try ImageDecoder(size: size).decode(Pictures.profiled(gray, ICCFile.swapped.bytes))
+      #expect(isClose(image.pixels[3, 3], plain, within: 2))
+      #expect(image.colorSpace == .gray)
+      let second = try ImageDecoder(size: size).decode(Pictures.profiled(colors, ICCFile.gray.bytes))
+      #expect(areClose(Pictures.quarters(of: second.pixels), Pictures.colors))
+    }
+  }
+
+  @Test("that is cut short is an error, or passed over")
+  func cut() throws {
+    let profile = ICCFile().bytes
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
+    for length in stride(from: 1, to: profile.count, by: 10) {
+      let cut = Pictures.profiled(file, Array(profile.prefix(length)))
+      do throws(CacheError) {
+        #expect(areClose(Pictures.quarters(of: try ImageDecoder().decode(cut).pixels), Pictures.colors), "\(length)")
+      } catch {
+        #expect(error.code == .decodingFailed, "\(length)")
+      }
+    }
+  }
+}
+#endif
