@@ -79,8 +79,11 @@ let package = Package(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
       enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
     .trait(
+      name: "Thumbnails", description: "The example Thumbnails, folders and URLs to thumbnails (swift-argument-parser)",
+      enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
+    .trait(
       name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
-      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS"]),
+      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -171,6 +174,14 @@ let package = Package(
       ],
       path: "Examples/Gateway", packageAccess: false, swiftSettings: strict),
 
+    .executableTarget(
+      name: "Thumbnails",
+      dependencies: [
+        "Etagere", "AsyncHTTPNetworking", httpTypes,
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
+      ],
+      path: "Examples/Thumbnails", packageAccess: false, swiftSettings: strict),
+
     // In no declared product: a client never clones for it.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .target(
@@ -241,6 +252,12 @@ let package = Package(
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+      ]),
+    tests(
+      "ThumbnailsTests",
+      [
+        "Thumbnails", "Etagere", "CacheCore", "CacheTesting", httpTypes,
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
       ]),
   ],
   swiftLanguageModes: [.v6]

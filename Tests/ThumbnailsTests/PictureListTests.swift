@@ -1,0 +1,81 @@
+#if Thumbnails
+import ArgumentParser
+import Etagere
+import Foundation
+import Testing
+
+@testable import Thumbnails
+
+@Suite("What thumbnails are made of, and how they are called")
+struct PictureListTests {
+  @Test("folders are gone through, hidden files and the output are not")
+  func folders() throws {
+    let place = try Place()
+    for name in ["b.png", "a.jpg", "below/c.webp", ".hidden.png", ".git/d.png", "notes.txt", "out/a.jpg"] {
+      try place.write(Data(), name)
+    }
+    var list = PictureList(except: place.pictures.appending(path: "out"))
+    try list.add(place.pictures.path)
+    try list.add(place.pictures.appending(path: "a.jpg").path)
+    #expect(list.named("webp").map(\.name) == ["a.webp", "b.webp", "below/c.webp"])
+  }
+
+  @Test("names that would be one get a part of their own, which stays")
+  func collisions() throws {
+    let place = try Place()
+    for name in ["a.png", "a.jpg", "B.png"] { try place.write(Data(), name) }
+    var list = PictureList(except: place.output)
+    try list.add(place.pictures.path)
+    let names = list.named("jpg").map(\.name)
+    #expect(Set(names).count == 3 && names.contains("B.jpg"))
+    #expect(names.count { $0.hasPrefix("a-") } == 2)
+    #expect(list.named("jpg").map(\.name) == names)
+  }
+
+  @Test("a list has URLs and files, and no name leads out of the output")
+  func lists() throws {
+    let place = try Place()
+    let list = place.pictures.appending(path: "list.txt")
+    try Data(
+      """
+      # pictures
+      https://example.com/a/photo.jpeg?width=900
+
+      https://example.com/%2E%2E%2F%2E%2E%2Fetc%2Fpasswd.png
+      https://example.com/
+      /srv/pictures/x.png
+      """.utf8
+    ).write(to: list)
+    var pictures = PictureList(except: place.output)
+    try pictures.add(list.path)
+    let names = pictures.named("png").map(\.name)
+    #expect(names.count == 4 && names.first == "photo.png" && names.last == "x.png" && names.contains("example.png"))
+    #expect(names.allSatisfy { !$0.contains("/") && !$0.hasPrefix(".") })
+  }
+
+  @Test("what is none of these is said at once")
+  func wrong() throws {
+    let place = try Place()
+    try place.write(Data([0xff, 0xfe, 0, 1]), "binary")
+    var list = PictureList(except: place.output)
+    for source in ["/no/such/place", place.pictures.appending(path: "binary").path, "http://"] {
+      #expect(throws: CacheError.self) { try list.add(source) }
+    }
+  }
+
+  @Test("the command line says how large and in what format")
+  func options() throws {
+    let command = try ThumbnailsCommand.parse(["--out", "/o", "--size", "400x300", "--format", "webp", "--jobs", "3", "in"])
+    #expect(command.settings.thumbnail.size == .fit(400, 300))
+    #expect(command.settings.thumbnail.encoder.format == .webp && command.settings.jobs == 3)
+    #expect(command.settings.cache.path == "/o/.thumbnails")
+    for wrong in [
+      ["--size", "0"], ["--size", "4x4x4"], ["--size", "-3"], ["--format", "bmp"], ["--jobs", "0"], ["--quality", "0"],
+    ] {
+      #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["--out", "/o", "in"] + wrong) }
+    }
+    #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["--out", "/o"]) }
+    #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["in"]) }
+  }
+}
+#endif
