@@ -9,6 +9,8 @@ extension Form {
   public struct Coding: Sendable {
     /// Names the encoding with its settings.
     public let id: String
+    /// Whether the bytes would hold all that is to be kept of a value.
+    public let canEncode: @Sendable (Value) -> Bool
     /// The bytes of a value. Runs on no actor.
     public let encode: @Sendable (Value, StoredMetadata) throws(CacheError) -> Data
     /// The value of such bytes, whose metadata is the original's. Runs on no actor.
@@ -35,7 +37,7 @@ extension Form {
   ) {
     let restorer = restorer ?? decoder
     let coding = Coding(
-      id: "\(Self.step(encoder))|\(Self.step(restorer))",
+      id: "\(Self.step(encoder))|\(Self.step(restorer))", canEncode: { encoder.canEncode($0) },
       encode: { value, metadata throws(CacheError) in try encoder.encode(value, metadata) },
       decode: { data, metadata throws(CacheError) in try restorer.decode(data, metadata) })
     self = Form(decoder: decoder, processors: processors).with(coding: coding)
@@ -58,7 +60,7 @@ extension Form {
   ) -> Form {
     with(
       coding: Coding(
-        id: id, encode: { value, _ throws(CacheError) in try encode(value) },
+        id: id, canEncode: { _ in true }, encode: { value, _ throws(CacheError) in try encode(value) },
         decode: { data, _ throws(CacheError) in try decode(data) }))
   }
 }

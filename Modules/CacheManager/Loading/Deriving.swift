@@ -84,14 +84,24 @@ struct Deriving<Value: Sendable>: Sendable {
     guard let coding = form.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
+    guard coding.canEncode(value) else { return await keepOriginal(fetched, in: store) }
     do throws(CacheError) {
       let data = try await work { () throws(CacheError) in try coding.encode(value, fetched.metadata) }
       if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
       let (shelf, candidate) = (shelf.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
       _ = await load.patience.wait(load) { await shelf.keepForm(data, candidate, in: store) }
     } catch {
-      if !error.isCancellation { load.observe(.storeFailed(key: key, error: error)) }
+      if error.isCancellation { return }
+      load.observe(.storeFailed(key: key, error: error))
+      await keepOriginal(fetched, in: store)
     }
+  }
+
+  /// What can't be kept as a variant is made of its original again, which every other policy has stored.
+  private func keepOriginal(_ fetched: Fetched, in store: any CacheStore) async {
+    guard load.parts.storagePolicy == .variants else { return }
+    let (shelf, candidate) = (shelf.of(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
+    _ = await load.patience.wait(load) { await shelf.keepOriginal(fetched.data, insteadOfFormOf: candidate, in: store) }
   }
 
   private var isKept: Bool {

@@ -129,6 +129,17 @@ extension Shelf {
     await settle(kept)
   }
 
+  /// Stores the original of a value that can't be stored itself, unless it is there.
+  func keepOriginal(_ data: Data, insteadOfFormOf candidate: Candidate, in store: any CacheStore) async {
+    let revision = candidate.metadata.revision
+    if let entry = try? await store.open(candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
+    guard let kept = surviving(candidate), await !isSuperseded(kept, beside: (try? store.forms(of: resource)) ?? [], in: store),
+      await keepOriginal(data, kept) != nil
+    else { return }
+    await dropForms(outdatedBy: kept)
+    await settle(kept)
+  }
+
   /// Removes what was made of other bodies than the answer that is stored now.
   func dropForms(outdatedBy candidate: Candidate) async {
     await dropForms { candidate.outdates($0) }

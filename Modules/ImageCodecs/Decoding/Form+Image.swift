@@ -10,17 +10,26 @@ extension Form where Value == DecodedImage {
   ///
   /// Where a processor's first step makes pictures smaller, the decoder does that, and a codec that can never makes the full size.
   ///
+  /// With an encoder a durable store keeps the processed picture too, as the load's `StoragePolicy` says, and a later process shows it without decoding the original:
+  ///
+  /// ```swift
+  /// let thumbnail = Form.image(.resize(.fit(400, 400)), storedAs: .webp)
+  /// ```
+  ///
+  /// What its file would not hold (``ImageEncoder/canEncode(_:)``) is made of the original at each start. A picture that was stored has the header of its own file.
+  ///
   /// - Parameters:
   ///   - processor: what is done to them.
   ///   - scale: how many of their pixels make a point.
-  public static func image(_ processor: ImageProcessor = .none, scale: Double = 1) -> Form {
-    var decoder = ImageDecoder(scale: scale)
-    var steps = processor.steps
-    if let sizing = steps.first?.sizing {
-      decoder.size = sizing
-      steps.removeFirst()
-    }
-    return Form(decoder: decoder, processors: steps.isEmpty ? [] : [ImageProcessor(steps)])
+  ///   - encoder: what they are stored as; nil: only their originals are stored.
+  public static func image(
+    _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil
+  ) -> Form {
+    let (decoder, rest) = processor.decoding(scale: scale)
+    let processors = rest.steps.isEmpty ? [] : [rest]
+    guard let encoder else { return Form(decoder: decoder, processors: processors) }
+    // What was stored has its size already.
+    return Form(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))
   }
 
   /// Pictures of a size, decoded by the usual decoder.
@@ -28,5 +37,16 @@ extension Form where Value == DecodedImage {
   /// - Parameters:
   ///   - size: how large they become.
   ///   - scale: how many of their pixels make a point.
-  public static func image(size: ImageSizing, scale: Double = 1) -> Form { image(.resize(size), scale: scale) }
+  ///   - encoder: what they are stored as; nil: only their originals are stored.
+  public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> Form {
+    image(.resize(size), scale: scale, storedAs: encoder)
+  }
+}
+
+extension ImageProcessor {
+  /// The decoder that carries out the first step where that is a resizing, and what is left to be done.
+  func decoding(scale: Double) -> (decoder: ImageDecoder, rest: ImageProcessor) {
+    guard let sizing = steps.first?.sizing else { return (ImageDecoder(scale: scale), self) }
+    return (ImageDecoder(size: sizing, scale: scale), ImageProcessor(Array(steps.dropFirst())))
+  }
 }

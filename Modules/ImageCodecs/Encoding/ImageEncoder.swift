@@ -13,9 +13,13 @@ public import Foundation
 /// ```
 ///
 /// Nothing of the original file's metadata goes along: no place, no camera, no profile (the pixels are sRGB).
+///
+/// It is also what a form's pictures are stored as: see `Form.image(_:scale:storedAs:)`.
 public struct ImageEncoder: Hashable, Sendable {
   /// JPEG, PNG, WebP, and AVIF, GIF, TIFF where the engine has them.
   public var format: ImageFormat
+  /// The format of pictures with alpha; nil: that of all others.
+  public var alphaFormat: ImageFormat?
   /// From 1, the smallest file, to 100, the best picture. For JPEG, WebP and AVIF; what a number means is each codec's own.
   public var quality: Int
   /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours.
@@ -46,21 +50,51 @@ public struct ImageEncoder: Hashable, Sendable {
     if let effort, !(0...9).contains(effort) {
       throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
     }
-    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, format, work: "encoding")
+    var settings = self
+    settings.format = format(for: image)
+    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, settings.format, work: "encoding")
     if let end = watch.end { throw end }
-    let file = try EngineRoom.engine().encode(image.buffer, self, watch)
+    let file = try EngineRoom.engine().encode(image.buffer, settings, watch)
     // Some codecs ask for all pixels first, and then can't be stopped.
     if let end = watch.end { throw end }
     return file
   }
 
+  func format(for image: DecodedImage) -> ImageFormat {
+    image.buffer.channels.hasAlpha ? alphaFormat ?? format : format
+  }
+
+  /// What its files may be.
+  var formats: Set<ImageFormat> { Set([format, alphaFormat ?? format]) }
+
   /// In text, as it stands in cache keys.
   var parameters: String {
     let settings = [
-      format.name, "\(quality)", isLossless ? "lossless" : "", effort.map { "effort \($0)" } ?? "",
-      isProgressive ? "progressive" : "",
-      "\(background.red),\(background.green),\(background.blue)",
+      format.name, alphaFormat?.name ?? "", "\(quality)", isLossless ? "lossless" : "", effort.map { "effort \($0)" } ?? "",
+      isProgressive ? "progressive" : "", "\(background.red),\(background.green),\(background.blue)",
+      "\(timeLimit.components.seconds).\(timeLimit.components.attoseconds)",
     ]
     return settings.joined(separator: ";")
   }
+}
+
+extension ImageEncoder {
+  /// JPEG: small, without alpha.
+  public static let jpeg = ImageEncoder(.jpeg)
+  /// PNG: every pixel as it is.
+  public static let png = ImageEncoder(.png)
+  /// WebP: small, with alpha. ImageIO does not write it.
+  public static let webp = ImageEncoder(.webp)
+  /// AVIF: smallest, and slow to make; where the engine writes it.
+  public static let avif = ImageEncoder(.avif)
+  /// JPEG for pictures without alpha; WebP for those with it, PNG on Apple's platforms.
+  public static let automatic: ImageEncoder = {
+    var encoder = ImageEncoder(.jpeg)
+    #if canImport(ImageIO)
+    encoder.alphaFormat = .png
+    #else
+    encoder.alphaFormat = .webp
+    #endif
+    return encoder
+  }()
 }

@@ -1,0 +1,267 @@
+#if canImport(ImageIO) || VIPS
+import CacheTesting
+import Etagere
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Processed pictures in a durable store")
+struct ImageVariantTests {
+  enum Place: CaseIterable { case volatile, disk }
+
+  /// Managers that come one after the other, as processes do: they share what is stored, and no memory.
+  private final class House: Sendable {
+    let network = ScriptedDownloader()
+    let observer = RecordingObserver()
+    let store: any CacheStore
+    let url: URL
+    private let folder: TemporaryFolder
+
+    init(_ place: Place) throws {
+      folder = try TemporaryFolder()
+      store = place == .disk ? try DiskCache(folder: folder.url) : VolatileStore()
+      url = try #require(URL(string: "https://example.com/photo"))
+    }
+
+    func manager() throws -> ResourceManager {
+      var configuration = try ResourceManager.Configuration.standard(folder: nil, downloader: network)
+      configuration.store = store
+      configuration.observer = observer
+      return ResourceManager(configuration)
+    }
+
+    /// A load in a process of its own.
+    func load(_ form: Form<DecodedImage>, _ policy: StoragePolicy = .all) async throws -> Resource<DecodedImage> {
+      try await manager().load(url, as: form, options: RequestOptions { $0.storagePolicy = policy })
+    }
+
+    /// Whether the original is stored, and the formats of the variants.
+    func stored() async throws -> (original: Bool, variants: [ImageFormat]) {
+      var formats: [ImageFormat] = []
+      for entry in try await store.forms(of: url.absoluteString) {
+        let file = try await store.open(entry.key)?.body.collect() ?? Data()
+        formats.append(try ImageHeader(of: file).format)
+      }
+      return (try await !store.variants(of: url.absoluteString).isEmpty, formats.sorted { $0.name < $1.name })
+    }
+  }
+
+  /// A picture that takes many bytes, so that what is made of it takes fewer.
+  private func photo(seed: UInt64 = 1, width: Int = 320, channels: PixelBuffer.Channels = .rgb) throws -> DecodedImage {
+    var state = seed
+    let pixels = PixelBuffer(size: PixelSize(width, 240), channels: channels) { bytes in
+      for index in bytes.indices {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        bytes[index] = UInt8(truncatingIfNeeded: state >> 58) &+ UInt8(truncatingIfNeeded: index / 1_200)
+      }
+    }
+    return DecodedImage(try #require(pixels))
+  }
+
+  private func file(seed: UInt64 = 1, width: Int = 320) throws -> Data {
+    try ImageEncoder(.jpeg, quality: 90).encode(photo(seed: seed, width: width))
+  }
+
+  private static let small = ImageProcessor.resize(.fit(80, 80))
+
+  @Test("are stored as the policy says", arguments: Place.allCases, StoragePolicy.allCases)
+  func policies(_ place: Place, _ policy: StoragePolicy) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+
+    let made = try await house.load(.image(Self.small, storedAs: .webp), policy)
+
+    #expect(made.value.size == PixelSize(80, 60) && made.valueOrigin == .made && made.value.format == .jpeg)
+    let stored = try await house.stored()
+    #expect(stored.original == (policy != .variants))
+    #expect(stored.variants == (policy == .originals ? [] : [.webp]))
+  }
+
+  @Test(
+    "are shown by the next process without the network, without the original and without being made again",
+    arguments: Place.allCases)
+  func warm(_ place: Place) async throws {
+    let house = try House(place)
+    let count = Lock(0)
+    let counted =
+      Self.small
+      + .custom("counted") { pixels in
+        count.withLock { $0 += 1 }
+        return pixels
+      }
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let form = Form.image(counted, scale: 2, storedAs: .png)
+    let made = try await house.load(form, .variants).value
+
+    let warm = try await house.load(form, .variants)
+
+    #expect(warm.source == .disk && warm.valueOrigin == .stored && count.withLock { $0 } == 1)
+    #expect(warm.value.pixels.bytes == made.pixels.bytes && warm.value.scale == 2 && warm.value.url == house.url)
+    // The header is that of its own file.
+    #expect(warm.value.format == .png && warm.value.header.size == PixelSize(80, 60))
+    #expect(try await house.manager().image(at: house.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
+    try house.network.verify()
+  }
+
+  @Test("are kept by a 304 and dropped by a 200", arguments: Place.allCases, [StoragePolicy.variants, .all])
+  func changed(_ place: Place, _ policy: StoragePolicy) async throws {
+    let house = try House(place)
+    house.network.answer(
+      house.url, .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+      .ok(try file(seed: 9, width: 480), etag: "\"2\"", cacheControl: "no-cache"))
+    let forms = [Form.image(Self.small, storedAs: .webp), .image(Self.small + .gray, storedAs: .jpeg)]
+    _ = try await house.load(forms[0], policy)
+
+    let confirmed = try await house.load(forms[0], policy)
+    #expect(confirmed.source == .revalidated && confirmed.valueOrigin == .stored && confirmed.value.format == .webp)
+
+    let anew = try await house.load(forms[1], policy)
+    #expect(anew.source == .network && anew.value.size == PixelSize(80, 40))
+    // The variant of the other form, which was made of the former body, is gone with it.
+    #expect(try await house.stored().variants == [.jpeg])
+    try house.network.verify()
+  }
+
+  @Test("are made of the stored original, without the network, in every form", arguments: Place.allCases)
+  func original(_ place: Place) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    _ = try await house.manager().load(house.url)
+    // Forms that differ in nothing but what they are stored as, or in nothing but its quality, are different forms.
+    let forms = [
+      Form.image(Self.small, storedAs: .webp), .image(Self.small, storedAs: .init(.webp, quality: 40)),
+      .image(Self.small, storedAs: .jpeg), .image(Self.small, storedAs: .automatic),
+    ]
+
+    for form in forms { #expect(try await house.load(form).source == .disk) }
+
+    #expect(Set(forms.map(\.id) + [Form.image(Self.small).id]).count == 5)
+    #expect(try await house.stored().variants == [.jpeg, .jpeg, .webp, .webp])
+    for form in forms { #expect(try await house.load(form).valueOrigin == .stored) }
+    try house.network.verify()
+  }
+
+  @Test("are decoded once and encoded once for many who want the same one at the same moment", arguments: Place.allCases)
+  func shared(_ place: Place) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let manager = try house.manager()
+    let count = Lock(0)
+    let form = Form.image(
+      Self.small
+        + .custom("counted") { pixels in
+          count.withLock { $0 += 1 }
+          return pixels
+        }, storedAs: .webp)
+
+    try await withThrowingTaskGroup(of: PixelSize.self) { group in
+      for _ in 0..<50 { group.addTask { try await manager.load(house.url, as: form).value.size } }
+      for try await size in group { #expect(size == PixelSize(80, 60)) }
+    }
+
+    #expect(count.withLock { $0 } == 1)
+    let stored = house.observer.events.count {
+      if case .stored(let key, .disk, _) = $0 { key.form == form.id } else { false }
+    }
+    #expect(stored == 1)
+    try house.network.verify()
+  }
+
+  @Test("heal where they are damaged", arguments: Place.allCases, [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
+  func damaged(_ place: Place, _ junk: Data) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let form = Form.image(Self.small, storedAs: .webp)
+    let made = try await house.load(form)
+    let key = CacheKey(resource: house.url.absoluteString, form: form.id)
+    let entry = try #require(try await house.store.open(key))
+    var metadata = entry.metadata
+    metadata.bodyLength = Int64(junk.count)
+    try await house.store.store(junk, for: key, metadata)
+
+    let healed = try await house.load(form)
+
+    #expect(healed.valueOrigin == .made && healed.source == .disk && healed.value.pixels.bytes == made.value.pixels.bytes)
+    #expect(try await house.load(form).valueOrigin == .stored)
+    try house.network.verify()
+  }
+
+  @Test("keep their alpha, in a format that has it", arguments: Place.allCases)
+  func alpha(_ place: Place) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let round = ImageProcessor.fill(60, 60) + .circle
+
+    _ = try await house.load(.image(round, storedAs: .automatic))
+    let warm = try await house.load(.image(round, storedAs: .automatic))
+    #expect(warm.valueOrigin == .stored && warm.value.pixels[0, 0].alpha == 0 && warm.value.pixels[30, 30].alpha == 255)
+    let stored = try await house.stored().variants
+
+    // JPEG has none: such a picture is made of its original each time, and stays round.
+    for _ in 0..<2 {
+      let made = try await house.load(.image(round, storedAs: .jpeg))
+      #expect(made.valueOrigin == .made && made.value.pixels[0, 0].alpha == 0)
+    }
+    #expect(try await house.stored().variants == stored && stored.count == 1)
+  }
+
+  @Test("are none of an animated picture, whose frames would be lost: its original is stored", arguments: StoragePolicy.allCases)
+  func animated(_ policy: StoragePolicy) async throws {
+    // Given two frames of one pixel (LZW codes: clear, the colour, end)
+    let frame: [UInt8] = [0x21, 0xF9, 4, 0, 10, 0, 0, 0, 0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0]
+    let gif =
+      Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255] + frame + [2, 2, 0x44, 1, 0] + frame
+      + [2, 2, 0x4C, 1, 0, 0x3B]
+    let house = try House(.disk)
+    house.network.answer(house.url, .ok(Data(gif), cacheControl: "max-age=3600"))
+    let form = Form.image(storedAs: .png)
+    // When
+    for origin in [ResourceSource.network, .disk] {
+      let shown = try await house.load(form, policy)
+      // Then
+      #expect(shown.source == origin && shown.valueOrigin == .made && shown.value.frameCount == 2)
+      #expect(try shown.value.pixels(ofFrame: 1)[0, 0] == RGBA(0, 0, 255))
+      #expect(try await house.stored() == (true, []))
+    }
+    try house.network.verify()
+  }
+
+  @Test("are none of a file that is cut short")
+  func partial() async throws {
+    let house = try House(.disk)
+    house.network.answer(house.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
+    let form = Form(decoder: ImageDecoder { $0.allowsPartial = true }, encoder: ImageEncoder.webp)
+
+    #expect(try await house.load(form).value.isPartial)
+
+    #expect(try await house.stored() == (true, []))
+  }
+
+  @Test("are the same files in every process, where it is files that are asked for", arguments: Place.allCases)
+  func files(_ place: Place) async throws {
+    let house = try House(place)
+    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let form = Form<Data>.imageFile(Self.small + .circle, as: .automatic)
+    let made = try await house.manager().load(house.url, as: form)
+
+    let warm = try await house.manager().load(house.url, as: form)
+
+    #expect(made.valueOrigin == .made && warm.valueOrigin == .stored && warm.data == made.data)
+    let image = try ImageDecoder().decode(warm.data)
+    #expect(
+      image.size == PixelSize(60, 60) && image.format == ImageEncoder.automatic.alphaFormat && image.pixels[0, 0].alpha == 0)
+    // What is transparent is white in a format that has no alpha.
+    let jpeg = try await house.manager().load(house.url, as: .imageFile(Self.small + .circle, as: .jpeg))
+    let corner = try ImageDecoder().decode(jpeg.data).pixels[0, 0]
+    #expect(min(corner.red, corner.green, corner.blue) > 240 && jpeg.key != warm.key)
+
+    let key = CacheKey(resource: house.url.absoluteString, form: form.id)
+    var metadata = try #require(try await house.store.open(key)).metadata
+    metadata.bodyLength = 6
+    try await house.store.store(Data("<html>".utf8), for: key, metadata)
+    let healed = try await house.manager().load(house.url, as: form)
+    #expect(healed.valueOrigin == .made && healed.data == made.data)
+    try house.network.verify()
+  }
+}
+#endif
