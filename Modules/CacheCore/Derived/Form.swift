@@ -31,6 +31,8 @@ public struct Form<Value: Sendable>: Sendable {
   package let first: Maker
   /// Whether the first step is a decoder's, which waits for nothing.
   package let isFirstBounded: Bool
+  /// How many bytes it takes for as long as it lasts.
+  package let firstMemory: @Sendable (Data, StoredMetadata) -> Int
   /// The steps behind it.
   package private(set) var changes: [Change]
 
@@ -45,12 +47,16 @@ public struct Form<Value: Sendable>: Sendable {
     self.init(verbatim: id.isEmpty ? "unnamed" : id, cost: cost, isBounded: false, make: make)
   }
 
-  private init(verbatim id: String, cost: @escaping @Sendable (Value) -> Int, isBounded: Bool, make: @escaping Maker) {
+  private init(
+    verbatim id: String, cost: @escaping @Sendable (Value) -> Int, isBounded: Bool,
+    memory: @escaping @Sendable (Data, StoredMetadata) -> Int = { _, _ in 0 }, make: @escaping Maker
+  ) {
     self.id = id
     self.cost = cost
     firstID = id
     first = make
     isFirstBounded = isBounded
+    firstMemory = memory
     changes = []
   }
 
@@ -67,8 +73,10 @@ public struct Form<Value: Sendable>: Sendable {
   public init<Decoder: ResourceDecoder<Value>>(
     decoder: Decoder, processors: [any ResourceProcessor<Value>] = []
   ) {
-    let decoded = Form(verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }, isBounded: true) {
-      body, metadata throws(CacheError) in
+    let decoded = Form(
+      verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }, isBounded: true,
+      memory: { decoder.workingMemory(for: $0, $1) }
+    ) { body, metadata throws(CacheError) in
       try decoder.decode(try await body.collect(), metadata)
     }
     let changes = processors.map { processor in

@@ -11,4 +11,11 @@ public protocol ResourceDecoder<Value>: Component {
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Value
   /// What a value weighs in memory, in bytes.
   func cost(of value: Value) -> Int
+  /// How many bytes decoding takes for as long as it lasts, the value included, beside `data`: so many are decoded at once as a manager's memory budget has room for. 0,
+  /// unless the decoder says otherwise: next to nothing.
+  func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int
+}
+
+extension ResourceDecoder {
+  public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int { 0 }
 }

@@ -67,6 +67,9 @@ public final class ResourceManager: Sendable {
     public var networkAccess = NetworkAccess.all
     /// The largest body that a load takes, in bytes: it is held in memory.
     public var maximumBodySize: Int64 = 256 << 20
+    /// How much memory the loads may take at the same time, in bytes: their bodies on the way, and what making values of them takes. Who finds no room waits before it asks
+    /// for its body, by priority; a body that is larger than all of it comes alone. What it counts, and what it does not, is told in the page on CacheManager.
+    public var memoryBudget = 256 << 20
     /// The largest body, in bytes, that `respond(to:)` keeps in memory; larger ones stream between the origin, the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
     /// How long a request of `respond(to:)` waits for what an equal one brings that is on its way to the origin, before it asks for itself (RFC 9111 §4); nil: each asks
@@ -201,6 +204,9 @@ public final class ResourceManager: Sendable {
     }
     return task
   }
+
+  /// What the loads take of the memory budget now.
+  public var memoryUse: MemoryUse { core.budget.use }
 
   // MARK: Ending
 

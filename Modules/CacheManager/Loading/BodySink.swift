@@ -16,9 +16,12 @@ struct BodySink: Sendable {
   private(set) var count: Int64 = 0
 
   private let load: ResolvedLoad
+  private let share: MemoryShare?
 
-  init(_ load: ResolvedLoad) {
+  /// - Parameter share: what the bytes take of the memory budget; nil: nobody counts them.
+  init(_ load: ResolvedLoad, _ share: MemoryShare? = nil) {
     self.load = load
+    self.share = share
     target = load.target
     limit = load.maximumBodySize
   }
@@ -26,6 +29,7 @@ struct BodySink: Sendable {
   /// Begins: what an earlier body (a redirect's, one that broke off, a damaged entry's) has left in the file goes.
   func begin(expecting length: Int64?) async throws(CacheError) {
     if let length, length > limit { throw load.bodyTooLarge }
+    try await share?.begin(target.isMemory ? length : Int64(MemoryBudget.streamed))
     if case .file(let draft) = target { try await draft.restart() }
   }
 
@@ -37,6 +41,7 @@ struct BodySink: Sendable {
     count += Int64(chunk.count)
     switch target {
     case .memory:
+      try await share?.grow(to: count, most: limit)
       guard !data.isEmpty else {
         data = chunk
         // A server's word may size a buffer only as far as that does no harm.
@@ -52,5 +57,6 @@ struct BodySink: Sendable {
   /// Hands over what is still on its way.
   func finish() async throws(CacheError) {
     if case .file(let draft) = target { try await draft.flush() }
+    share?.end(at: Int64(data.count))
   }
 }

@@ -143,10 +143,19 @@ struct Deriving<Value: Sendable>: Sendable {
   }
 
   private func decoded(_ fetched: Fetched) async throws(CacheError) -> Value {
-    let (form, body, metadata) = (form, Body(fetched.data), fetched.metadata)
+    let (form, data, body, metadata) = (form, fetched.data, Body(fetched.data), fetched.metadata)
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in try await form.first(body, metadata) }
-    guard form.isFirstBounded else { return try await placed(first) }
-    return try await core.workplaces.work(priority) { () throws(CacheError) in try await placed(first) }
+    guard form.isFirstBounded else {
+      // It may wait for loads of its own: they are not to wait for this one.
+      fetched.share?.release()
+      return try await placed(first)
+    }
+    let counted: @Sendable () async throws(CacheError) -> Value = { [budget = core.budget, priority] () throws(CacheError) in
+      let memory = form.firstMemory(data, metadata)
+      guard memory > 0 else { return try await first() }
+      return try await budget.work(memory, priority, first)
+    }
+    return try await core.workplaces.work(priority) { () throws(CacheError) in try await placed(counted) }
   }
 
   /// Work that waits for nothing, in its place, as soon as there is room for it.

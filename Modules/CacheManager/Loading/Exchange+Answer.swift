@@ -13,6 +13,7 @@ extension Exchange {
     switch verdict {
     case .freshen(let index, let metadata, let changes):
       try await finish(answer.response)
+      answer.share.release()
       await apply(changes)
       return try await freshen(candidates[index], metadata, changes.copy, answer)
     case .store(let variant, let metadata, let changes):
@@ -34,6 +35,7 @@ extension Exchange {
       return nil
     case .serveStale(let index):
       answer.response.body.source.cancel()
+      answer.share.release()
       let error = Fetch.unacceptable(answer.response.head.status, attempt: metrics(of: answer).attempts)
       guard let stale = try await stale(index, insteadOf: error) else { throw error }
       return stale
@@ -58,7 +60,7 @@ extension Exchange {
     if let copy, load.target.isMemory, !kept.isBodyLeft {
       _ = await load.patience.wait(load) { [shelf, candidates] in await shelf.file(copy, kept.data, known: candidates) }
     }
-    let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused)
+    let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused, kept.share)
     guard kept.isBodyLeft else { return confirmedOne }
     return confirmedOne.with { ($0.isBodyLeft, $0.encoded) = (true, kept.encoded) }
   }
@@ -76,7 +78,7 @@ extension Exchange {
     let keepsOriginal = load.demand?.keepsOriginal ?? true || !load.isResult(metadata.response)
     let receiver = Receiver(
       load: load, body: answer.response.body, writer: keepsOriginal ? try await shelf.writer(candidate) : nil, key: candidate.key,
-      isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
+      share: answer.share, isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
     let received = try await receiver.receive()
     candidate.metadata.bodyLength = received.count
     let complete = candidate
@@ -93,7 +95,7 @@ extension Exchange {
       }
     }
     if let outcome { candidate = try outcome.get() } else { shelf.keepEarly(received.data, candidate) }
-    return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh)
+    return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh, answer.share)
   }
 
   @inline(never)
@@ -105,10 +107,12 @@ extension Exchange {
     var (data, count) = (Data(), Int64(0))
     if load.acceptedStatuses.contains(head.status.code), !load.target.isStore {
       let receiver = Receiver(
-        load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource), report: hop.fetch.report)
+        load: load, body: answer.response.body, writer: nil, key: CacheKey(resource: hop.resource),
+        share: answer.share, report: hop.fetch.report)
       let received = try await receiver.receive()
       (data, count) = (received.data, received.count)
     } else {
+      answer.share.release()
       drain(answer.response.body)
     }
     var request = hop.request
@@ -119,7 +123,7 @@ extension Exchange {
       revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
     return fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: isAbout == nil ? .none : .fresh
+      validation: isAbout == nil ? .none : .fresh, answer.share
     ).with {
       $0.isShareable = isShareable
       $0.isStored = false
@@ -168,11 +172,12 @@ extension Exchange {
   private var origin: ResourceSource { load.isProvided ? .provider : .network }
 
   private func fetched(
-    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult
+    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult,
+    _ share: MemoryShare?
   ) -> Fetched {
     Fetched(
       .init(
         data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
-        source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer)))
+        source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer), share: share))
   }
 }

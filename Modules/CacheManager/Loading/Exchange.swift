@@ -30,13 +30,15 @@ struct Exchange: Sendable {
     let start: Duration
     /// What was sent before, in vain.
     let spent: TransferMetrics
+    /// What its body takes of the memory budget.
+    let share: MemoryShare
 
     init(
       sent: HTTPRequest, response: DownloadResponse, requestTime: Timestamp, timeToHead: Duration, start: Duration,
-      spent: TransferMetrics
+      spent: TransferMetrics, share: MemoryShare
     ) {
       (self.sent, self.response, self.requestTime) = (sent, response, requestTime)
-      (self.timeToHead, self.start, self.spent) = (timeToHead, start, spent)
+      (self.timeToHead, self.start, self.spent, self.share) = (timeToHead, start, spent, share)
     }
   }
 
@@ -66,20 +68,24 @@ struct Exchange: Sendable {
   private func ask(
     _ downloader: any Downloader, _ sent: HTTPRequest, _ repetition: Repetition
   ) async throws(CacheError) -> Outcome {
+    let share = try await load.budget.place(
+      hop.fetch.priority, upTo: load.target.isMemory ? load.maximumBodySize : Int64(MemoryBudget.streamed),
+      isNested: load.isNested)
     let body = try await hop.step.body?.opened()
     let requestTime = load.clock.now
     let start = load.clock.uptime
     load.observe(.requestSent(url: hop.step.url.address, conditional: isConditional(sent)))
     let answer: Answer
     do throws(CacheError) {
-      let response = try await downloader.download(
+      let response = try await download(
         DownloadRequest(
           head: sent, body: body, priority: hop.fetch.priority, idleTimeout: load.idleTimeout,
-          networkAccess: load.networkAccess, mayShare: false, attempt: repetition.attempt))
+          networkAccess: load.networkAccess, mayShare: false, attempt: repetition.attempt), by: downloader)
       answer = Answer(
         sent: sent, response: response, requestTime: requestTime, timeToHead: load.clock.uptime - start, start: start,
-        spent: repetition.spent)
+        spent: repetition.spent, share: share)
     } catch {
+      share.release()
       return .ended(try await standIn(for: error.at(repetition.attempt), sent: sent, requestTime: requestTime))
     }
     load.observe(.responseReceived(url: hop.step.url.address, status: answer.response.head.status.code))
@@ -88,12 +94,26 @@ struct Exchange: Sendable {
       return .ended(try await carryOut(verdict, answer))
     } catch {
       answer.response.body.source.cancel()
+      share.release()
       if repetition.helps(against: error, for: sent.method) { return .interrupted(error, spent: metrics(of: answer)) }
       // The head came and the body did not: as good as no answer.
       let failure = error.at(repetition.attempt)
       guard error.isUnreachable else { throw failure }
       return .ended(try await standIn(for: failure, sent: sent, requestTime: requestTime))
     }
+  }
+
+  /// Loads of the downloader's own (of a token, say) are not to wait for this one's place.
+  private func download(
+    _ request: DownloadRequest, by downloader: any Downloader
+  ) async throws(CacheError) -> DownloadResponse {
+    try await MemoryBudget.$isInsideLoad.withValue(true) { () async -> Result<DownloadResponse, CacheError> in
+      do throws(CacheError) {
+        return .success(try await downloader.download(request))
+      } catch {
+        return .failure(error)
+      }
+    }.get()
   }
 
   private func judge(

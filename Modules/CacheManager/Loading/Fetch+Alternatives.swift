@@ -11,6 +11,8 @@ extension Fetch {
       guard let failure = original.standsInFor else { return original }
       // What another source has now goes before what is stored and can't be confirmed.
       standIn = original
+      // The others' bodies do not wait for it.
+      original.share?.release()
       failures.append(failure.about(load.address))
     } catch {
       guard Self.isWorthAnother(error), !isAboutTarget(error) else { throw error }

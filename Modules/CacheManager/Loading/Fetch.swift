@@ -36,6 +36,8 @@ struct Fetch: Sendable {
       isShareable = isShareable && fetched.isShareable
       metrics = metrics.followed(by: fetched.metrics)
       timeToHead = fetched.timeToHead ?? timeToHead
+      // Who decides about a redirect may wait for loads of its own.
+      if load.redirectLimit > 0, Redirect.leads(fetched.metadata.response) { fetched.share?.release() }
       guard let next = try await next(after: fetched.metadata.response, to: step) else {
         guard !step.chain.isEmpty else { return try accepted(fetched) }
         return try accepted(

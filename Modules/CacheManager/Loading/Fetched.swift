@@ -33,6 +33,8 @@ final class Fetched: Shareable {
     var encoded: [String: Data] = [:]
     /// How the value came about.
     var valueOrigin = ValueOrigin.original
+    /// What ``data`` takes of the memory budget; nil: nothing.
+    var share: MemoryShare?
   }
 
   private let parts: Parts

@@ -55,7 +55,7 @@ final class FlightKey: Hashable, Sendable {
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
       && mine.networkAccess == others.networkAccess && largestBody == other.largestBody
       && mine.idleTimeout == others.idleTimeout && Self.asksAlike(mine.alternatives, others.alternatives)
-      && mine.components == others.components
+      && mine.components == others.components && mine.isNested == others.isNested
   }
 
   private var reads: CacheLayers { isWhereverKept ? .all : load.parts.reads }

@@ -90,11 +90,13 @@ struct Hop: Sendable {
       .init(
         data: kept.data, metadata: candidate.metadata, key: candidate.key,
         url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
-        validation: .none, isBodyLeft: kept.isBodyLeft, encoded: kept.encoded))
+        validation: .none, isBodyLeft: kept.isBodyLeft, encoded: kept.encoded, share: kept.share))
   }
 
   /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.
   private func announce(_ stored: Fetched) {
+    // It is handed on, and what follows does not wait for what is done with it.
+    stored.share?.release()
     guard load.standing == .original, load.isResult(stored.metadata.response) else { return }
     // Whoever waits for a file takes it now: what follows goes into the store alone.
     if case .file(let draft) = load.target { draft.seal() }

@@ -24,6 +24,7 @@ private struct Drafted: Shareable {
 extension LoadCore {
   /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
   func startFile(_ load: ResolvedLoad, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
+    let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     let waiter = once.waiter { (derived: Derived<URL>) in (derived.value, derived.fetched) }

@@ -29,6 +29,7 @@ extension LoadCore {
     }
     once.limit(to: load.timeout)
     let storing = load.with { parts in
+      parts.isNested = MemoryBudget.isInsideLoad
       parts.target = .store
       // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
       parts.reads.formIntersection(.disk)
@@ -127,7 +128,7 @@ extension LoadCore {
   private func taken(_ fetched: Fetched, _ load: ResolvedLoad) async throws(CacheError) -> Fetched? {
     let shelf = Shelf(load: load, resource: fetched.key.resource)
     guard let kept = try await shelf.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
-    return fetched.with { $0.data = kept.data }
+    return fetched.with { ($0.data, $0.share) = (kept.data, kept.share) }
   }
 
   private enum Joined<Output: Sendable>: Sendable {

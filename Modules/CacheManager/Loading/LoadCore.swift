@@ -31,10 +31,13 @@ final class LoadCore: Sendable {
   let steps = SharedSteps()
   /// How many of them at once.
   let workplaces: Workplaces
+  /// How much memory loads take at once.
+  let budget: MemoryBudget
 
   init(_ configuration: ResourceManager.Configuration) {
     patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
     workplaces = Workplaces(configuration.makingLimit)
+    budget = MemoryBudget(configuration.memoryBudget)
   }
 
   /// The answer in memory, without any suspension.
@@ -71,6 +74,7 @@ final class LoadCore: Sendable {
 
   /// Starts a load that ``immediate(_:_:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
   func start<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, _ task: LoadTask, _ sink: Sink<Value>) {
+    let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     if Value.self == Data.self, form.id.isEmpty {

@@ -56,6 +56,10 @@ struct LoadParts: Sendable {
   let removals: RemovalEpoch
   /// How long the load waits for the durable store to take what it brings.
   let patience: StorePatience
+  /// How much memory loads take at once.
+  let budget: MemoryBudget
+  /// Whether another load waits for this one, which has its place in the budget already.
+  var isNested = false
 
   /// For whose sake somebody is asked.
   enum Standing {
@@ -81,6 +85,7 @@ struct LoadParts: Sendable {
   ) {
     removals = core.removals
     patience = core.patience
+    budget = core.budget
     head = source.head
     statedURL = source.url
     downloader = source.downloader

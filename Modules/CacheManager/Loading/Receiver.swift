@@ -25,13 +25,15 @@ struct Receiver: Sendable {
   let body: Body
   let writer: (any EntryWriter)?
   let key: CacheKey
+  /// What the body takes of the memory budget.
+  let share: MemoryShare
   /// Asked once the body is whole: whether it is still to be stored.
   var isWanted: @Sendable () -> Bool = { true }
   let report: @Sendable (FlightEvent<Fetched>) -> Void
 
   func receive() async throws(CacheError) -> Received {
     var writing = writer
-    var sink = BodySink(load)
+    var sink = BodySink(load, share)
     do throws(CacheError) {
       try await pull(into: &sink, &writing)
       if let expected = body.length, sink.count != expected {

@@ -27,6 +27,9 @@ final class ResolvedLoad: Sendable {
     return ResolvedLoad(changed)
   }
 
+  /// The same load, which knows whether another one waits for it.
+  var placed: ResolvedLoad { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
+
   subscript<Part>(dynamicMember part: KeyPath<LoadParts, Part>) -> Part { parts[keyPath: part] }
 
   /// What the caller asked for, as text: in errors and events.

@@ -31,6 +31,8 @@ struct Shelf: Sendable {
     var isBodyLeft = false
     /// Those forms' encoded values.
     var encoded: [String: Data] = [:]
+    /// What ``data`` takes of the memory budget; nil: it is the memory store's.
+    var share: MemoryShare? = nil
   }
 
   let load: ResolvedLoad
@@ -163,17 +165,22 @@ struct Shelf: Sendable {
     }
     do throws(CacheError) {
       let data: Data
+      let share: MemoryShare
       if let atHand = candidate.data {
         guard atHand.count <= load.maximumBodySize else { throw load.bodyTooLarge }
         data = atHand
+        share = load.budget.share(holding: data.count)
       } else {
         guard let entry = try await disk.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {
           return nil
         }
+        share = load.budget.share(holding: 0)
+        try await share.begin(entry.body.length)
         data = try await entry.body.collect(limit: load.maximumBodySize)
+        share.end(at: Int64(data.count))
       }
       promote(data, candidate)
-      return Kept(data: data, source: .disk)
+      return Kept(data: data, source: .disk, share: share)
     } catch {
       if error.isCancellation || error.code == .bodyTooLarge { throw error }
       load.observe(.readFailed(resource: resource, error: error))

@@ -2,31 +2,16 @@ internal import CacheCore
 
 /// Who may transfer now and who is next: the decisions of ``TransferLimits``, without waiting. O(log n) for each.
 struct TransferQueue {
-  /// Given out in the order of arrival.
-  typealias Ticket = UInt64
+  typealias Ticket = WaitingLine.Ticket
 
   enum Admission: Equatable { case admitted, waiting, full }
 
   /// Every so many-th slot is for who has waited longest.
-  static let turn = 8
-
-  /// The smaller, the sooner.
-  private struct Rank: Comparable {
-    var level: LoadPriority.Level
-    var place: Int64
-
-    static func < (a: Self, b: Self) -> Bool { a.level == b.level ? a.place < b.place : a.level > b.level }
-  }
+  static let turn = WaitingLine.turn
 
   private struct Host {
     var active = 0
-    var granted = 0
-    var ranked = IndexedHeap<Ticket, Rank>()
-    var aged = IndexedHeap<Ticket, Ticket>()
-
-    func next(isTurn: Bool) -> Ticket? {
-      isTurn || granted % TransferQueue.turn == TransferQueue.turn - 1 ? aged.first?.member : ranked.first?.member
-    }
+    var line: WaitingLine
   }
 
   private struct Waiter {
@@ -39,7 +24,7 @@ struct TransferQueue {
   private var waiters: [Ticket: Waiter] = [:]
   private var granted = 0
   /// Hosts with a waiter and a free slot, by their best and by their oldest waiter.
-  private var ranked = IndexedHeap<String, Rank>()
+  private var ranked = IndexedHeap<String, WaitingLine.Rank>()
   private var aged = IndexedHeap<String, Ticket>()
 
   /// Slots that are taken.
@@ -57,9 +42,7 @@ struct TransferQueue {
   /// Somebody wants a slot.
   mutating func enter(_ ticket: Ticket, host: String, level: LoadPriority.Level) -> Admission {
     waiters[ticket] = Waiter(host: host, level: level)
-    let rank = rank(ticket, level)
-    hosts[host, default: Host()].ranked.set(ticket, rank)
-    hosts[host]?.aged.set(ticket, ticket)
+    hosts[host, default: Host(line: WaitingLine(isLastFirst: limits.order == .lastInFirstOut))].line.set(ticket, level)
     refresh(host)
     if next() != nil { return .admitted }
     guard let most = limits.maximumWaiting, waiters.count > most else { return .waiting }
@@ -71,8 +54,7 @@ struct TransferQueue {
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) {
     guard let waiter = waiters[ticket], level > waiter.level else { return }
     waiters[ticket]?.level = level
-    let rank = rank(ticket, level)
-    hosts[waiter.host]?.ranked.set(ticket, rank)
+    hosts[waiter.host]?.line.set(ticket, level)
     refresh(waiter.host)
   }
 
@@ -82,8 +64,7 @@ struct TransferQueue {
   @discardableResult
   mutating func withdraw(_ ticket: Ticket) -> Bool {
     guard let waiter = waiters.removeValue(forKey: ticket) else { return false }
-    hosts[waiter.host]?.ranked.remove(ticket)
-    hosts[waiter.host]?.aged.remove(ticket)
+    hosts[waiter.host]?.line.remove(ticket)
     refresh(waiter.host)
     return true
   }
@@ -98,21 +79,16 @@ struct TransferQueue {
     return next()
   }
 
-  private func rank(_ ticket: Ticket, _ level: LoadPriority.Level) -> Rank {
-    let place = Int64(clamping: ticket)
-    return Rank(level: level, place: limits.order == .firstInFirstOut ? place : -place)
-  }
-
   /// Gives a slot out. One that comes or goes lets at most one in: nobody waits who need not.
   private mutating func next() -> Ticket? {
     guard active < limits.total else { return nil }
     let isTurn = granted % Self.turn == Self.turn - 1
     guard let name = isTurn ? aged.first?.member : ranked.first?.member else { return nil }
-    guard let ticket = hosts[name]?.next(isTurn: isTurn) else { return nil }
+    guard let ticket = hosts[name]?.line.next(isTurn: isTurn) else { return nil }
     active += 1
     granted += 1
     hosts[name]?.active += 1
-    hosts[name]?.granted += 1
+    hosts[name]?.line.countServed()
     withdraw(ticket)
     return ticket
   }
@@ -120,13 +96,13 @@ struct TransferQueue {
   /// Sets where a host stands among those that could have a slot.
   private mutating func refresh(_ name: String) {
     guard let host = hosts[name] else { return }
-    if host.active < limits.perHost, let best = host.ranked.first, let oldest = host.aged.first {
-      ranked.set(name, best.rank)
-      aged.set(name, oldest.rank)
+    if host.active < limits.perHost, let best = host.line.bestRank, let oldest = host.line.oldest {
+      ranked.set(name, best)
+      aged.set(name, oldest)
     } else {
       ranked.remove(name)
       aged.remove(name)
-      if host.active == 0, host.ranked.isEmpty { hosts[name] = nil }
+      if host.active == 0, host.line.isEmpty { hosts[name] = nil }
     }
   }
 }

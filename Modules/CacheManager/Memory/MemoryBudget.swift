@@ -1,0 +1,132 @@
+internal import CacheCore
+
+/// The memory that the loads of a manager may take at the same time: ``MemoryLedger`` behind a lock, with those who wait, without a thread.
+final class MemoryBudget: Sendable {
+  private struct State {
+    var ledger: MemoryLedger
+    var lastTicket: MemoryLedger.Ticket = 0
+    var lastShare = 0
+    /// `true`: granted; `false`: cancelled.
+    var waiting: [MemoryLedger.Ticket: CheckedContinuation<Bool, Never>] = [:]
+
+    /// Those of them who wait already; the others look when they begin to.
+    mutating func continuations(of tickets: [MemoryLedger.Ticket]) -> [CheckedContinuation<Bool, Never>] {
+      tickets.compactMap { waiting.removeValue(forKey: $0) }
+    }
+  }
+
+  /// Whether the code that runs is waited for by a load which has a place already. Loads of its own are not to wait for one: it might be that one's.
+  @TaskLocal static var isInsideLoad = false
+
+  /// What is said to be held by who hands on what comes, without gathering it.
+  static let streamed = 256 << 10
+
+  private let state: Lock<State>
+
+  /// - Parameter limit: bytes.
+  init(_ limit: Int) { state = Lock(State(ledger: MemoryLedger(limit: limit))) }
+
+  var use: MemoryUse {
+    state.withLock {
+      MemoryUse(limit: $0.ledger.limit, inUse: $0.ledger.inUse, peak: $0.ledger.peak, waiting: $0.ledger.waiting)
+    }
+  }
+
+  /// A place for a load that is about to ask for a body.
+  ///
+  /// - Parameter isNested: it does not wait.
+  /// - Throws: a cancellation, when the task is cancelled while it waits.
+  func place(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) async throws(CacheError) -> MemoryShare {
+    let (number, expected) = state.withLock { state in
+      state.lastShare += 1
+      return (state.lastShare, Int(min(Int64(state.ledger.expectation), max(most, 0))))
+    }
+    guard !isNested else { return MemoryShare(self, number, priority, expecting: expected, places: 0) }
+    try await claim(.place(expected), priority)
+    return MemoryShare(self, number, priority, expecting: expected, places: expected)
+  }
+
+  /// A share of bytes that are there already.
+  func share(holding bytes: Int) -> MemoryShare {
+    let number = state.withLock { state in
+      state.lastShare += 1
+      state.ledger.take(bytes)
+      return state.lastShare
+    }
+    return MemoryShare(self, number, nil, expecting: bytes, bodies: bytes)
+  }
+
+  /// Does work that takes so many bytes for as long as it lasts.
+  ///
+  /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
+  func work<Value>(
+    _ bytes: Int, _ priority: LoadPriority, _ body: () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
+    // What is larger than the limit has nobody beside it.
+    let bytes = min(bytes, state.withLock { $0.ledger.limit })
+    try await claim(.work(bytes), priority)
+    defer { giveBack(.init(work: bytes, workers: 1)) }
+    return try await body()
+  }
+
+  // MARK: Waiting
+
+  /// Waits until a claim is granted.
+  func claim(_ claim: MemoryLedger.Claim, _ priority: LoadPriority?) async throws(CacheError) {
+    let ticket: MemoryLedger.Ticket? = state.withLock { state in
+      state.lastTicket += 1
+      if state.ledger.claim(claim, state.lastTicket, level: priority?.level ?? .normal) { return nil }
+      return state.lastTicket
+    }
+    if let ticket { try await wait(ticket, priority ?? LoadPriority()) }
+  }
+
+  /// Out of line: most claims are granted at once.
+  @inline(never)
+  private func wait(_ ticket: MemoryLedger.Ticket, _ priority: LoadPriority) async throws(CacheError) {
+    priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
+    // Once more: a rise before the observer was there was told to nobody.
+    raise(ticket, to: priority.level)
+    let isGranted = await withTaskCancellationHandler {
+      await withCheckedContinuation { begin(ticket, $0) }
+    } onCancel: {
+      cancel(ticket)
+    }
+    if !isGranted { throw .cancelled }
+  }
+
+  private func begin(_ ticket: MemoryLedger.Ticket, _ continuation: CheckedContinuation<Bool, Never>) {
+    let (outcome, next): (Bool?, [CheckedContinuation<Bool, Never>]) = state.withLock { state in
+      guard state.ledger.isWaiting(ticket) else { return (true, []) }
+      // A cancel that came before this found nobody to wake; one that comes now waits for the lock.
+      if Task.isCancelled { return (false, state.continuations(of: state.ledger.withdraw(ticket))) }
+      state.waiting[ticket] = continuation
+      return (nil, [])
+    }
+    if let outcome { continuation.resume(returning: outcome) }
+    for continuation in next { continuation.resume(returning: true) }
+  }
+
+  private func cancel(_ ticket: MemoryLedger.Ticket) {
+    let (waiter, next) = state.withLock { state in
+      guard let waiter = state.waiting.removeValue(forKey: ticket) else {
+        return (CheckedContinuation<Bool, Never>?.none, [CheckedContinuation<Bool, Never>]())
+      }
+      return (waiter, state.continuations(of: state.ledger.withdraw(ticket)))
+    }
+    waiter?.resume(returning: false)
+    for continuation in next { continuation.resume(returning: true) }
+  }
+
+  private func raise(_ ticket: MemoryLedger.Ticket, to level: LoadPriority.Level) {
+    state.withLock { $0.ledger.raise(ticket, to: level) }
+  }
+
+  func giveBack(_ holding: MemoryLedger.Holding, endOf share: Int? = nil, learning size: Int? = nil) {
+    let next = state.withLock { state in
+      if let size { state.ledger.learn(size) }
+      return state.continuations(of: state.ledger.giveBack(holding, endOf: share))
+    }
+    for continuation in next { continuation.resume(returning: true) }
+  }
+}

@@ -1,0 +1,79 @@
+internal import CacheCore
+
+/// What one body takes of the memory budget. Given back once: when told, at the latest when nobody holds it, and with it the body, any more.
+///
+/// Grows by one task at a time; may be released at any time, by anybody.
+final class MemoryShare: Sendable {
+  private struct State {
+    var holding: MemoryLedger.Holding
+    var isReleased = false
+  }
+
+  private let budget: MemoryBudget
+  private let number: Int
+  private let priority: LoadPriority?
+  private let expectation: Int
+  private let state: Lock<State>
+
+  init(
+    _ budget: MemoryBudget, _ number: Int, _ priority: LoadPriority?, expecting expectation: Int, places: Int = 0, bodies: Int = 0
+  ) {
+    (self.budget, self.number, self.priority, self.expectation) = (budget, number, priority, expectation)
+    state = Lock(State(holding: .init(places: places, bodies: bodies)))
+  }
+
+  deinit { release() }
+
+  /// The body begins. Waits until there is room for all of it, as far as that is known; what it waited with so far goes back then.
+  ///
+  /// - Parameter length: bytes; nil: not told.
+  func begin(_ length: Int64?) async throws(CacheError) {
+    // No sum of what is announced overflows.
+    let bytes = length.map { Int(clamping: min($0, 1 << 40)) } ?? expectation
+    try await budget.claim(.body(bytes), priority)
+    keep(bytes, instead: true)
+  }
+
+  /// The body has so many bytes by now, or is about to.
+  ///
+  /// - Parameter most: how many it may have at all.
+  func grow(to bytes: Int64, most: Int64) async throws(CacheError) {
+    let held = state.withLock { $0.holding.bodies }
+    guard bytes > held else { return }
+    // As a buffer grows that is appended to.
+    let wanted = max(Int(clamping: bytes), Int(clamping: min(Int64(clamping: held) * 2, most)))
+    try await budget.claim(.growth(wanted - held, share: number), priority)
+    keep(wanted - held, instead: false)
+  }
+
+  /// The body is whole.
+  func end(at bytes: Int64) {
+    let bytes = Int(clamping: bytes)
+    let surplus = state.withLock { state in
+      let surplus = max(0, state.holding.bodies - bytes)
+      state.holding.bodies -= surplus
+      return surplus
+    }
+    budget.giveBack(.init(bodies: surplus), learning: bytes)
+  }
+
+  /// What was granted is this share's, unless it has been released meanwhile.
+  private func keep(_ bytes: Int, instead: Bool) {
+    let back = state.withLock { state in
+      guard !state.isReleased else { return MemoryLedger.Holding(bodies: bytes) }
+      state.holding.bodies += bytes
+      guard instead else { return MemoryLedger.Holding() }
+      defer { state.holding.places = 0 }
+      return MemoryLedger.Holding(places: state.holding.places)
+    }
+    if back != MemoryLedger.Holding() { budget.giveBack(back) }
+  }
+
+  func release() {
+    let holding = state.withLock { state in
+      defer { (state.holding, state.isReleased) = (.init(), true) }
+      return state.isReleased ? nil : state.holding
+    }
+    if let holding, holding != .init() { budget.giveBack(holding, endOf: number) }
+  }
+}

@@ -1,0 +1,286 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Dispatch
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Loads against a memory budget of 400,000 bytes, of which bodies may have 300,000.
+@Suite("A memory budget")
+struct MemoryBudgetTests {
+  private let house: House
+  private var manager: ResourceManager { house.manager }
+  private var network: ScriptedDownloader { house.network }
+
+  init() throws {
+    house = try House {
+      $0.memoryBudget = 400_000
+      $0.executor = Self.place
+    }
+  }
+
+  /// Apart from the cooperative pool: decoders that are held hold a thread.
+  private static var place: ProcessingQueue { ProcessingQueue(DispatchQueue(label: "held", attributes: .concurrent)) }
+
+  private func serve(_ path: String, bytes: Int, _ change: (ScriptedAnswer) -> ScriptedAnswer = { $0 }) throws -> URL {
+    let url = try house.url(path)
+    network.answer(url, change(.ok(Data(count: bytes))))
+    return url
+  }
+
+  private func load(_ url: URL, _ level: LoadPriority.Level = .normal) -> Task<Int, any Error> {
+    Task { [manager] in try await manager.load(url, options: RequestOptions { $0.priority = level }).data.count }
+  }
+
+  private func expectNothingLeft() async throws {
+    try await Turns.until { manager.memoryUse.inUse == 0 && manager.memoryUse.waiting == 0 }
+  }
+
+  /// Makes the manager expect small bodies.
+  private func teach() async throws {
+    for number in 0..<30 { _ = try await load(serve("/small/\(number)", bytes: 1_000)).value }
+  }
+
+  @Test("many loads at once take no more than there is, and none is lost", arguments: [true, false])
+  func bounded(statesLength: Bool) async throws {
+    try await teach()
+    let gate = Gate()
+    let urls = try (0..<200).map { number in
+      try serve("/\(number)", bytes: 50_000) {
+        let answer = $0.chunked(by: 7_000).bodyHeld(by: gate)
+        return statesLength ? answer : answer.withoutLength()
+      }
+    }
+    let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
+      for url in urls { group.addTask { try await load(url).value } }
+      try await Turns.until { manager.memoryUse.inUse >= 150_000 }
+      gate.open()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(sizes == [Int](repeating: 50_000, count: 200))
+    #expect(manager.memoryUse.peak <= 300_000)
+    try await expectNothingLeft()
+  }
+
+  @Test("who finds no room is not asked for yet; the next is, by urgency, once a body has been handed on")
+  func admission() async throws {
+    let gate = Gate()
+    let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
+    await gate.arrived()
+    let low = load(try serve("/low", bytes: 250_000), .low)
+    try await Turns.until { manager.memoryUse.waiting == 1 }
+    let high = load(try serve("/high", bytes: 250_000), .high)
+    try await Turns.until { manager.memoryUse.waiting == 2 }
+    #expect(network.requests.map(\.path) == ["/first"])
+    #expect(manager.memoryUse.inUse == 250_000)
+
+    gate.open()
+    _ = try await (first.value, low.value, high.value)
+
+    #expect(network.requests.map(\.path) == ["/first", "/high", "/low"])
+    #expect(manager.memoryUse.peak == 250_000)
+    try await expectNothingLeft()
+  }
+
+  @Test("a prefetch, say, that becomes urgent while it waits goes before who came earlier")
+  func raised() async throws {
+    let gate = Gate()
+    let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
+    await gate.arrived()
+    let other = load(try serve("/other", bytes: 250_000), .normal)
+    try await Turns.until { manager.memoryUse.waiting == 1 }
+    let url = try serve("/raised", bytes: 250_000)
+    let low = load(url, .low)
+    try await Turns.until { manager.memoryUse.waiting == 2 }
+    let high = load(url, .high)
+    try await Turns.until { house.observer.joins == 1 }
+
+    gate.open()
+    _ = try await (first.value, other.value, low.value, high.value)
+
+    #expect(network.requests.map(\.path) == ["/first", "/raised", "/other"])
+  }
+
+  @Test("who is cancelled while it waits is never asked for, and holds nobody up")
+  func cancelled() async throws {
+    let gate = Gate()
+    let first = load(try serve("/first", bytes: 200_000) { $0.bodyHeld(by: gate) })
+    await gate.arrived()
+    let cancelled = load(try serve("/cancelled", bytes: 250_000))
+    try await Turns.until { manager.memoryUse.waiting == 1 }
+    let next = load(try serve("/next", bytes: 250_000))
+    try await Turns.until { manager.memoryUse.waiting == 2 }
+    cancelled.cancel()
+    await #expect(throws: CacheError.self) { try await cancelled.value }
+    #expect(manager.memoryUse.waiting == 1)
+
+    first.cancel()
+    await #expect(throws: CacheError.self) { try await first.value }
+    #expect(try await next.value == 250_000)
+    #expect(network.requests.map(\.path) == ["/first", "/next"])
+    try await expectNothingLeft()
+  }
+
+  @Test("what fails gives back what it took", arguments: [0, 1, 2, 3])
+  func failures(kind: Int) async throws {
+    for number in 0..<5 {
+      let url = try serve("/\(number)", bytes: 250_000) { answer in
+        switch kind {
+        case 0: .failure(.connectionLost)
+        case 1: answer.cut(after: 100_000)
+        case 2: .response(.notFound, body: Data(count: 250_000))
+        default: answer.withoutLength().cut(after: 220_000)
+        }
+      }
+      await #expect(throws: CacheError.self) { try await load(url).value }
+    }
+    #expect(try await load(serve("/last", bytes: 300_000)).value == 300_000)
+    try await expectNothingLeft()
+  }
+
+  @Test("a body that is larger than the budget comes alone")
+  func giant() async throws {
+    try await teach()
+    let (gate, giantGate) = (Gate(), Gate())
+    let small = load(try serve("/a", bytes: 10_000) { $0.bodyHeld(by: gate) })
+    await gate.arrived()
+    let giant = load(try serve("/giant", bytes: 1_000_000) { $0.bodyHeld(by: giantGate) })
+    try await Turns.until { manager.memoryUse.waiting == 1 }
+    let other = load(try serve("/b", bytes: 10_000))
+    try await Turns.until { manager.memoryUse.waiting == 2 }
+    gate.open()
+    #expect(try await small.value == 10_000)
+    await giantGate.arrived()
+    #expect(manager.memoryUse.inUse == 1_000_000)
+
+    giantGate.open()
+    #expect(try await giant.value == 1_000_000)
+    #expect(try await other.value == 10_000)
+    try await expectNothingLeft()
+  }
+
+  @Test("loads that are joined take one share, of whatever forms they are")
+  func joined() async throws {
+    let gate = Gate()
+    let url = try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) }
+    let text = Form<String>(id: "text", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+      "\(try await body.collect().count)"
+    }
+    let loads = (0..<5).map { _ in load(url) }
+    let texts = (0..<5).map { _ in Task { try await house.load(text, at: url).value } }
+    await gate.arrived()
+    try await Turns.until { house.observer.joins == 9 }
+    #expect(manager.memoryUse.inUse == 250_000 && manager.memoryUse.waiting == 0)
+    gate.open()
+    for load in loads { #expect(try await load.value == 250_000) }
+    for text in texts { #expect(try await text.value == "250000") }
+    try await expectNothingLeft()
+  }
+
+  @Test("loads into files take little, whatever they bring")
+  func files() async throws {
+    let house = try House { $0.memoryBudget = 4 << 20 }
+    let folder = try DownloadFolder()
+    let gate = Gate()
+    let loads = try (0..<10).map { number in
+      let url = try house.url("/\(number)")
+      house.network.answer(url, .ok(filePattern(700_000)).bodyHeld(by: gate))
+      return Task { try await house.manager.load(url, to: folder.file("\(number)")) }
+    }
+    await gate.arrived(10)
+    #expect(house.manager.memoryUse.inUse == 10 * (256 << 10))
+    gate.open()
+    for load in loads { _ = try await load.value }
+    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+  }
+
+  @Test("bodies from the disk count while they are read, and until the value is made of them")
+  func disk() async throws {
+    let url = try serve("/first", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
+    _ = try await load(url).value
+    house.restart()
+    let gate = Gate()
+    let held = HeldDecoder(gate: gate, memory: 0)
+    let value = Task { try await house.load(Form(decoder: held), at: url).value }
+    await gate.arrived()
+    #expect(manager.memoryUse.inUse == 250_000)
+    gate.open()
+    #expect(try await value.value == 250_000)
+    try await expectNothingLeft()
+  }
+
+  @Test("making values takes what the decoder says, and one is made whatever it takes")
+  func work() async throws {
+    let house = try House {
+      $0.memoryBudget = 400_000
+      $0.makingLimit = 4
+      $0.executor = Self.place
+    }
+    let gate = Gate()
+    let form = Form(decoder: HeldDecoder(gate: gate, memory: 250_000))
+    let values = try (0..<3).map { number in
+      let url = try house.url("/\(number)")
+      house.network.answer(url, .ok(Data(count: 1_000)))
+      return Task { try await house.load(form, at: url).value }
+    }
+    await gate.arrived()
+    try await Turns.until { house.manager.memoryUse.waiting >= 1 }
+    #expect(gate.arrivals == 1)
+    gate.open()
+    for value in values { #expect(try await value.value == 1_000) }
+    #expect(house.manager.memoryUse.peak <= 253_000)
+    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+  }
+
+  @Test("a downloader that loads something of the same manager, while all places are taken, waits for none")
+  func nested() async throws {
+    let token = try house.url("/token")
+    let manager = Lock<ResourceManager?>(nil)
+    let network = ClosureDownloader { seen throws(CacheError) in
+      guard seen.head.path != "/token", let manager = manager.withLock({ $0 }) else { return .streaming(["secret"]) }
+      return .streaming([try await manager.load(token, options: .policy(.reload)).text])
+    }
+    let nesting = try House {
+      $0.downloader = network
+      $0.memoryBudget = 4
+    }
+    manager.withLock { $0 = nesting.manager }
+    defer { manager.withLock { $0 = nil } }
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for number in 0..<10 { group.addTask { try await nesting.manager.load(nesting.url("/\(number)")).text } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(values == [String](repeating: "secret", count: 10))
+  }
+
+  @Test("a form that loads something of the same manager keeps nobody waiting")
+  func nestedForm() async throws {
+    let manager = manager
+    let other = try serve("/other", bytes: 300_000)
+    let form = Form<Int>(id: "two", cost: { _ in 8 }) { body, _ throws(CacheError) in
+      try await body.collect().count + manager.load(other).data.count
+    }
+    let url = try serve("/one", bytes: 300_000)
+    #expect(try await house.load(form, at: url).value == 600_000)
+    try await expectNothingLeft()
+  }
+}
+
+/// Tells how many bytes there were, once its gate is open.
+private struct HeldDecoder: ResourceDecoder {
+  let gate: Gate
+  let memory: Int
+  var id: ComponentID { ComponentID(Self.self, parameters: "\(memory)") }
+
+  func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Int {
+    let passage = DispatchSemaphore(value: 0)
+    _ = gate.arrive { passage.signal() }
+    passage.wait()
+    return data.count
+  }
+
+  func cost(of value: Int) -> Int { 8 }
+
+  func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int { memory }
+}
