@@ -28,7 +28,11 @@ enum EngineRoom {
     case .svg:
       try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in try read(picture, limits).header }
     case .avif, .heic:
-      if let size = HEIFDimensions(data).largest { try limits.check(ImageHeader(format: format, size: size)) }
+      let dimensions = HEIFDimensions(data)
+      if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
+      if dimensions.isExcessive {
+        throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any picture needs")
+      }
     case .gif:
       let frames = GIFFrames(data)
       try limits.check(frames: frames.count, format)
