@@ -38,6 +38,7 @@ enum EngineRoom {
       try limits.check(frames: frames.count, format)
       if !frames.largest.isEmpty { try limits.check(ImageHeader(format: format, size: frames.largest)) }
       isCut = frames.isCut
+    case .jpeg: try JPEGScans.check(data)
     case .webp: try limits.check(frames: WebPFrames.count(data), format)
     case .png: try limits.check(frames: PNGFrames.count(data), format)
     default: break

@@ -35,6 +35,7 @@ private func countFrames(_ data: Data) {
   // Nothing is lost by what follows: a codec may read on.
   precondition(GIFFrames(data + Data([0])).count >= gif.count)
   precondition(WebPFrames.count(data) * 8 <= data.count)
+  precondition(JPEGScans.count(data) * 2 <= data.count)
   precondition(PNGFrames.count(data) <= Int(UInt32.max))
 }
 
