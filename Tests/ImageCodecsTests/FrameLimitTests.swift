@@ -36,6 +36,23 @@ struct FrameLimitTests {
     #expect(refusal(present.data)?.reason == "PNG: the picture has 3000 frames, the limit is 2000")
   }
 
+  @Test("of a JPEG are one, however many scans go over it: they are counted")
+  func scans() throws {
+    var encoder = ImageEncoder(.jpeg)
+    encoder.isProgressive = true
+    let file = Array(
+      Pictures.profiled(try encoder.encode(Pictures.quarters()), Array(repeating: [0xFF, 0xDA], count: 200).flatMap { $0 }))
+    let marker = try #require(file.indices.last { file[$0...].starts(with: [0xFF, 0xDA]) })
+    let scan = file[marker...].dropLast(2)
+    func picture(_ count: Int) -> Data {
+      Data(file.dropLast(2)) + Data(Array(repeating: scan, count: count).joined()) + Data([0xFF, 0xD9])
+    }
+    #expect(try ImageHeader(of: picture(50)).frameCount == 1)
+    let error = refusal(picture(500))
+    #expect(error?.code == .imageLimitExceeded)
+    #expect(error?.reason.hasSuffix(" scans, the limit is 100") == true)
+  }
+
   @Test("of a GIF are not hidden by what codecs read differently")
   func gif() throws {
     let whole = GIFFile(frames: Array(repeating: (1, 10), count: 20)).data

@@ -28,12 +28,17 @@ enum EngineRoom {
     case .svg:
       try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in try read(picture, limits).header }
     case .avif, .heic:
-      if let size = HEIFDimensions(data).largest { try limits.check(ImageHeader(format: format, size: size)) }
+      let dimensions = HEIFDimensions(data)
+      if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
+      if dimensions.isExcessive {
+        throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any picture needs")
+      }
     case .gif:
       let frames = GIFFrames(data)
       try limits.check(frames: frames.count, format)
       if !frames.largest.isEmpty { try limits.check(ImageHeader(format: format, size: frames.largest)) }
       isCut = frames.isCut
+    case .jpeg: try JPEGScans.check(data)
     case .webp: try limits.check(frames: WebPFrames.count(data), format)
     case .png: try limits.check(frames: PNGFrames.count(data), format)
     default: break

@@ -1,0 +1,75 @@
+/// The items of a HEIF file: what each is, and where its bytes are (ISO/IEC 14496-12 §8.11).
+struct HEIFItems {
+  struct Item {
+    let kind: String
+    let extents: [Range<Int>]
+  }
+
+  private(set) var items: [Item] = []
+  /// More extents than any picture has: nobody walks through them all.
+  private(set) var isExcessive = false
+  private static let most = 100_000
+
+  /// - Parameter meta: the content of "meta", without its version.
+  init(_ boxes: HEIFBoxes, meta: Range<Int>) {
+    var kinds: [Int: String] = [:]
+    var (table, data): (Range<Int>?, Range<Int>?)
+    boxes.each(meta) { kind, content in
+      switch kind {
+      case "iinf":
+        // A version, flags and a count, in 16 bits or 32.
+        let start = min(content.lowerBound + (boxes.number(content.lowerBound, 1) == 0 ? 6 : 8), content.upperBound)
+        boxes.each(start..<content.upperBound) { kind, entry in
+          let version = boxes.number(entry.lowerBound, 1)
+          guard kind == "infe", version >= 2, entry.count >= 12 else { return }
+          let width = version == 2 ? 2 : 4
+          let place = entry.lowerBound + 4 + width + 2
+          guard place + 4 <= entry.upperBound else { return }
+          kinds[boxes.number(entry.lowerBound + 4, width)] = String(decoding: boxes.bytes[place..<place + 4], as: UTF8.self)
+        }
+      case "iloc": table = content
+      case "idat": data = content
+      default: break
+      }
+    }
+    if let table { locate(boxes, table, kinds, data ?? 0..<0) }
+  }
+
+  private mutating func locate(_ boxes: HEIFBoxes, _ table: Range<Int>, _ kinds: [Int: String], _ data: Range<Int>) {
+    let version = boxes.number(table.lowerBound, 1)
+    let sizes = boxes.number(table.lowerBound + 4, 2)
+    let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
+    let indexSize = version == 0 ? 0 : sizes & 15
+    let wide = version < 2 ? 2 : 4
+    var next = table.lowerBound + 6
+    func take(_ count: Int) -> Int {
+      defer { next += count }
+      return boxes.number(next, min(count, 8))
+    }
+    var (left, extentCount) = (take(wide), 0)
+    while left > 0, next < table.upperBound {
+      left -= 1
+      let id = take(wide)
+      let method = version == 0 ? 0 : take(2) & 15
+      _ = take(2)
+      let base = take(baseSize)
+      let source = method == 1 ? data : 0..<boxes.bytes.count
+      var extents: [Range<Int>] = []
+      for _ in 0..<take(2) {
+        extentCount += 1
+        guard extentCount <= Self.most else {
+          isExcessive = true
+          return
+        }
+        _ = take(indexSize)
+        let (offset, length) = (take(offsetSize), take(lengthSize))
+        let (sum, overflows) = base.addingReportingOverflow(offset)
+        guard !overflows, sum < source.count else { continue }
+        let start = source.lowerBound + sum
+        // No length: all there is.
+        extents.append(start..<start + min(length == 0 ? .max : length, source.upperBound - start))
+      }
+      if method < 2, let kind = kinds[id] { items.append(Item(kind: kind, extents: extents)) }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import CacheCore
+import Foundation
+
+@testable import ImageCodecs
+
+/// Any bytes as a picture's file; the last one chooses what reads them: what looks into files before a codec sees them.
+///
+/// Whatever they are, there is an answer or a reason, soon, and no count or size that the bytes have no room for.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzPicture(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  var bytes = Array(UnsafeBufferPointer(start: start, count: count))
+  guard let choice = bytes.popLast() else { return 0 }
+  let data = Data(bytes)
+  switch choice % 8 {
+  case 0: describe(data)
+  case 1: countFrames(data)
+  case 2: _ = HEIFDimensions(data)
+  case 3: _ = ICCProfile(bytes)?.name
+  case 4: checkStyle(bytes)
+  case 5: checkPicture(bytes)
+  case 6: _ = (AV1Sequence(bytes)?.hasOwnSize(frame: bytes), HEVCSequence.size(bytes))
+  default: checkDrawing(data)
+  }
+  return 0
+}
+
+private func describe(_ data: Data) {
+  if let format = ImageFormat(of: data) { precondition(!format.name.isEmpty) }
+  precondition(!ForeignContent(data).description.isEmpty)
+}
+
+private func countFrames(_ data: Data) {
+  let gif = GIFFrames(data)
+  precondition(gif.count <= data.count && gif.largest.width <= 65_535 && gif.largest.height <= 65_535)
+  // Nothing is lost by what follows: a codec may read on.
+  precondition(GIFFrames(data + Data([0])).count >= gif.count)
+  precondition(WebPFrames.count(data) * 8 <= data.count)
+  precondition(JPEGScans.count(data) * 2 <= data.count)
+  precondition(PNGFrames.count(data) <= Int(UInt32.max))
+}
+
+private func checkStyle(_ bytes: [UInt8]) {
+  guard let target = StyleReferences.leadingOut(of: bytes) else { return }
+  precondition(!target.isEmpty && target.count <= bytes.count)
+}
+
+private func checkPicture(_ bytes: [UInt8]) {
+  guard let picture = try? EmbeddedPicture(Array("data:image/gif;base64,R0lGODlh".utf8)[...] + bytes) else { return }
+  precondition(picture.format == .gif && picture.data.starts(with: "GIF89a".utf8) && picture.data.count <= bytes.count + 8)
+}
+
+private func checkDrawing(_ data: Data) {
+  let limits = ImageLimits {
+    $0.pixels = 10_000
+    $0.time = .seconds(4)
+  }
+  var pictures = 0
+  let outcome = Result { () throws(CacheError) in
+    try SVGReferences.check(data, limits, DecodingWatch(limits, .svg)) { picture throws(CacheError) in
+      precondition(ImageFormat(of: picture) != nil)
+      pictures += 1
+      return ImageHeader(format: .png, size: PixelSize(100, 10))
+    }
+  }
+  switch outcome {
+  case .success:
+    precondition(pictures <= 10)
+  case .failure(let error):
+    precondition(error.reason.hasPrefix("SVG: ") && !error.reason.contains("took longer"))
+  }
+}
