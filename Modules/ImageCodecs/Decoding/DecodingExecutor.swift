@@ -35,7 +35,8 @@ public final class DecodingExecutor: TaskExecutor {
 
   /// How many pieces of work run at the same time.
   public let width: Int
-  private let queue = DispatchQueue(label: "Etagere.DecodingExecutor", qos: .utility, attributes: .concurrent)
+  // Somebody waits for these pictures. With `.utility` Linux's Dispatch makes the threads, and libvips' own that come from them, nice: on a busy machine they get little.
+  private let queue = DispatchQueue(label: "Etagere.DecodingExecutor", qos: .default, attributes: .concurrent)
   private let state = Lock(State())
 
   /// A place for `width` pieces of work at the same time; nil: as many as there are cores.
