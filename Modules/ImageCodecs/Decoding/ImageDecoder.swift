@@ -72,7 +72,7 @@ public struct ImageDecoder: ResourceDecoder {
 
     // Whose first frame alone is wanted needs no others.
     let isCut = reading.isCut && (frames == .all || !header.isAnimated)
-    if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): the file is cut short") }
+    if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): \(reading.damage)") }
     if header.isAnimated, frames == .all {
       let source = try engine.frames(of: data, header, size: target, partial: allowsPartial, limits: limits)
       return DecodedImage(

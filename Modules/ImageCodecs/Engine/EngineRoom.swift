@@ -13,6 +13,8 @@ enum EngineRoom {
     let header: ImageHeader
     /// Whether the file ends before its last frame, or before it says that it ends: some codecs pass that over.
     let isCut: Bool
+    /// What is wrong with its frames, in words.
+    var damage = "the file is cut short"
     /// What is left of the time.
     let watch: DecodingWatch
   }
@@ -24,6 +26,7 @@ enum EngineRoom {
     try limits.check(bytes: data.count, format)
     let watch = DecodingWatch(limits, format)
     var isCut = false
+    var animationDamage: String?
     switch format {
     case .svg:
       try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in try read(picture, limits).header }
@@ -40,12 +43,17 @@ enum EngineRoom {
       isCut = frames.isCut
     case .jpeg: try JPEGScans.check(data)
     case .webp: try limits.check(frames: WebPFrames.count(data), format)
-    case .png: try limits.check(frames: PNGFrames.count(data), format)
+    case .png:
+      try limits.check(frames: PNGFrames.count(data), format)
+      animationDamage = APNGFile(data)?.damage
     default: break
     }
     let engine = try engine()
     let header = try engine.header(of: data, format)
     try limits.check(header)
+    if let animationDamage, header.isAnimated {
+      return Reading(engine: engine, header: header, isCut: true, damage: animationDamage, watch: watch)
+    }
     return Reading(engine: engine, header: header, isCut: isCut, watch: watch)
   }
 

@@ -23,12 +23,15 @@ struct VIPSEngine: ImageEngine {
       let orientation = isHEIF ? .up : ImageOrientation(rawValue: image.number("orientation") ?? 1) ?? .up
       let stored = PixelSize(image.size.width, image.number("page-height") ?? image.size.height)
       let delays = image.numbers("delay")
-      return ImageHeader(
+      var header = ImageHeader(
         format: format, size: orientation.applied(to: stored), orientation: orientation, frameCount: frameCount,
         delays: frameCount == 1
           ? [] : (0..<frameCount).map { ImageHeader.delay(milliseconds: $0 < delays.count ? delays[$0] : 0) },
         loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
         hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
+      // The library knows an animated PNG's first frame alone.
+      if format == .png, let file = APNGFile(data) { file.describe(in: &header) }
+      return header
     }
   }
 
@@ -62,6 +65,9 @@ struct VIPSEngine: ImageEngine {
   func frames(
     of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, limits: ImageLimits
   ) throws(CacheError) -> any FrameSource {
+    if header.format == .png, let file = APNGFile(data) {
+      return APNGFrames(data, file, header, self, size: size, limits: limits)
+    }
     guard let loader = VIPSLibrary.loader(of: header.format) else { throw Self.noLoader(header.format) }
     return VIPSFrames(data, header, loader, size: size, strict: !partial, limits: limits)
   }

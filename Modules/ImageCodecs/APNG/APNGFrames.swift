@@ -1,0 +1,90 @@
+#if VIPS && os(Linux)
+internal import CVIPS
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The frames of an animated PNG: each is decoded as a PNG of its own and laid over those before it. Who goes back begins anew.
+final class APNGFrames: FrameSource {
+  private struct State {
+    var canvas: APNGCanvas?
+    /// The frame that is to be drawn next.
+    var next = 0
+  }
+
+  private let data: Data
+  private let file: APNGFile
+  private let header: ImageHeader
+  private let engine: VIPSEngine
+  private let size: PixelSize
+  private let limits: ImageLimits
+  private let state = Lock(State())
+
+  init(_ data: Data, _ file: APNGFile, _ header: ImageHeader, _ engine: VIPSEngine, size: PixelSize, limits: ImageLimits) {
+    (self.data, self.file, self.header, self.engine) = (data, file, header, engine)
+    (self.size, self.limits) = (size, limits)
+  }
+
+  /// The canvas. The bytes are the original's.
+  var cost: Int { file.size.area * 4 }
+
+  func frame(_ index: Int) throws(CacheError) -> PixelBuffer {
+    guard index < file.frames.count else {
+      throw CacheError(.decodingFailed, reason: "PNG: frame \(index) is missing: \(file.damage ?? "there are no more")")
+    }
+    let watch = DecodingWatch(limits, .png)
+    let full = try state.withLock { state throws(CacheError) in try draw(index, &state, watch) }
+    let upright =
+      header.orientation == .up
+      ? full
+      : try withWrapped(full) { image throws(CacheError) in try evaluate(image.upright(from: header.orientation), .png, watch) }
+    return upright.size == size ? upright : try engine.resize(upright, to: size, watch)
+  }
+
+  private func draw(_ index: Int, _ state: inout State, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+    if state.canvas == nil || index < state.next { (state.canvas, state.next) = (APNGCanvas(file.size), 0) }
+    // Let go of where it fails: what is on it is unknown then.
+    let kept = state.canvas
+    state.canvas = nil
+    guard let canvas = kept else { throw noRoom }
+    while true {
+      if let end = watch.end { throw end }
+      let frame = file.frames[state.next]
+      let isLast = state.next == index
+      let picture = try draw(frame, isFirst: state.next == 0, on: canvas, isWanted: isLast, watch)
+      state.next += 1
+      guard isLast else { continue }
+      guard let picture else { throw noRoom }
+      state.canvas = canvas
+      return picture
+    }
+  }
+
+  /// - Returns: all of the canvas as it is while the frame is shown, where that is wanted; nil: there is no room.
+  private func draw(
+    _ frame: APNGFile.Frame, isFirst: Bool, on canvas: APNGCanvas, isWanted: Bool, _ watch: DecodingWatch
+  ) throws(CacheError) -> PixelBuffer? {
+    let png = file.png(of: frame, in: data)
+    let part = ImageHeader(format: .png, size: frame.rect.size)
+    let pixels = try engine.pixels(of: png, part, size: part.size, partial: false, watch: watch).rgba
+    guard pixels.channels == .rgba, pixels.size == part.size else { throw noRoom }
+    // What is restored before the first frame is nothing.
+    let restored = frame.disposal == .restore && !isFirst ? canvas.copy(frame.rect) : nil
+    if frame.disposal == .restore, !isFirst, restored == nil { throw noRoom }
+    canvas.draw(pixels, at: frame.rect, frame.blending)
+    let picture = isWanted ? canvas.copy() : nil
+    switch frame.disposal {
+    case .keep: break
+    case .clear: canvas.clear(frame.rect)
+    case .restore: if let restored { canvas.draw(restored, at: frame.rect, .replace) } else { canvas.clear(frame.rect) }
+    }
+    return picture
+  }
+
+  private var noRoom: CacheError { CacheError(.other, reason: "PNG: there is no room for a frame of \(file.size) pixels") }
+}
+#endif

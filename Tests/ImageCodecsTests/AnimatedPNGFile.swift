@@ -1,0 +1,71 @@
+import ImageCodecs
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An animated PNG by bytes, RGBA, each frame of one colour.
+struct AnimatedPNGFile: Sendable {
+  struct Frame: Sendable {
+    var color: RGBA
+    var x = 0
+    var y = 0
+    var width = 4
+    var height = 4
+    var delay = (10, 100)
+    /// 0 keep, 1 clear, 2 restore.
+    var disposal: UInt8 = 0
+    /// 0 replace, 1 over.
+    var blending: UInt8 = 0
+  }
+
+  var frames: [Frame]
+  var plays = 0
+  /// What it says of itself; nil: the truth.
+  var announced: Int?
+  /// A picture before the frames, for those who know no animations; nil: the first frame is it.
+  var still: RGBA?
+  /// Changes a chunk before it is written: kind and content, given its place among the chunks.
+  var change: @Sendable (Int, inout String, inout [UInt8]) -> Void = { _, _, _ in }
+
+  var data: Data {
+    var chunks: [(String, [UInt8])] = [
+      ("IHDR", PNGFile.number(4) + PNGFile.number(4) + [8, 6, 0, 0, 0]),
+      ("acTL", PNGFile.number(announced ?? frames.count) + PNGFile.number(plays)),
+    ]
+    if let still { chunks.append(("IDAT", Self.pixels(still, 4, 4))) }
+    var sequence = 0
+    for frame in frames {
+      let control = [frame.width, frame.height, frame.x, frame.y].flatMap(PNGFile.number)
+      let delay = [frame.delay.0, frame.delay.1].flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
+      chunks.append(("fcTL", PNGFile.number(sequence) + control + delay + [frame.disposal, frame.blending]))
+      sequence += 1
+      let pixels = Self.pixels(frame.color, frame.width, frame.height)
+      guard chunks.contains(where: { $0.0 == "IDAT" }) else {
+        chunks.append(("IDAT", pixels))
+        continue
+      }
+      // In two parts, as encoders may.
+      for part in [pixels.prefix(7), pixels.dropFirst(7)] {
+        chunks.append(("fdAT", PNGFile.number(sequence) + part))
+        sequence += 1
+      }
+    }
+    chunks.append(("IEND", []))
+    var file = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+    for (index, chunk) in chunks.enumerated() {
+      var (kind, content) = chunk
+      change(index, &kind, &content)
+      file += PNGFile.chunk(kind, content)
+    }
+    return file
+  }
+
+  private static func pixels(_ color: RGBA, _ width: Int, _ height: Int) -> [UInt8] {
+    let pixel = [color.red, color.green, color.blue, color.alpha]
+    let row = [0] + Array([[UInt8]](repeating: pixel, count: width).joined())
+    return PNGFile.zlib(Array([[UInt8]](repeating: row, count: height).joined()))
+  }
+}
