@@ -5,6 +5,7 @@ extension DiskCache {
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
     if engine.surelyLacks(resource: name.resource) { return [] }
+    if let entry = engine.entryAtOnce(CacheKey(resource: resource), name, alone: true) { return [entry] }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
@@ -18,6 +19,7 @@ extension DiskCache {
   public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     let name = EntryName(key, hashKey: engine.folder.key)
     if engine.surelyLacks(name) { return nil }
+    if range == nil, let entry = engine.entryAtOnce(key, name, alone: false) { return entry }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 

@@ -12,8 +12,8 @@ final class DiskEngine: Sendable {
   let folder: StoreFolder
   let executor: IOExecutor
   let configuration: DiskCache.Configuration
-  private let clock: any CacheClock
-  private let checksBodies: Bool
+  let clock: any CacheClock
+  let checksBodies: Bool
   let index: EntryIndex
   let indexFile = Lock(IndexFileState())
   let firstAnswers = HeadStart()
@@ -21,6 +21,8 @@ final class DiskEngine: Sendable {
   // Apart from the others: every look-up counts one of them.
   private let hits = Atomic<Int>(0)
   private let misses = Atomic<Int>(0)
+  /// Whether the system, as far as is known, reads what it has in memory without waiting.
+  let readsAtOnce = Atomic<Bool>(true)
   private let isTrimming = Lock(false)
   private let isMakingRoom = Lock(false)
 
@@ -73,7 +75,7 @@ final class DiskEngine: Sendable {
     guard let file = try find(name, expecting: key), let entry = entry(file, key, name, range) else {
       return miss()
     }
-    hits.add(1, ordering: .relaxed)
+    hit()
     return entry
   }
 
@@ -90,6 +92,8 @@ final class DiskEngine: Sendable {
       ?? Body(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
     return StoredEntry(key: key, metadata: file.metadata, body: body)
   }
+
+  func hit() { hits.add(1, ordering: .relaxed) }
 
   private func miss() -> StoredEntry? {
     misses.add(1, ordering: .relaxed)
@@ -131,7 +135,7 @@ final class DiskEngine: Sendable {
       let key = file.key
       if key.resource == resource, isInPlace(key, name), let entry = entry(file, key, name, nil) { found.append(entry) }
     }
-    if found.isEmpty { _ = miss() } else { hits.add(1, ordering: .relaxed) }
+    if found.isEmpty { _ = miss() } else { hit() }
     return found
   }
 
@@ -147,10 +151,15 @@ final class DiskEngine: Sendable {
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
     index.used(name, size: file.status.size, at: now)
-    let (since, overflows) = now.nanoseconds.subtractingReportingOverflow(file.status.modified.nanoseconds)
-    guard overflows || since.magnitude >= 60_000_000_000, folder.isWritable else { return }
+    guard isUseDue(file, at: now), folder.isWritable else { return }
     file.descriptor.setModified(now)
     folder.noteUse()
+  }
+
+  /// Whether a use at `now` is to be noted in the file.
+  func isUseDue(_ file: EntryFile, at now: Timestamp) -> Bool {
+    let (since, overflows) = now.nanoseconds.subtractingReportingOverflow(file.status.modified.nanoseconds)
+    return overflows || since.magnitude >= 60_000_000_000
   }
 
   // MARK: Changing

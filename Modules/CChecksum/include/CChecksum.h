@@ -31,6 +31,13 @@ uint64_t cchecksum_shared_increment(void *counter);
 /// Adds to a 64-bit counter in memory that processes share. `counter` is aligned to 8 bytes.
 void cchecksum_shared_add(void *counter, uint64_t difference);
 
+/// Opens a file for reading if that takes no waiting for a disk: all on its way is in the system's memory. -1 with `errno` else: `EAGAIN` where it would have to wait,
+/// `ENOSYS` where the system has no such call (Linux has it since 5.12).
+int cchecksum_open_cached(const char *path);
+
+/// Reads, as `pread` does, what of a file is in the system's memory. -1 with `errno` else: `EAGAIN` where nothing of it is, `EOPNOTSUPP` where the file system can't tell.
+ptrdiff_t cchecksum_read_cached(int file, void *bytes, size_t count, int64_t offset);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case some(Wrapped)
 
   /// What is in force, given the manager's.
+  @inlinable
   public func resolved(_ inherited: Wrapped?) -> Wrapped? {
     switch self {
     case .inherited: inherited

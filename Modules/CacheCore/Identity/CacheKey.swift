@@ -17,14 +17,17 @@ public struct CacheKey: Hashable, Sendable {
 
   /// A key of its three parts. Any characters, any lengths.
   public init(resource: String, variant: String = "", form: String = "") {
+    self.init(resource, hash: Int(truncatingIfNeeded: KeyHash.ofProcess(resource)), variant, form)
+  }
+
+  private init(_ resource: String, hash: Int, _ variant: String, _ form: String) {
     self.resource = resource
-    let digest = KeyHash.ofProcess
     if variant.isEmpty, form.isEmpty {
       detail = nil
-      hash = Int(truncatingIfNeeded: digest(resource))
+      self.hash = hash
     } else {
       detail = Detail(variant: variant, form: form)
-      hash = Int(truncatingIfNeeded: digest(resource, variant, form))
+      self.hash = Int(truncatingIfNeeded: KeyHash.ofProcess(digest: UInt64(truncatingIfNeeded: hash), variant, form))
     }
   }
 
@@ -52,7 +55,11 @@ public struct CacheKey: Hashable, Sendable {
 
   /// The same resource and variant in another form.
   public func with(form: String) -> CacheKey {
-    form.isEmpty && self.form.isEmpty ? self : CacheKey(resource: resource, variant: variant, form: form)
+    guard let detail else {
+      // The resource's own hash is there already.
+      return form.isEmpty ? self : CacheKey(resource, hash: hash, "", form)
+    }
+    return form.isEmpty && detail.form.isEmpty ? self : CacheKey(resource: resource, variant: detail.variant, form: form)
   }
 }
 

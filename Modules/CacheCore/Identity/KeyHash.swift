@@ -41,9 +41,9 @@ package struct KeyHash: Sendable {
     return copy.withUTF8 { self(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The hash of three texts, which are told apart: the hash of their hashes.
-  package func callAsFunction(_ first: String, _ second: String, _ third: String) -> UInt64 {
-    withUnsafeBytes(of: (self(first), self(second), self(third))) { self($0) }
+  /// The hash of three texts, which are told apart: the hash of their hashes. The first one's is there already.
+  package func callAsFunction(digest first: UInt64, _ second: String, _ third: String) -> UInt64 {
+    withUnsafeBytes(of: (first, self(second), self(third))) { self($0) }
   }
 
   /// The hash of bytes.

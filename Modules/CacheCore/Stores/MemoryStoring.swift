@@ -8,7 +8,7 @@ public final class MemoryEntry: Sendable {
   public let cost: Int
   /// The time to live in the store; nil: the store's default.
   public let expiration: Expiration?
-  private let value: any Sendable
+  @usableFromInline let value: any Sendable
 
   /// An entry that holds `value`.
   public init(_ value: any Sendable, cost: Int, revision: Revision, expiration: Expiration? = nil) {
@@ -19,6 +19,7 @@ public final class MemoryEntry: Sendable {
   }
 
   /// The value, when it is a `Value`.
+  @inlinable
   public func value<Value: Sendable>(as type: Value.Type) -> Value? { value as? Value }
 }
 

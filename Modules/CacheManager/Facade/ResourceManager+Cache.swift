@@ -18,11 +18,13 @@ public enum CacheLookup: Hashable, Sendable {
 
 extension ResourceManager {
   /// The value that is in memory and may be used now, or nil. Synchronous, and nobody is asked.
+  #if compiler(>=6.3)
+  @specialized(where Value == Data)
+  #endif
   public func memoryResource<Value: Sendable>(
     for request: ResourceRequest, as form: Form<Value>
   ) throws(CacheError) -> Resource<Value>? {
-    let load = try ResolvedLoad(request, configuration, core)
-    return core.memoryHit(load, form, startedAt: load.clock.uptime)
+    try core.memoryHit(request, form)
   }
 
   /// Where the original of a resource is stored. Never asks the network, and a miss is no error.

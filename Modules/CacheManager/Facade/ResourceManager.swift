@@ -120,15 +120,10 @@ public final class ResourceManager: Sendable {
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as form: Form<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    let load = try resolved(request)
-    if let result = core.immediate(load, form) { return try result.get() }
-    return try await core.outcome(of: load, form).get()
-  }
-
-  /// Out of line: an asynchronous call would hold room for everything that this looks at.
-  @inline(never)
-  private func resolved(_ request: ResourceRequest) throws(CacheError) -> ResolvedLoad {
-    try ResolvedLoad(request, configuration, core)
+    switch try core.begin(request, form) {
+    case .over(let result): return try result.get()
+    case .underWay(let load): return try await core.outcome(of: load, form).get()
+    }
   }
 
   // MARK: Events
@@ -140,18 +135,19 @@ public final class ResourceManager: Sendable {
 
   /// Loads a request as a stream of events, which starts when its first event is asked for.
   public func events<Value: Sendable>(for request: ResourceRequest, as form: Form<Value>) -> ResourceEvents<Value> {
-    let (core, configuration) = (core, configuration)
-    return ResourceEvents { channel in
+    ResourceEvents { [core] channel in
       do throws(CacheError) {
-        let load = try ResolvedLoad(request, configuration, core)
-        if let result = core.immediate(load, form) { return channel.finish(with: result) }
-        let task = LoadTask(priority: LoadPriority(load.priority))
-        channel.onAbandon { task.cancel() }
-        core.start(
-          load, form, task,
-          .init(
-            event: { channel.send($0) },
-            end: { channel.finish(with: $0) }, endsWithStale: false))
+        switch try core.begin(request, form) {
+        case .over(let result): channel.finish(with: result)
+        case .underWay(let load):
+          let task = LoadTask(priority: LoadPriority(load.priority))
+          channel.onAbandon { task.cancel() }
+          core.start(
+            load, form, task,
+            .init(
+              event: { channel.send($0) },
+              end: { channel.finish(with: $0) }, endsWithStale: false))
+        }
       } catch {
         channel.fail(error)
       }
@@ -183,24 +179,22 @@ public final class ResourceManager: Sendable {
     completion: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
   ) -> LoadTask {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
-    let load: ResolvedLoad
+    let callbacks = Callbacks(
+      queue: request.options.callbackQueue ?? configuration.callbackQueue, progress: progress, completion: completion)
     do throws(CacheError) {
-      load = try ResolvedLoad(request, configuration, core)
+      switch try core.begin(request, form) {
+      case .over(let result):
+        task.finish()
+        callbacks.complete(result)
+      case .underWay(let load):
+        core.start(
+          load, form, task,
+          .init(
+            event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+      }
     } catch {
-      let queue = request.options.callbackQueue ?? configuration.callbackQueue
       task.finish()
-      queue.execute { completion(.failure(error)) }
-      return task
-    }
-    let callbacks = Callbacks(queue: load.callbackQueue, progress: progress, completion: completion)
-    if let result = core.immediate(load, form) {
-      task.finish()
-      callbacks.complete(result)
-    } else {
-      core.start(
-        load, form, task,
-        .init(
-          event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+      callbacks.complete(.failure(error))
     }
     return task
   }

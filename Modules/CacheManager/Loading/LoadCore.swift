@@ -18,6 +18,7 @@ final class LoadCore: Sendable {
     var endsWithStale: Bool
   }
 
+  let configuration: ResourceManager.Configuration
   let removals = RemovalEpoch()
   let patience: StorePatience
   let flights = FlightTable()
@@ -35,44 +36,13 @@ final class LoadCore: Sendable {
   let budget: MemoryBudget
 
   init(_ configuration: ResourceManager.Configuration) {
+    self.configuration = configuration
     patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
     workplaces = Workplaces(configuration.makingLimit)
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// The answer in memory, without any suspension.
-  func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
-    guard load.reads.contains(.memory) else { return nil }
-    let shelf = Shelf(load: load, resource: load.parts.resource)
-    guard let candidate = shelf.hit(load.head), let value = shelf.value(of: candidate, form: form.id, as: Value.self) else {
-      return nil
-    }
-    let fetched = Fetched(
-      .init(
-        data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
-        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none,
-        valueOrigin: form.id.isEmpty ? .original : .kept))
-    return fetched.resource(value, clock: load.clock, startedAt: start)
-  }
-
-  /// The outcome of a load that needs nobody: a hit in memory, or a manager that is closed.
-  func immediate<Value: Sendable>(
-    _ load: ResolvedLoad, _ form: Form<Value>
-  ) -> Result<Resource<Value>, CacheError>? {
-    let start = load.clock.uptime
-    let result: Result<Resource<Value>, CacheError>
-    if flights.isClosed {
-      result = .failure(load.managerIsClosed)
-    } else if let hit = memoryHit(load, form, startedAt: start) {
-      result = .success(hit)
-    } else {
-      return nil
-    }
-    load.observeEnd(result, startedAt: start)
-    return result
-  }
-
-  /// Starts a load that ``immediate(_:_:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load that ``begin(_:_:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
   func start<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, _ task: LoadTask, _ sink: Sink<Value>) {
     let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
@@ -85,7 +55,7 @@ final class LoadCore: Sendable {
     }
   }
 
-  /// Carries out a load that ``immediate(_:_:)`` has no answer for, until its end or the calling task's.
+  /// Carries out a load that ``begin(_:_:)`` has no answer for, until its end or the calling task's.
   @inline(never)
   func outcome<Value: Sendable>(
     of load: ResolvedLoad, _ form: Form<Value>

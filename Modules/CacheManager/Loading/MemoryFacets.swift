@@ -12,17 +12,35 @@ internal import Foundation
 /// A 304 replaces this one small facet and every derived value sees it; a value whose revision is not here is a miss, without enumeration.
 struct MemoryIndex: Sendable {
   struct Element: Sendable {
-    var variant: String
-    var metadata: StoredMetadata
+    let variant: String
+    private(set) var metadata: StoredMetadata
+    /// Whether it is an answer to a request for what the resource is named by, as nearly always: not so for what is kept under a caller's key, or has come from a mirror.
+    let isNamesake: Bool
+
+    init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {
+      (self.variant, self.metadata) = (variant, metadata)
+      guard let uri = ResourceID.uri(of: metadata.request) else {
+        isNamesake = false
+        return
+      }
+      isNamesake = uri == resource || ResourceID.make(uri: uri, partition: ResourceID.parts(of: resource).partition) == resource
+    }
+
+    func markedStale(at now: Timestamp) -> Element {
+      var stale = self
+      stale.metadata = metadata.markedStale(at: now)
+      return stale
+    }
   }
 
   var elements: [Element] = []
 
   func element(of variant: String) -> StoredMetadata? { elements.first { $0.variant == variant }?.metadata }
 
-  mutating func replace(_ variant: String, with metadata: StoredMetadata) {
-    elements.removeAll { $0.variant == variant }
-    elements.append(Element(variant: variant, metadata: metadata))
+  /// Puts an element in the place of what is known of its variant.
+  mutating func put(_ element: Element) {
+    elements.removeAll { $0.variant == element.variant }
+    elements.append(element)
   }
 
   /// The index as an entry; nil when it lists nothing.
@@ -37,7 +55,10 @@ struct MemoryIndex: Sendable {
 struct MemoryFacets: Sendable {
   let store: any MemoryStoring
 
-  func index(of resource: String) -> MemoryIndex? { store.entry(for: Self.key(of: resource))?.value(as: MemoryIndex.self) }
+  func index(of resource: String) -> MemoryIndex? { index(of: CacheKey(resource: resource)) }
+
+  /// - Parameter key: of the resource, without a variant or a form.
+  func index(of key: CacheKey) -> MemoryIndex? { store.entry(for: key.with(form: Self.indexForm))?.value(as: MemoryIndex.self) }
 
   /// Records metadata in one step, unless memory has a later word about the variant or `isAllowed` says no.
   ///
@@ -46,11 +67,12 @@ struct MemoryFacets: Sendable {
   func record(
     _ metadata: StoredMetadata, variant: String, of resource: String, if isAllowed: (StoredMetadata?) -> Bool
   ) -> Bool {
-    change(resource) { index in
+    let element = MemoryIndex.Element(variant, metadata, of: resource)
+    return change(resource) { index in
       let known = index.element(of: variant)
       if let known, known.responseTime > metadata.responseTime { return false }
       guard isAllowed(known) else { return false }
-      index.replace(variant, with: metadata)
+      index.put(element)
       return true
     }
   }

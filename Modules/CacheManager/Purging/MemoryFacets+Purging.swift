@@ -30,7 +30,7 @@ extension MemoryFacets {
         guard purge.meets(key, element.metadata) else { return element }
         met[key] = element.metadata.revision
         guard purge.mode == .soft else { return nil }
-        return MemoryIndex.Element(variant: element.variant, metadata: element.metadata.markedStale(at: now))
+        return element.markedStale(at: now)
       }
       return !met.isEmpty
     }

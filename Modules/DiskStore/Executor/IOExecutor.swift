@@ -92,6 +92,9 @@ final class IOExecutor: Sendable {
     return work()
   }
 
+  /// Whether nothing of a resource is under way or waits, so that who looks without a turn sees all that was asked for before. Not so when closed.
+  func isIdle(_ resource: UInt64) -> Bool { state.withLock { $0.isIdle(resource) } }
+
   /// Refuses new work and returns when all that was accepted is done.
   func close() async {
     await withCheckedContinuation { continuation in

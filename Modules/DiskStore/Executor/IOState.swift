@@ -92,6 +92,9 @@ struct IOState {
     return step
   }
 
+  /// Whether nothing of a resource is under way or waits.
+  func isIdle(_ resource: UInt64) -> Bool { !isClosed && rows[resource] == nil }
+
   /// Takes a resource's turn, unless somebody else has it.
   mutating func reserveIfFree(_ resource: UInt64) -> Bool {
     guard rows[resource] == nil else { return false }

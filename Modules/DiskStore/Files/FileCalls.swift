@@ -1,3 +1,5 @@
+internal import CChecksum
+
 #if canImport(Darwin)
 internal import Darwin
 #elseif canImport(Glibc)
@@ -20,6 +22,10 @@ package struct FileCalls: Sendable {
   package var unlinkInside: @Sendable (_ folder: Int32, _ name: UnsafePointer<CChar>) -> SystemError?
   /// Whether this process may change what is in a folder. One that is not there can be made, as far as anybody knows.
   package var isWritable: @Sendable (String) -> Bool
+  /// Opens a file for reading, if that takes no waiting for the disk.
+  package var openCached: @Sendable (UnsafePointer<CChar>) -> Result<Int32, SystemError>
+  /// Reads at an offset what the system has in its memory; may read less.
+  package var readCached: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
   /// Waits a moment, 20 ms, for a lock that somebody else holds.
   package var pause: @Sendable () -> Void
 
@@ -40,6 +46,14 @@ package struct FileCalls: Sendable {
     unlink: { path in unlinkFile(path) },
     unlinkInside: { folder, name in unlinkat(folder, name, 0) == 0 ? nil : .last },
     isWritable: { path in path.withCString { access($0, W_OK) } == 0 || errno == ENOENT || errno == ENOTDIR },
+    openCached: { path in
+      let descriptor = cchecksum_open_cached(path)
+      return descriptor >= 0 ? .success(descriptor) : .failure(.last)
+    },
+    readCached: { descriptor, bytes, offset in
+      let count = cchecksum_read_cached(descriptor, bytes.baseAddress, bytes.count, offset)
+      return count >= 0 ? .success(count) : .failure(.last)
+    },
     pause: { usleep(20_000) })
 
   /// Writes all of `bytes`, however often it is interrupted or cut short.

@@ -15,8 +15,22 @@ final class FileDescriptor: Sendable {
   enum Access { case read, readAndWrite, createNew, folder }
 
   let raw: Int32
+  /// Reads what the system has in memory, where nothing else is to be read; nil: what there is.
+  private let readCached: (@Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>)?
 
-  init(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) { raw = try Self.opened(path, access) }
+  init(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) {
+    raw = try Self.opened(path, access)
+    readCached = nil
+  }
+
+  /// A file that is read as far as the system has it in memory. Whatever would wait throws ``SystemError/wouldBlock``.
+  init(cached path: UnsafePointer<CChar>, _ calls: FileCalls) throws(SystemError) {
+    raw = try calls.openCached(path).get()
+    readCached = calls.readCached
+  }
+
+  /// Whether nobody may wait who reads this file.
+  var isCachedAlone: Bool { readCached != nil }
 
   private static func opened(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) -> Int32 {
     let flags: Int32 =
@@ -42,6 +56,7 @@ final class FileDescriptor: Sendable {
     } while descriptor < 0 && errno == EINTR
     guard descriptor >= 0 else { throw .last }
     raw = descriptor
+    readCached = nil
   }
 
   /// A text that is handed to C as an argument is copied first; so it is not.
@@ -49,7 +64,10 @@ final class FileDescriptor: Sendable {
     try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access) } }.get())
   }
 
-  private init(_ raw: Int32) { self.raw = raw }
+  private init(_ raw: Int32) {
+    self.raw = raw
+    readCached = nil
+  }
 
   deinit { close(raw) }
 
@@ -64,6 +82,12 @@ final class FileDescriptor: Sendable {
     guard let start = buffer.baseAddress else { return 0 }
     var done = 0
     while done < buffer.count {
+      if let readCached {
+        let count = try readCached(raw, UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), offset + Int64(done)).get()
+        if count == 0 { break }
+        done += count
+        continue
+      }
       let count = pread(raw, start + done, buffer.count - done, off_t(offset + Int64(done)))
       if count == 0 { break }
       if count > 0 {

@@ -31,6 +31,9 @@ package struct SystemError: Error, Hashable, Sendable {
   /// Whether links between files are what the file system lacks.
   var meansNoLinks: Bool { [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) }
 
+  /// Whether a call is what the system lacks, or a sandbox or the file system does not grant.
+  var meansNoSuchCall: Bool { [ENOSYS, EPERM, EOPNOTSUPP, ENOTSUP, EINVAL, E2BIG].contains(number) }
+
   /// Whether the disk, or the quota, is used up.
   var meansNoRoom: Bool { number == ENOSPC || number == EDQUOT }
 

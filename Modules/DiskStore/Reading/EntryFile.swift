@@ -114,6 +114,14 @@ extension EntryFile {
     }
   }
 
+  /// Opens the file at `path` and checks all but the body, by what the system has in its memory: nothing waits. Nil: there is no such entry, or there is more to tell.
+  static func findCached(
+    _ path: UnsafePointer<CChar>, expecting expected: CacheKey, _ calls: FileCalls
+  ) throws(SystemError) -> EntryFile? {
+    guard case .entry(let file) = try read(FileDescriptor(cached: path, calls), expecting: expected) else { return nil }
+    return file
+  }
+
   /// Checks all but the body of an open file.
   static func read(_ descriptor: FileDescriptor, expecting expected: CacheKey?) throws(SystemError) -> Finding {
     let status = try descriptor.status()
@@ -172,6 +180,7 @@ extension EntryFile {
     }
     var found = try reader.part(header.metadataOffset, length).withBytes(look)
     if found == nil {
+      guard !reader.descriptor.isCachedAlone else { throw .failed(.wouldBlock) }
       // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody writes.
       reader.descriptor.lockExclusively(waits: true)
       defer { reader.descriptor.unlock() }

@@ -95,6 +95,14 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
+  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to be the only one of its resource.
+  func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
+    state.withLock { state in
+      guard state.vouches(for: name.resource, changes), let shelf = state.entries.resources[name.resource] else { return nil }
+      return alone && shelf.hasMembers ? nil : shelf[name.member]?.size
+    }
+  }
+
   /// Whether there surely is no derived form of a resource.
   func lacksForms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in

@@ -69,6 +69,8 @@ struct EntryShelf: Sendable {
 
   var isEmpty: Bool { plain == nil && members.isEmpty }
 
+  var hasMembers: Bool { !members.isEmpty }
+
   subscript(member: EntryName.Member?) -> EntryIndex.Use? { member.map { members[$0] } ?? plain }
 
   /// - Returns: what was there.

@@ -1,0 +1,82 @@
+import CacheCore
+import HTTPTypes
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("A URL that is its effective URI already")
+struct PlainURITests {
+  /// What the request that is made of a URL names; nil where none can be made, or where it carries credentials.
+  private func named(by url: URL) -> String? {
+    guard let request = try? HTTPRequest(resource: url), request.headerFields.isEmpty else { return nil }
+    return ResourceID.uri(of: request)
+  }
+
+  @Test(
+    "is known by its text",
+    arguments: [
+      "https://example.com/", "http://a.b-c.example/x/y.png?q=1&r=%20;s@t", "https://example.com:8443/a", "http://127.0.0.1:1/",
+      "http://example.com:443/", "https://example.com/A/../b//c", "https://a-b.example/%C3%BC",
+    ])
+  func plain(_ text: String) throws {
+    let url = try #require(URL(string: text))
+    #expect(ResourceID.plainURI(of: url) == text)
+    #expect(named(by: url) == text)
+  }
+
+  @Test(
+    "is not guessed where anything would have to be changed, or refused",
+    arguments: [
+      "https://example.com", "HTTPS://example.com/", "https://Example.com/", "https://example.com:443/", "http://example.com:80/",
+      "https://example.com:/", "https://example.com:070/", "https://example.com:0/", "https://example.com:65536/",
+      "https://example.com:99999999999999999999/", "https://u:p@example.com/", "https://example.com/#part", "https://[::1]/",
+      "https://xn--bcher-kva.example/",
+      "https://bücher.example/", "ftp://example.com/", "http:///a", "https:/", "file:///tmp/a", "data:,x", "httpx://a/",
+      "//example.com/a", "a/b", "http://",
+    ])
+  func unusual(_ text: String) throws {
+    #expect(ResourceID.plainURI(of: try #require(URL(string: text))) == nil)
+  }
+
+  @Test("is what the request would be filed under, for every URL of 30,000 odd ones that is taken for one")
+  func agreement() throws {
+    let parts = [
+      "http", "https", "HTTP", "file", "ws", ":", "//", "/", "example.com", "Example", "a", "Z", "0", "80", "443", "8080",
+      "70000",
+      "065", "?", "#", "@", "user:word", "[::1]", "%41", "%2F", "%2f", "%", "..", ".", ";", "=", "&", "+", "~", "_", "-", " ",
+      "ü",
+      "\u{1F}", "\\", "|", "'", "(", "*", ",", "xn--bcher-kva", "127.1", "0x7f",
+    ]
+    let beginnings = ["", "http://", "https://", "https://example.com", "http://example.com/", "https://example.com:8080/a"]
+    let base = try #require(URL(string: "https://base.example/one/two?three"))
+    var generator = Sequence(state: 1)
+    var taken = 0
+    for _ in 0..<30_000 {
+      var text = beginnings.randomElement(using: &generator) ?? ""
+      for _ in 0..<Int.random(in: 0...8, using: &generator) { text += parts.randomElement(using: &generator) ?? "" }
+      for url in [URL(string: text), URL(string: text, relativeTo: base)].compactMap(\.self) {
+        guard let plain = ResourceID.plainURI(of: url) else { continue }
+        taken += 1
+        #expect(named(by: url) == plain, "\(url)")
+      }
+    }
+    #expect(taken > 5_000)
+  }
+
+  /// The same numbers each time (SplitMix64).
+  private struct Sequence: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var bits = state
+      bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+      bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+      return bits ^ bits >> 31
+    }
+  }
+}

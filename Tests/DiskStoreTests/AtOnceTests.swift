@@ -1,0 +1,258 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Dispatch
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A system that has, or has not, in its memory what is asked for: as a test says, on every platform.
+private final class SystemMemory: Sendable {
+  enum Mode: Sendable { case whole, half, absent, refuses(opening: Int32), refusesReading(Int32) }
+
+  private let state = Lock((mode: Mode.whole, opened: 0))
+
+  func set(_ mode: Mode) { state.withLock { $0.mode = mode } }
+
+  /// How many files it was asked for.
+  var opened: Int { state.withLock { $0.opened } }
+
+  func add(to calls: inout FileCalls) {
+    calls.openCached = { [self] path in
+      let mode = state.withLock { state in
+        state.opened += 1
+        return state.mode
+      }
+      switch mode {
+      case .absent: return .failure(SystemError(number: EAGAIN))
+      case .refuses(let number): return .failure(SystemError(number: number))
+      case .whole, .half, .refusesReading:
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        return descriptor >= 0 ? .success(descriptor) : .failure(SystemError(number: errno))
+      }
+    }
+    calls.readCached = { [self] descriptor, bytes, offset in
+      switch state.withLock({ $0.mode }) {
+      case .refusesReading(let number): return .failure(SystemError(number: number))
+      case .half where offset > 0: return .failure(SystemError(number: EAGAIN))
+      case .half: return .success(pread(descriptor, bytes.baseAddress, bytes.count / 2, off_t(offset)))
+      default: return .success(pread(descriptor, bytes.baseAddress, bytes.count, off_t(offset)))
+      }
+    }
+  }
+}
+
+@Suite("Disk store: hits that need no other thread")
+struct AtOnceTests {
+  let folder: TemporaryFolder
+  let clock = ManualClock()
+  /// Where removals are held.
+  let gate = Gate(isOpen: true)
+  fileprivate let memory = SystemMemory()
+  let cache: DiskCache
+  let key = CacheKey(resource: "r")
+  let busy = CacheKey(resource: "busy")
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    var calls = FileCalls.system
+    let (gate, system) = (gate, calls)
+    calls.unlink = { path in
+      let turn = DispatchSemaphore(value: 0)
+      _ = gate.arrive { turn.signal() }
+      turn.wait()
+      return system.unlink(path)
+    }
+    memory.add(to: &calls)
+    cache = try DiskCache(path: folder.path, configuration: .init(clock: clock, ioWidth: 1), calls: calls)
+    try await cache.store(bytes(100), for: busy, metadata(at: clock.now))
+    try await cache.store(bytes(20_000), for: key, metadata(at: clock.now))
+    try await know()
+  }
+
+  /// The first look is at the folder's counters, the sum waits for the list: from then on the index answers.
+  private func know() async throws {
+    _ = try await cache.open(busy)
+    _ = try await cache.totalSize
+    let before = memory.opened
+    _ = try await cache.open(busy)
+    try #require(memory.opened == before + 1)
+  }
+
+  /// What `work` brings while the only thread that looks is busy: it needed none.
+  private func whileBusy<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let before = gate.arrivals
+    gate.close()
+    defer { gate.open() }
+    let removal = Task { try await cache.remove(busy, ifRevision: nil) }
+    await gate.arrived(before + 1)
+    let answer = Lock<Result<Value, any Error>?>(nil)
+    Task {
+      do {
+        let value = try await work()
+        answer.withLock { $0 = .success(value) }
+      } catch {
+        answer.withLock { $0 = .failure(error) }
+      }
+    }
+    try await Turns.until { answer.withLock { $0 != nil } }
+    gate.open()
+    try await removal.value
+    return try #require(answer.withLock { $0 }).get()
+  }
+
+  @Test("an entry that the system has in memory is read, checked and counted", .timeLimit(.minutes(10)))
+  func hits() async throws {
+    let before = cache.counters.hits
+    try await whileBusy { [cache, key] in
+      for _ in 0..<10 {
+        #expect(try await cache.bytes(key) == bytes(20_000))
+        let variants = try await cache.variants(of: key.resource)
+        #expect(variants.map(\.key) == [key])
+        #expect(variants.first?.body.data == bytes(20_000))
+        #expect(variants.first?.metadata.bodyLength == 20_000)
+      }
+    }
+    #expect(cache.counters.hits == before + 20)
+  }
+
+  @Test(
+    "what the system has not in memory, or in part, or does not give now, is left to a thread that may wait; it is asked again",
+    arguments: [EAGAIN, EACCES, EMFILE, EINTR, EIO])
+  func absent(_ number: Int32) async throws {
+    let modes: [SystemMemory.Mode] = [.absent, .half, .refuses(opening: number), .refusesReading(number)]
+    for mode in modes {
+      memory.set(mode)
+      let before = memory.opened
+      #expect(try await cache.bytes(key) == bytes(20_000))
+      #expect(try await cache.variants(of: key.resource).count == 1)
+      #expect(memory.opened == before + 2)
+    }
+    memory.set(.whole)
+    let found = try await whileBusy { [cache, key] in try await cache.bytes(key) }
+    #expect(found == bytes(20_000))
+  }
+
+  @Test(
+    "a system, a sandbox or a file system without such calls is asked once", arguments: [ENOSYS, EPERM, EOPNOTSUPP, EINVAL],
+    [true, false])
+  func unsupported(_ number: Int32, atOpening: Bool) async throws {
+    memory.set(atOpening ? .refuses(opening: number) : .refusesReading(number))
+    let before = memory.opened
+    for _ in 0..<5 { #expect(try await cache.bytes(key) == bytes(20_000)) }
+    #expect(memory.opened == before + 1)
+  }
+
+  @Test("what is damaged is left to a thread, which clears it away as ever", arguments: [-1_000, -500, 200, 0])
+  func damaged(_ place: Int) async throws {
+    let known = folder.entryFiles
+    let key = CacheKey(resource: "damaged")
+    try await cache.store(bytes(3_000), for: key, metadata(at: clock.now))
+    let path = try #require(folder.entryFiles.first { !known.contains($0) })
+    var content = try file(path)
+    content[place < 0 ? content.count + place : place] ^= 1
+    try put(content, path)
+    let before = memory.opened
+    #expect(try await cache.bytes(key) == nil)
+    #expect(memory.opened == before + 1)
+    #expect(cache.counters.damaged == 1)
+    #expect(!fileExists(path))
+  }
+
+  @Test("what is expired, long, or one of several is left to a thread")
+  func others() async throws {
+    let (expired, large) = (CacheKey(resource: "e"), CacheKey(resource: "l"))
+    let variants = ["a=1", "a=2"].map { CacheKey(resource: "v", variant: $0) }
+    try await cache.store(bytes(3_000), for: expired, metadata(at: clock.now, expiration: .after(.seconds(5))))
+    try await cache.store(bytes(100_000), for: large, metadata(at: clock.now))
+    for key in variants { try await cache.store(bytes(10), for: key, metadata(at: clock.now)) }
+    clock.advance(by: .seconds(10))
+    try await know()
+    let before = memory.opened
+    #expect(try await cache.bytes(large) == bytes(100_000))
+    #expect(try await cache.variants(of: "v").count == 2)
+    #expect(memory.opened == before)
+    #expect(try await cache.bytes(expired) == nil)
+    #expect(cache.counters.evictions[.expired] == 1)
+    #expect(try await cache.bytes(variants[0]) == bytes(10))
+    #expect(memory.opened == before + 2)
+  }
+
+  @Test("a use is noted in the file once a minute all the same")
+  func recency() async throws {
+    clock.advance(by: .seconds(100))
+    for _ in 0..<3 { #expect(try await cache.variants(of: key.resource).count == 1) }
+    await cache.close()
+    let again = try DiskCache(path: folder.path, configuration: .init(clock: clock))
+    #expect(try await again.entries().first { $0.key == key }?.lastUsed == clock.now)
+  }
+
+  @Test("who looks behind a removal, or a store, sees what it has left")
+  func order() async throws {
+    let before = gate.arrivals
+    gate.close()
+    let removal = Task { try await cache.remove(key, ifRevision: nil) }
+    await gate.arrived(before + 1)
+    let look = Task { try await cache.bytes(key) }
+    let store = Task {
+      _ = try await look.value
+      try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+      return try await cache.bytes(key)
+    }
+    gate.open()
+    try await removal.value
+    #expect(try await look.value == nil)
+    #expect(try await store.value == bytes(5))
+  }
+
+  @Test("what another cache has changed is seen")
+  func foreign() async throws {
+    let other = try DiskCache(path: folder.path, configuration: .init(clock: clock))
+    for size in [10, 2_000, 30_000] {
+      try await other.store(bytes(size), for: key, metadata(at: clock.now))
+      #expect(try await cache.bytes(key) == bytes(size))
+    }
+    try await other.store(bytes(5), for: CacheKey(resource: key.resource, variant: "a=b"), metadata(at: clock.now))
+    #expect(try await cache.variants(of: key.resource).count == 2)
+    try await other.remove(key, ifRevision: nil)
+    #expect(try await cache.open(key) == nil)
+  }
+
+  @Test("a closed cache says so")
+  func closed() async throws {
+    await cache.close()
+    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.variants(of: key.resource) }?.code == .closed)
+  }
+
+  @Test("what the system itself brings so is what lies in the file")
+  func system() throws {
+    let calls = FileCalls.system
+    let path = try #require(folder.entryFiles.first)
+    let content = try file(path)
+    switch path.withCString(calls.openCached) {
+    case .failure(let error): #expect([EAGAIN, ENOSYS, EPERM].contains(error.number))
+    case .success(let descriptor):
+      defer { close(descriptor) }
+      var found = Data(count: content.count + 10)
+      let result = found.withUnsafeMutableBytes { calls.readCached(descriptor, $0, 0) }
+      switch result {
+      case .failure(let error): #expect([EAGAIN, EOPNOTSUPP].contains(error.number))
+      case .success(let count): #expect(content.starts(with: found.prefix(count)) && count > 0)
+      }
+    }
+    #expect(throws: SystemError.self) { try "/nowhere/at/all".withCString(calls.openCached).get() }
+  }
+}
