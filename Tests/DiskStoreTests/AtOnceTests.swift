@@ -190,6 +190,15 @@ struct AtOnceTests {
     #expect(memory.opened == before + 2)
   }
 
+  @Test("a derived form beside it is no variant")
+  func forms() async throws {
+    try await cache.store(bytes(10), for: key.with(form: "small"), metadata(at: clock.now))
+    let before = memory.opened
+    #expect(try await cache.variants(of: key.resource).map(\.key) == [key])
+    #expect(try await cache.bytes(key.with(form: "small")) == bytes(10))
+    #expect(memory.opened == before + 2)
+  }
+
   @Test("a use is noted in the file once a minute all the same")
   func recency() async throws {
     clock.advance(by: .seconds(100))

@@ -9,7 +9,7 @@ extension DiskEngine {
   /// Bytes of the largest file that is read so: its checksums are the caller's thread's work too.
   private static let limit: Int64 = 65_536
 
-  /// The entry at `name`; where it is to be `alone`, only if its resource has no other.
+  /// The entry at `name`; where it is to be `alone`, only if its resource has no other variant.
   ///
   /// Without a turn of the resource: nobody has one, so whatever was asked for before is done, and what is asked for meanwhile may come first or second.
   func entryAtOnce(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {

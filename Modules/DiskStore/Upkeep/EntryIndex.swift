@@ -95,11 +95,11 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
-  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to be the only one of its resource.
+  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to have no other variant beside it.
   func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
     state.withLock { state in
       guard state.vouches(for: name.resource, changes), let shelf = state.entries.resources[name.resource] else { return nil }
-      return alone && shelf.hasMembers ? nil : shelf[name.member]?.size
+      return alone && shelf.hasVariants ? nil : shelf[name.member]?.size
     }
   }
 
