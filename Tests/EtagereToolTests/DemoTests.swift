@@ -1,4 +1,5 @@
 #if Tool
+import Etagere
 import Foundation
 import Testing
 
@@ -70,6 +71,56 @@ struct DemoTests {
       #expect(limit.milliseconds >= limit.allowedMilliseconds * 0.95)
     }
     #expect(report.sharedLoads == 100 && report.sharedRequests == 1)
+  }
+
+  private struct ImageDocument: Decodable {
+    struct Pass: Decodable {
+      var name: String
+      var requests: Int
+      var notModified: Int
+      var bodyBytes: Int
+      var made: Int
+      var stored: Int
+      var kept: Int
+    }
+
+    var passes: [Pass]
+    var sheet: String
+    var wrong: [String]
+  }
+
+  @Test("its pictures are made once, confirmed, and made again where the original has changed", .tags(.slow))
+  func images() async throws {
+    // Given
+    let place = try Workplace()
+    let sheet = place.path + "/sheet.png"
+
+    // When
+    let run = try await place.run(["demo", "--images", "--json", "--cache-dir", place.cache, "--sheet", sheet])
+
+    // Then
+    #expect(run.status == 0)
+    #expect(run.complaints.isEmpty)
+    let report = try #require(try run.documents(ImageDocument.self).first)
+    #expect(report.wrong.isEmpty)
+    #expect(report.passes.map(\.requests) == [12, 0, 0, 0, 12, 12, 0])
+    #expect(report.passes.map(\.notModified) == [0, 0, 0, 0, 12, 8, 0])
+    #expect(report.passes.map { $0.bodyBytes > 0 } == [true, false, false, false, false, true, false])
+    #expect(report.passes.map(\.made) == [12, 0, 12, 0, 0, 4, 4])
+    #expect(report.passes.map(\.stored) == [0, 0, 0, 12, 0, 0, 8])
+    #expect(report.passes.map(\.kept) == [0, 12, 0, 0, 12, 8, 0])
+    #expect(report.sheet == sheet)
+    let header = try ImageHeader(of: try place.read("sheet.png"))
+    #expect(header.format == .png && header.size.width > 6 * 160 && header.size.height > 4 * 120 + 2 * 96)
+    #expect(place.files(below: place.cache).isEmpty)
+  }
+
+  @Test("a contact sheet that can't be written is said, with its path")
+  func noSheet() async throws {
+    let place = try Workplace()
+    let run = try await place.run(["demo", "--images", "--cache-dir", place.cache, "--sheet", place.path + "/none/sheet.png"])
+    #expect(run.status == 23)
+    #expect(run.complaints.count == 1 && run.complaints.first?.contains("none/sheet.png") == true)
   }
 }
 #endif

@@ -12,7 +12,15 @@ struct DemoCommand: AsyncParsableCommand {
     discussion: """
       56 small resources and 3 photographs behind a link of 2 Mbit/s and 5 ms each way: without a cache, cold, from memory, from disk, stale and \
       unchanged, stale and changed, offline. Ends with status 83 when a count, a byte or a content is not what it must be.
+
+      With --images: 12 drawn pictures, whose thumbnails are made, cached, confirmed by 304s, and dropped when their originals change, and a contact sheet of them.
       """)
+
+  @Flag(help: "Show what becomes of pictures instead.")
+  var images = false
+
+  @Option(help: ArgumentHelp("With --images: where the contact sheet goes, a PNG.", valueName: "file"))
+  var sheet = "etagere-contact-sheet.png"
 
   @Option(help: "How many loads run at the same time in the second round; in the first it is one.")
   var parallel = 6
@@ -32,21 +40,30 @@ struct DemoCommand: AsyncParsableCommand {
     let parent = cacheFolder.map { URL(filePath: $0, directoryHint: .isDirectory) } ?? FileManager.default.temporaryDirectory
     let folder = parent.appending(path: "etagere-demo-\(Revision.mint())", directoryHint: .isDirectory)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let report: DemoReport
+    let say: (String) -> Void = { if !json { Console.say($0) } }
     do {
-      report = try await Demo(folder: folder, parallel: parallel) { if !json { Console.say($0) } }.run()
+      if images {
+        let report = try await ImageDemo(folder: folder, sheet: URL(filePath: sheet), say: say).run()
+        try tell(report, report.wrong, "Every count, every byte and every pixel is as it must be.")
+      } else {
+        let report = try await Demo(folder: folder, parallel: parallel, say: say).run()
+        try tell(report, report.wrong, "Every count, every byte and every content is as it must be.")
+      }
     } catch let error as CacheError {
       Console.complain(error.description)
-      throw ToolFailure(status: .cacheUnusable)
+      throw ToolFailure(status: error.code == .unsupported ? .other : .cacheUnusable)
     } catch let error as OriginError {
       Console.complain("the demo's origin can't be started: \(error)")
       throw ToolFailure(status: .demoFailed)
     }
+  }
+
+  private func tell(_ report: some Encodable, _ wrong: [String], _ whenRight: String) throws {
     if json { try Console.json(report) }
-    for line in report.wrong.prefix(20) { Console.complain(line) }
-    if report.wrong.count > 20 { Console.complain("and \(report.wrong.count - 20) more") }
-    guard report.wrong.isEmpty else { throw ToolFailure(status: .demoFailed) }
-    if !json { Console.say("\nEvery count, every byte and every content is as it must be.") }
+    for line in wrong.prefix(20) { Console.complain(line) }
+    if wrong.count > 20 { Console.complain("and \(wrong.count - 20) more") }
+    guard wrong.isEmpty else { throw ToolFailure(status: .demoFailed) }
+    if !json { Console.say("\n\(whenRight)") }
   }
 }
 #endif

@@ -80,11 +80,7 @@ struct ThumbnailsJob: Job {
         $0.storagePolicy = .variants
       })
     let turn = Turn()
-    let form = Form(decoder: JPEGThumbnail()).stored(as: "file") {
-      $0
-    } decode: {
-      $0
-    }
+    let form = Form.imageFile(.resize(.fit(ThumbnailJob.side, ThumbnailJob.side)), as: ImageEncoder(.jpeg, quality: 75))
     let counts = try await withThrowingTaskGroup(of: (made: Int, confirmed: Int).self) { group in
       for _ in 0..<ProcessInfo.processInfo.activeProcessorCount * 2 {
         group.addTask {
@@ -121,16 +117,5 @@ struct ThumbnailsJob: Job {
     }
     return names.count
   }
-}
-
-/// A thumbnail's file, made of a photograph's.
-private struct JPEGThumbnail: ResourceDecoder {
-  let id = ComponentID(JPEGThumbnail.self, parameters: "\(ThumbnailJob.side)")
-
-  func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Data {
-    try ImageEncoder(.jpeg, quality: 75).encode(ImageDecoder(size: .fit(ThumbnailJob.side, ThumbnailJob.side)).decode(data))
-  }
-
-  func cost(of value: Data) -> Int { value.count }
 }
 #endif
