@@ -9,7 +9,7 @@ struct EtagereCommand: AsyncParsableCommand {
     commandName: "etagere",
     abstract: "Loads resources over HTTP, caches them, and keeps them honest.",
     discussion: ExitStatus.table,
-    subcommands: [GetCommand.self, PrefetchCommand.self, CacheCommand.self, DemoCommand.self])
+    subcommands: [GetCommand.self, PrefetchCommand.self, InspectCommand.self, CacheCommand.self, DemoCommand.self])
 
   static func main() async {
     do {

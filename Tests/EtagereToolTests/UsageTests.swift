@@ -19,6 +19,13 @@ struct UsageTests {
       (["get", "--parallel", "0", "data:,a"], "--parallel takes a number from 1 to 256"),
       (["get", "--policy", "never", "data:,a"], "The value 'never' is invalid for '--policy"),
       (["get", "-o", "-", "data:,a", "data:,b"], "-o - takes one URL"),
+      (["get", "--resize", "0x", "data:,a"], "The value '0x' is invalid for '--resize"),
+      (["get", "--resize", "x", "data:,a"], "The value 'x' is invalid for '--resize"),
+      (["get", "--resize", "4x^", "data:,a"], "The value '4x^' is invalid for '--resize"),
+      (["get", "--resize", "99999x4", "data:,a"], "The value '99999x4' is invalid for '--resize"),
+      (["get", "--format", "svg", "data:,a"], "The value 'svg' is invalid for '--format"),
+      (["get", "--quality", "0", "data:,a"], "--quality takes a number from 1 to 100"),
+      (["inspect"], "Missing expected argument"),
       (["demo", "--parallel", "65"], "--parallel takes a number from 1 to 64"),
     ])
   func usage(_ arguments: [String], _ reason: String) async throws {
@@ -45,7 +52,7 @@ struct UsageTests {
     let run = try await Workplace().run(["--help"])
     #expect(run.status == 0)
     #expect(run.complaints.isEmpty)
-    for number in [0, 1, 2, 3, 6, 7, 8, 18, 22, 23, 28, 37, 47, 56, 60, 63, 64, 80, 81, 82, 83] {
+    for number in [0, 1, 2, 3, 6, 7, 8, 18, 22, 23, 28, 37, 47, 56, 60, 63, 64, 80, 81, 82, 83, 84] {
       #expect(run.lines.contains { $0.drop { $0 == " " }.hasPrefix("\(number)  ") }, "\(number)")
     }
   }

@@ -10,7 +10,8 @@ struct GetCommand: AsyncParsableCommand {
     abstract: "Loads resources through the cache.",
     discussion: """
       Prints a line for each resource: where it came from, the status, the body bytes that crossed the network, the time, the URL. \
-      http, https, file and data URLs. What fails is said on standard error; the rest of the list is still loaded.
+      http, https, file and data URLs. What fails is said on standard error; the rest of the list is still loaded. \
+      With --resize, --format or --quality what is loaded are pictures made of the bytes, which are cached beside them.
       """)
 
   @Argument(help: "What to load.")
@@ -21,6 +22,7 @@ struct GetCommand: AsyncParsableCommand {
     help: "Where to write the bytes: a file for one URL, a folder for several, - for standard output.")
   var output: String?
 
+  @OptionGroup(title: "Pictures") var images: ImageOutput
   @OptionGroup var requests: LoadRequests
   @OptionGroup var cache: CacheFolder
 
@@ -56,7 +58,7 @@ struct GetCommand: AsyncParsableCommand {
     case .failure(let error): result = .failure(error)
     case .success(let request):
       do throws(CacheError) {
-        for try await event in manager.events(for: request, as: .bytes) {
+        for try await event in manager.events(for: request, as: images.form(output: output)) {
           switch event {
           case .progress(let progress): await bar.update(index, progress)
           // The event stream goes on to the final answer: a command waits for what is true now.
@@ -70,8 +72,10 @@ struct GetCommand: AsyncParsableCommand {
     }
     var report = LoadReport(text, result, took: clock.uptime - start)
     guard case .success(let resource) = result else { return report }
+    let format = images.isWanted ? ImageFormat(of: resource.data) : nil
+    if images.isWanted { report.image = ImageReport(resource.data) }
     do throws(CacheError) {
-      report.file = try target.write(resource.data, index: index, url: resource.url)
+      report.file = try target.write(resource.data, index: index, url: resource.url, as: format)
     } catch {
       report.fail(error, .cannotWriteOutput)
     }

@@ -14,6 +14,8 @@ struct LoadReport: Encodable {
   var isStale: Bool?
   var milliseconds: Double
   var file: String?
+  /// The picture that was made.
+  var image: ImageReport?
   var error: Failure?
 
   struct Failure: Encodable {
@@ -45,12 +47,13 @@ struct LoadReport: Encodable {
     self.error = Failure(code: error.code.rawValue, message: error.description, exitStatus: exit.rawValue)
   }
 
-  /// source, status, bytes on the wire, time, URL; and what is worth a remark.
+  /// source, status, bytes on the wire, time, URL; the picture that was made, and what is worth a remark.
   var line: String {
     var columns = [
       Text.left(source ?? "", 11), Text.right(status.map(String.init) ?? "-", 3), Text.right(Text.bytes(bytesOnWire ?? 0), 9),
       Text.right(Text.time(milliseconds) + " ms", 11), url,
     ]
+    if let image { columns.append("(\(image.brief), \(Text.bytes(Int64(bytes ?? 0))))") }
     if validation == ETagValidationResult.failed.rawValue, let ageSeconds {
       columns.append("(not validated: nobody answered; \(Text.seconds(.seconds(ageSeconds))) old)")
     }

@@ -40,8 +40,9 @@ struct OutputTarget {
 
   /// Writes the bytes, whole or not at all.
   ///
+  /// - Parameter format: of a picture that was made: what its name in a folder ends in.
   /// - Returns: the file's path, where there is one.
-  func write(_ data: Data, index: Int, url: URL) throws(CacheError) -> String? {
+  func write(_ data: Data, index: Int, url: URL, as format: ImageFormat? = nil) throws(CacheError) -> String? {
     let file: URL
     switch kind {
     case .nothing: return nil
@@ -55,7 +56,7 @@ struct OutputTarget {
       return nil
     case .file(let target): file = target
     case .folder(let folder):
-      file = folder.appending(path: names.name(for: url, index: index), directoryHint: .notDirectory)
+      file = folder.appending(path: names.name(for: url, index: index, as: format), directoryHint: .notDirectory)
     }
     do {
       try data.write(to: file, options: .atomic)
@@ -71,9 +72,13 @@ struct OutputTarget {
 private final class NameRegister: Sendable {
   private let taken = Lock(Set<String>())
 
-  func name(for url: URL, index: Int) -> String {
+  func name(for url: URL, index: Int, as format: ImageFormat?) -> String {
     let last = url.scheme == "data" ? "" : url.lastPathComponent
-    let base = ["", "/", ".", ".."].contains(last) ? "resource-\(index + 1)" : last.replacing("/", with: "_")
+    var base = ["", "/", ".", ".."].contains(last) ? "resource-\(index + 1)" : last.replacing("/", with: "_")
+    if let format {
+      let dot = base.lastIndex(of: ".").flatMap { $0 == base.startIndex ? nil : $0 } ?? base.endIndex
+      base = "\(base[..<dot]).\(format.fileExtension)"
+    }
     return taken.withLock { taken in
       var name = base
       var number = 2

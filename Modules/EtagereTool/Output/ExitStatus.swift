@@ -24,6 +24,7 @@ enum ExitStatus: Int32, CaseIterable {
   case cacheUnusable = 81
   case damagedEntries = 82
   case demoFailed = 83
+  case noPicture = 84
 
   init(_ error: CacheError) {
     self =
@@ -42,6 +43,7 @@ enum ExitStatus: Int32, CaseIterable {
       case .bodyTooLarge: .tooLarge
       case .notCached: .notCached
       case .fileSystem: .cannotReadFile
+      case .decodingFailed, .encodingFailed, .imageLimitExceeded, .unsupported: .noPicture
       default: .other
       }
   }
@@ -69,6 +71,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .cacheUnusable: "the cache folder can't be used"
     case .damagedEntries: "cache verify found damaged entries"
     case .demoFailed: "a check of the demo failed"
+    case .noPicture: "no picture, a damaged one, one beyond the limits, or no engine for it here"
     }
   }
 

@@ -57,4 +57,6 @@ private struct ImageFileMaker: ResourceDecoder {
   }
 
   func cost(of value: Data) -> Int { value.count }
+
+  func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int { decoder.workingMemory(for: data, metadata) }
 }

@@ -13,7 +13,7 @@ enum Jobs {
   private static var all: [any Job.Type] {
     var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
     #if VIPS
-    all += [ThumbnailJob.self, ThumbnailsJob.self]
+    all += [ThumbnailJob.self, ThumbnailsJob.self, VariantsJob.self]
     #endif
     #if Origin
     all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self]

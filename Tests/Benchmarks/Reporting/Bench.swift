@@ -99,6 +99,7 @@ enum Scenario: String, CaseIterable {
   #endif
   #if VIPS
   case images
+  case imagesVariants = "images-variants"
   #endif
   case deciding, disk, facade, memory, ratios
 
@@ -116,6 +117,7 @@ enum Scenario: String, CaseIterable {
     #endif
     #if VIPS
     case .images: try await ImagesScenario(bench: bench).run()
+    case .imagesVariants: try await VariantsScenario(bench: bench).run()
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     case .disk: try await DiskScenario(bench: bench).run()

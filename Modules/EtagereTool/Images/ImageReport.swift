@@ -1,0 +1,73 @@
+#if Tool
+import Etagere
+import Foundation
+
+/// What a picture's file says about it.
+struct ImageReport: Encodable {
+  var format: String
+  var mediaType: String
+  var width: Int?
+  var height: Int?
+  var frames: Int?
+  var seconds: Double?
+  /// EXIF's number, 1 to 8.
+  var orientation: Int?
+  var colorSpace: String?
+  var bitDepth: Int?
+  var hasAlpha: Bool?
+
+  /// Nil where the bytes are no picture.
+  init?(_ data: Data) {
+    guard let format = ImageFormat(of: data) else { return nil }
+    (self.format, mediaType) = (format.name, format.mediaType)
+    guard let header = try? ImageHeader(of: data) else { return }
+    take(header)
+  }
+
+  init(_ header: ImageHeader) {
+    (format, mediaType) = (header.format.name, header.format.mediaType)
+    take(header)
+  }
+
+  private mutating func take(_ header: ImageHeader) {
+    (width, height) = (header.size.width, header.size.height)
+    (frames, orientation) = (header.frameCount, header.orientation.rawValue)
+    seconds = header.isAnimated ? header.delays.reduce(.zero, +) / .seconds(1) : nil
+    (colorSpace, bitDepth, hasAlpha) = (header.colorSpace.rawValue, header.bitDepth, header.hasAlpha)
+  }
+
+  /// `400 × 300 WebP`
+  var brief: String {
+    guard let width, let height else { return format }
+    return "\(width) × \(height) \(format)"
+  }
+
+  /// A line for each thing that is known.
+  var lines: [(String, String)] {
+    var lines = [("format", "\(format) (\(mediaType))")]
+    if let width, let height {
+      lines.append(("size", "\(width) × \(height) (\(Text.decimal(Double(width * height) / 1e6, 1)) megapixels)"))
+    }
+    if let frames { lines.append(("frames", seconds.map { "\(frames), \(Text.decimal($0, 2)) s" } ?? "\(frames)")) }
+    if let orientation { lines.append(("orientation", "\(orientation) (\(Self.turn(orientation)))")) }
+    if let colorSpace, let bitDepth, let hasAlpha {
+      lines.append(("colours", "\(colorSpace), \(bitDepth) bits, \(hasAlpha ? "with alpha" : "no alpha")"))
+    }
+    return lines
+  }
+
+  /// What is done to show it upright.
+  private static func turn(_ orientation: Int) -> String {
+    switch ImageOrientation(rawValue: orientation) {
+    case .upMirrored: "mirrored left to right"
+    case .down: "turned by 180°"
+    case .downMirrored: "mirrored top to bottom"
+    case .leftMirrored: "mirrored along the diagonal"
+    case .right: "turned by 90° clockwise"
+    case .rightMirrored: "mirrored along the other diagonal"
+    case .left: "turned by 90° anticlockwise"
+    case .up, nil: "as stored"
+    }
+  }
+}
+#endif
