@@ -1,9 +1,9 @@
-internal import CacheCore
+package import CacheCore
 
 /// Events from callbacks to one asynchronous consumer, in order, ended by an error or a normal end.
 ///
 /// Not an `AsyncThrowingStream`: there a cancelled consumer sees a normal end, and nothing folds progress reports that nobody has taken yet.
-final class EventChannel<Event: Sendable>: Sendable {
+package final class EventChannel<Event: Sendable>: Sendable {
   private enum Ending { case finished, failed(CacheError) }
 
   private struct State {
@@ -18,10 +18,10 @@ final class EventChannel<Event: Sendable>: Sendable {
   private let merge: @Sendable (Event, Event) -> Event?
 
   /// - Parameter merging: one event in place of two in a row that wait, or nil to keep both.
-  init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
+  package init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
 
   /// What is to be done when the consumer goes away; at once when it has gone already.
-  func onAbandon(_ work: @escaping @Sendable () -> Void) {
+  package func onAbandon(_ work: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       if !state.isAbandoned { state.onAbandon = work }
       return state.isAbandoned
@@ -29,7 +29,7 @@ final class EventChannel<Event: Sendable>: Sendable {
     if isLate { work() }
   }
 
-  func send(_ event: Event) {
+  package func send(_ event: Event) {
     let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
       guard state.ending == nil, !state.isAbandoned else { return nil }
       if let consumer = state.consumer {
@@ -47,12 +47,12 @@ final class EventChannel<Event: Sendable>: Sendable {
   }
 
   /// Ends the channel, after `last` where one is given. Later calls do nothing.
-  func finish(with last: Event? = nil) {
+  package func finish(with last: Event? = nil) {
     if let last { send(last) }
     end(.finished)
   }
 
-  func fail(_ error: CacheError) { end(.failed(error)) }
+  package func fail(_ error: CacheError) { end(.failed(error)) }
 
   private func end(_ ending: Ending) {
     let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
@@ -72,7 +72,7 @@ final class EventChannel<Event: Sendable>: Sendable {
     }
   }
 
-  func next() async throws(CacheError) -> Event? {
+  package func next() async throws(CacheError) -> Event? {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let ready: Result<Event?, CacheError>? = state.withLock { state in
@@ -91,7 +91,7 @@ final class EventChannel<Event: Sendable>: Sendable {
   }
 
   /// The consumer went away: stops the work behind the channel, and ends a pending ``next()`` with a cancellation.
-  func abandon() {
+  package func abandon() {
     let (work, consumer) = state.withLock { state in
       state.isAbandoned = true
       defer { (state.onAbandon, state.consumer) = (nil, nil) }

@@ -1,0 +1,44 @@
+internal import CacheCore
+internal import HTTPTypes
+internal import ImageCodecs
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A downloader that shows a previewer what passes. It has the identity of the one it stands around: what comes through it is the same.
+struct PreviewedDownloader: Downloader {
+  let base: any Downloader
+  let previewer: ImagePreviewer
+
+  var id: ComponentID { base.id }
+  var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    previewer.restart()
+    var response = try await base.download(request)
+    // What is here already is shown as a whole at once.
+    guard response.head.status == .ok, response.body.data == nil else { return response }
+    response.body = Body(length: response.body.length, source: PreviewedBody(source: response.body.source, previewer: previewer))
+    return response
+  }
+}
+
+private final class PreviewedBody: Body.Source {
+  private let source: any Body.Source
+  private let previewer: ImagePreviewer
+
+  init(source: any Body.Source, previewer: ImagePreviewer) { (self.source, self.previewer) = (source, previewer) }
+
+  func next() async throws(CacheError) -> Data? {
+    let chunk = try await source.next()
+    if let chunk { previewer.take(chunk) }
+    return chunk
+  }
+
+  func cancel() { source.cancel() }
+
+  var trailers: HTTPFields? { source.trailers }
+}

@@ -1,0 +1,96 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Finds where the scans of a progressive JPEG end while its bytes come (ISO/IEC 10918-1, annexes B and G). Looks at each byte once.
+struct ProgressiveScans {
+  private enum Place {
+    /// Before the marker that every file begins with.
+    case start(Int)
+    /// Before a marker, and within one.
+    case marker, kind
+    /// Within the length of a segment, and within the segment.
+    case length(UInt8), restOfLength(UInt8, Int), segment(UInt8, Int)
+    /// Within compressed numbers, and behind a byte there that may begin a marker.
+    case numbers, escape(Int)
+  }
+
+  private var place = Place.start(0)
+  private var position = 0
+  private var isProgressive = false
+
+  /// Behind how many bytes the last scan ends that is whole and has another one behind it; 0: there is none.
+  private(set) var end = 0
+  /// Whether nothing more is to be found: it is no progressive JPEG, or a damaged one, or is at its end.
+  private(set) var isOver = false
+
+  mutating func take(_ chunk: Data) {
+    chunk.withUnsafeBytes { bytes in
+      var next = 0
+      while next < bytes.count, !isOver {
+        switch place {
+        case .segment(let kind, let rest):
+          let skipped = min(rest, bytes.count - next)
+          next += skipped
+          place = skipped < rest ? .segment(kind, rest - skipped) : behind(kind)
+        case .numbers:
+          let found = bytes[next...].firstIndex(of: 0xFF)
+          if let found { place = .escape(position + found) }
+          next = found.map { $0 + 1 } ?? bytes.count
+        default:
+          step(bytes[next])
+          next += 1
+        }
+      }
+      position += bytes.count
+    }
+  }
+
+  private mutating func step(_ byte: UInt8) {
+    switch place {
+    case .start(let index):
+      guard byte == [0xFF, 0xD8][index] else { return isOver = true }
+      place = index == 0 ? .start(1) : .marker
+    case .marker:
+      guard byte == 0xFF else { return isOver = true }
+      place = .kind
+    case .kind: begin(byte)
+    case .length(let kind): place = .restOfLength(kind, Int(byte) << 8)
+    case .restOfLength(let kind, let high):
+      let length = high | Int(byte)
+      guard length >= 2 else { return isOver = true }
+      place = length == 2 ? behind(kind) : .segment(kind, length - 2)
+    case .escape(let start):
+      switch byte {
+      case 0x00, 0xD0...0xD7: place = .numbers
+      case 0xFF: break
+      case 0xD9: isOver = true
+      default:
+        end = start
+        begin(byte)
+      }
+    case .segment, .numbers: break
+    }
+  }
+
+  private mutating func begin(_ kind: UInt8) {
+    switch kind {
+    case 0xFF: break
+    case 0x01, 0xD0...0xD7: place = .marker
+    case 0x00, 0xD8, 0xD9: isOver = true
+    // A picture's header says how it is made: all that is not progressive, and Huffman-coded, has one scan, or is read by nobody.
+    case 0xC0, 0xC1, 0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF: isOver = true
+    default:
+      if kind == 0xC2 { isProgressive = true }
+      place = .length(kind)
+    }
+  }
+
+  private mutating func behind(_ kind: UInt8) -> Place {
+    guard kind == 0xDA else { return .marker }
+    if !isProgressive { isOver = true }
+    return .numbers
+  }
+}

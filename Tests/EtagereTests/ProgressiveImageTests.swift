@@ -1,0 +1,85 @@
+#if canImport(ImageIO) || VIPS
+import CacheTesting
+import Etagere
+import Foundation
+import Testing
+
+@Suite("A progressive JPEG through the facade")
+struct ProgressiveImageTests {
+  private let network = ScriptedDownloader()
+  private let manager: ResourceManager
+  private let url: URL
+  private let file: Data
+
+  init() throws {
+    var configuration = try ResourceManager.Configuration.standard(folder: nil, downloader: network)
+    configuration.clock = ManualClock()
+    manager = ResourceManager(configuration)
+    url = try #require(URL(string: "https://example.com/photograph.jpg"))
+    let pixels = try #require(
+      PixelBuffer(size: PixelSize(320, 240), channels: .rgb) { bytes in
+        for index in bytes.indices {
+          bytes[index] = UInt8(truncatingIfNeeded: (index / 3 % 320) / 2 + index / 7_000 + index % 13)
+        }
+      })
+    var encoder = ImageEncoder(.jpeg, quality: 90)
+    encoder.isProgressive = true
+    file = try encoder.encode(DecodedImage(pixels))
+  }
+
+  @Test("is shown coarsely while it comes; the last value is the full one, and alone is kept")
+  func previews() async throws {
+    let gate = Gate()
+    network.answer(url, .ok(file, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate))
+    // All but the end.
+    gate.letThrough(file.count / 100 - 2)
+    var (previews, final) = ([DecodedImage](), Resource<DecodedImage>?.none)
+    for try await event in manager.images(at: url, .resize(.fit(80, 80)) + .gray) {
+      switch event {
+      case .preview(let preview):
+        previews.append(preview)
+        gate.open()
+      case .final(let resource): final = resource
+      case .progress, .stale: break
+      }
+    }
+    #expect((1...4).contains(previews.count))
+    #expect(previews.allSatisfy { $0.isPartial && $0.size == PixelSize(80, 60) && $0.pixels[3, 3].red == $0.pixels[3, 3].blue })
+    let whole = try #require(final)
+    #expect(!whole.value.isPartial && whole.source == .network)
+    let kept = try await manager.load(url, as: .image(.resize(.fit(80, 80)) + .gray))
+    #expect(kept.source == .memory && kept.value.pixels.bytes == whole.value.pixels.bytes && !kept.value.isPartial)
+    #expect(network.requests.count == 1)
+  }
+
+  @Test("has no previews from the cache, and an error ends the stream")
+  func withoutPreviews() async throws {
+    network.answer(url, .ok(file, cacheControl: "max-age=60"), .ok("no picture"))
+    _ = try await manager.load(url)
+    var events: [String] = []
+    for try await event in manager.images(at: url) {
+      switch event {
+      case .preview: events.append("preview")
+      case .final(let resource): events.append("\(resource.source)")
+      case .progress, .stale: events.append("other")
+      }
+    }
+    #expect(events == ["memory"])
+    let error = await #expect(throws: CacheError.self) {
+      for try await _ in manager.images(at: url, options: RequestOptions { $0.policy = .reload }) {}
+    }
+    #expect(error?.code == .decodingFailed)
+  }
+
+  @Test("who ends the iteration stops the transfer")
+  func ended() async throws {
+    let gate = Gate()
+    network.answer(url, .ok(file).chunked(by: 100).bodyHeld(by: gate))
+    gate.letThrough(file.count / 100 - 2)
+    for try await event in manager.images(at: url, .resize(.fit(80, 80))) {
+      if case .preview = event { break }
+    }
+    try await Turns.until { network.cancelledBodies == 1 }
+  }
+}
+#endif
