@@ -19,9 +19,10 @@ struct FrameLimitTests {
   func webp() throws {
     let still = try ImageDecoder().decode(PNGFile(width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]]).data)
     let file = try WebPFile(frames: [still], repetitions: 30_000).data()
-    let start = ContinuousClock.now
-    #expect(refusal(file)?.reason == "WebP: the picture has 30000 frames, the limit is 2000")
-    #expect(ContinuousClock.now - start < .seconds(5))
+    let time = threadTime {
+      #expect(refusal(file)?.reason == "WebP: the picture has 30000 frames, the limit is 2000")
+    }
+    #expect(time < 5)
     #expect(refusal(file.dropLast(4))?.code == .imageLimitExceeded)
   }
 

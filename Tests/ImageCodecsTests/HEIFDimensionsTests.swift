@@ -122,10 +122,11 @@ struct HEIFDimensionsTests {
     let table: [UInt8] = [0, 0, 0, 0, 0, 0, 0xFF, 0xFF] + (0..<65_535).flatMap { _ in [0, 1, 0, 0, 0xFF, 0xFF] as [UInt8] }
     let head = box("ftyp", Array("avif".utf8) + [0, 0, 0, 0] + Array("mif1".utf8))
     let meta = box("meta", [0, 0, 0, 0] + box("iloc", table))
-    let start = ContinuousClock.now
-    let error = #expect(throws: CacheError.self) { try ImageHeader(of: Data(head + meta)) }
-    #expect(error?.reason == "AVIF: the file has more parts than any picture needs")
-    #expect(ContinuousClock.now - start < .seconds(10))
+    let time = threadTime {
+      let error = #expect(throws: CacheError.self) { try ImageHeader(of: Data(head + meta)) }
+      #expect(error?.reason == "AVIF: the file has more parts than any picture needs")
+    }
+    #expect(time < 10)
     // Units without content.
     let many = HEIFDimensions(file("av01", (0..<400_000).flatMap { _ in [0x12, 0] as [UInt8] }))
     #expect(many.isExcessive)

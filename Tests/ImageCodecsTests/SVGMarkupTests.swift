@@ -72,13 +72,19 @@ struct SVGMarkupTests {
       "%3", "data:",
     ])
   func linear(piece: String) {
-    // Quadratic, this takes minutes.
-    let text = String(repeating: piece, count: 100_000 / piece.utf8.count)
-    let start = ContinuousClock.now
-    for content in [text, "<rect style='\(text)'/>", "<style>\(text)</style>", "<image href='data:image/png;base64,\(text)'/>"] {
-      _ = refusal(content)
+    func time(_ length: Int) -> Double {
+      let text = String(repeating: piece, count: length / piece.utf8.count)
+      return threadTime {
+        for content in [
+          text, "<rect style='\(text)'/>", "<style>\(text)</style>", "<image href='data:image/png;base64,\(text)'/>",
+        ] {
+          _ = refusal(content)
+        }
+      }
     }
-    #expect(ContinuousClock.now - start < .seconds(60))
+    // Of four times the length: quadratic, it takes sixteen times as long.
+    let (short, long) = (time(40_000), time(160_000))
+    #expect(long < max(short, 0.05) * 10, "\(short) s, \(long) s")
   }
 
   @Test("is read within the time")
