@@ -83,7 +83,7 @@ struct SVGMarkupTests {
       }
     }
     // Of four times the length: quadratic, it takes sixteen times as long.
-    let (short, long) = (time(40_000), time(160_000))
+    let (short, long) = (time(8_000), time(32_000))
     #expect(long < max(short, 0.05) * 10, "\(short) s, \(long) s")
   }
 
