@@ -158,17 +158,27 @@ struct SharedWorkTests {
 
   @Test("who wants another thing stored shares the bytes and the steps, and has it stored")
   func policies() async throws {
-    let (house, gate) = (try House(), Gate())
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
-    let variants = Task { try await house.load(shop.short(), .keeping(.variants)).value }
-    await gate.arrived()
-    let originals = Task { try await house.load(shop.short(), .keeping(.originals)).value }
+    let (house, answer) = (try House(), Gate())
+    let (gate, made) = (Gate(), Counter())
+    let form = slow(gate, made).map("first 2") { String($0.prefix(2)).uppercased() }
+      .stored(as: "utf8") {
+        Data($0.utf8)
+      } decode: {
+        String(decoding: $0, as: UTF8.self)
+      }
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    let variants = Task { try await house.load(form, .keeping(.variants)).value }
+    await answer.arrived()
+    let originals = Task { try await house.load(form, .keeping(.originals)).value }
     try await Turns.until { house.observer.joins == 1 }
+    answer.open()
+    await gate.arrived()
+    try await Turns.until { house.observer.joins == 2 }
     gate.open()
 
     #expect(try await [variants.value, originals.value] == ["AB", "AB"])
-    #expect(house.stored() == ["", shop.short().id])
-    #expect(house.network.requests.count == 1 && shop.decoded.value == 1)
+    #expect(house.stored() == ["", form.id])
+    #expect(house.network.requests.count == 1 && made.value == 1)
   }
 
   @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
