@@ -41,6 +41,8 @@ struct GatewayFixture: Sendable {
     var settings = GatewaySettings(
       origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
     settings.lastCallTime = .zero
+    // Machines that test are busy: no test but those that set them goes by these.
+    (settings.clientTimeout, settings.originTimeout) = (.seconds(600), .seconds(600))
     change(&settings)
     let ports = WatchedState<GatewayService.Ports?>(nil)
     var service = GatewayService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)
