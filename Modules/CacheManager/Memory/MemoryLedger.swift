@@ -53,7 +53,7 @@ struct MemoryLedger {
   init(limit: Int) {
     self.limit = max(1, limit)
     limitOfBodies = self.limit - self.limit / 4
-    expectation = min(1 << 20, limitOfBodies)
+    expectation = min(4 << 20, limitOfBodies)
   }
 
   var waiting: Int { waiters.count }

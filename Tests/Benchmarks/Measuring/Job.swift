@@ -21,6 +21,9 @@ enum Jobs {
     #if AsyncHTTP
     all.append(StaleJob.self)
     #endif
+    #if VIPS && Origin
+    all.append(ImagesStormJob.self)
+    #endif
     return all
   }
 

@@ -42,6 +42,8 @@ struct Measurement: Codable, Sendable {
     case hitRatio
     /// Calls of malloc.
     case allocations
+    /// Bytes, by the manager's own count.
+    case held
     case requests
     case connections
     case succeeded

@@ -102,6 +102,9 @@ enum Scenario: String, CaseIterable {
   case imagesVariants = "images-variants"
   #endif
   case deciding, disk, facade, memory, ratios
+  #if VIPS && Origin
+  case imagesStorm = "images-storm"
+  #endif
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -124,6 +127,9 @@ enum Scenario: String, CaseIterable {
     case .facade: try await FacadeScenario(bench: bench).run()
     case .memory: try await MemoryScenario(bench: bench).run()
     case .ratios: try await RatiosScenario().run()
+    #if VIPS && Origin
+    case .imagesStorm: try await ImagesStormScenario(bench: bench).run()
+    #endif
     }
   }
 }

@@ -103,7 +103,7 @@ struct MemoryLedgerTests {
   @Test("what is expected of a body follows those that came, within bounds")
   func expectation() {
     let ledger = Book(limit: 400 << 20)
-    #expect(ledger.expectation == 1 << 20)
+    #expect(ledger.expectation == 4 << 20)
     for _ in 0..<100 { ledger.learn(8 << 20) }
     #expect((7 << 20...8 << 20).contains(ledger.expectation))
     for _ in 0..<100 { ledger.learn(0) }

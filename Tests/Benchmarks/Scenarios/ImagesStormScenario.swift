@@ -1,0 +1,63 @@
+#if VIPS && Origin
+import Foundation
+import HTTPTypes
+import ImageCodecs
+import LoopbackOrigin
+
+/// Whether the memory of many large pictures that are asked for at once is bounded by the budget, with both cores busy and none lost.
+struct ImagesStormScenario {
+  let bench: Bench
+
+  private let count = 200
+  private let size = PixelSize(4_000, 3_000)
+
+  func run() async throws -> ScenarioReport {
+    let rounds = bench.settings.rounds ?? 1
+    let picture = try DrawnPhotograph.jpeg(size)
+    // In this process: what it holds is not the measured one's.
+    let origin = try await OriginServer.start(logLimit: 0)
+    origin.setFallback { request in
+      OriginAnswer(Self.labelled(picture, request.target), contentType: "image/jpeg", fields: [.cacheControl: "max-age=60"])
+    }
+    defer { Task { await origin.stop() } }
+    var report = ScenarioReport(
+      "images-storm",
+      "\(count) distinct JPEGs of \(size) and \(Text.decimal(Double(picture.count) / 1e6, 1)) MB asked for at once, to 400 pixels, \(rounds) rounds"
+    )
+    let processors = Double(ProcessInfo.processInfo.activeProcessorCount)
+    for (name, budget) in [("a budget of 256 MB, the default", 256 << 20), ("of 64 MB", 64 << 20), ("without one", Int.max)] {
+      var measured: [Measurement] = []
+      for round in 0..<rounds {
+        bench.settings.progress("round \(round + 1) of \(rounds): images-storm, \(name)")
+        let job = ImagesStormJob(
+          engine: Engine.allCases[0], address: origin.url("/picture/").absoluteString, count: count, budget: budget)
+        measured.append(try await bench.child.run(job, limit: .seconds(300)))
+      }
+      report.take(failuresOf: measured, by: name)
+      let megabytes = measured.flatMap { $0[.peakMemory] }.map { $0 / 1_048_576 }
+      let busy = measured.flatMap { zip($0[.processor], $0[.wall]).map { $0 / $1 / processors * 100 } }
+      report.rows.append(
+        .init(
+          name: name,
+          figures: [
+            Figure("time", .seconds, measured.flatMap { $0[.wall] }),
+            Figure("CPU", .seconds, measured.flatMap { $0[.processor] }),
+            Figure("cores busy", .percent, busy),
+            Figure("counted at most", .megabytes, measured.flatMap { $0[.held] }.map { $0 / 1_048_576 }),
+            Figure("memory grew by", .megabytes, megabytes),
+          ].compactMap(\.self)))
+      guard budget != Int.max, !megabytes.isEmpty else { continue }
+      report.goals.append(
+        Goal("\(name): growth of memory", Sample.median(megabytes), .atMost(Double(budget >> 20)), .megabytes))
+      report.goals.append(Goal("\(name): cores busy", Sample.median(busy), .atLeast(80), .percent))
+    }
+    return report
+  }
+
+  /// The same picture with a name in a comment: other bytes.
+  private static func labelled(_ jpeg: Data, _ name: String) -> Data {
+    let length = UInt16(name.utf8.count + 2)
+    return jpeg.prefix(2) + Data([0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 0xFF)]) + Data(name.utf8) + jpeg.dropFirst(2)
+  }
+}
+#endif
