@@ -21,14 +21,20 @@ final class MemoryBudget: Sendable {
   /// What is said to be held by who hands on what comes, without gathering it.
   static let streamed = 256 << 10
 
+  private let limit: Int
   private let state: Lock<State>
 
+  /// An eighth is for what nobody counts: an engine's buffers, and what an allocator can't give back.
+  ///
   /// - Parameter limit: bytes.
-  init(_ limit: Int) { state = Lock(State(ledger: MemoryLedger(limit: limit))) }
+  init(_ limit: Int) {
+    self.limit = max(1, limit)
+    state = Lock(State(ledger: MemoryLedger(limit: limit - limit / 8)))
+  }
 
   var use: MemoryUse {
     state.withLock {
-      MemoryUse(limit: $0.ledger.limit, inUse: $0.ledger.inUse, peak: $0.ledger.peak, waiting: $0.ledger.waiting)
+      MemoryUse(limit: limit, inUse: $0.ledger.inUse, peak: $0.ledger.peak, waiting: $0.ledger.waiting)
     }
   }
 

@@ -25,12 +25,13 @@ struct ImagesStormScenario {
       "\(count) distinct JPEGs of \(size) and \(Text.decimal(Double(picture.count) / 1e6, 1)) MB asked for at once, to 400 pixels, \(rounds) rounds"
     )
     let processors = Double(ProcessInfo.processInfo.activeProcessorCount)
-    for (name, budget) in [("a budget of 256 MB, the default", 256 << 20), ("of 64 MB", 64 << 20), ("without one", Int.max)] {
+    for (engine, budget) in Engine.allCases.flatMap({ engine in [256 << 20, 64 << 20, Int.max].map { (engine, $0) } }) {
+      let name = "\(engine.name), \(budget == .max ? "no budget" : "a budget of \(budget >> 20) MB")"
       var measured: [Measurement] = []
       for round in 0..<rounds {
         bench.settings.progress("round \(round + 1) of \(rounds): images-storm, \(name)")
         let job = ImagesStormJob(
-          engine: Engine.allCases[0], address: origin.url("/picture/").absoluteString, count: count, budget: budget)
+          engine: engine, address: origin.url("/picture/").absoluteString, count: count, budget: budget)
         measured.append(try await bench.child.run(job, limit: .seconds(300)))
       }
       report.take(failuresOf: measured, by: name)
