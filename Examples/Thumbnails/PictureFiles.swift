@@ -41,12 +41,19 @@ struct PictureFiles: Downloader {
     guard descriptor >= 0 else { return .failure(error(path)) }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     for _ in 0..<3 {
-      guard let tag = tag(descriptor) else { return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path)) }
+      guard let (tag, size) = tag(descriptor) else {
+        return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path))
+      }
       if known == tag { return .success(Answer(tag: tag)) }
+      let limit = ImageLimits.standard.bytes
+      guard size <= limit else {
+        return .failure(
+          CacheError(.imageLimitExceeded, reason: "the file has \(size) bytes, the limit is \(limit)", path: path))
+      }
       do {
         try file.seek(toOffset: 0)
         let bytes = try file.readToEnd() ?? Data()
-        if self.tag(descriptor) == tag { return .success(Answer(tag: tag, bytes: bytes)) }
+        if self.tag(descriptor)?.tag == tag { return .success(Answer(tag: tag, bytes: bytes)) }
       } catch {
         return .failure(CacheError(.fileSystem, reason: "can't be read", path: path, underlying: error))
       }
@@ -54,7 +61,7 @@ struct PictureFiles: Downloader {
     return .failure(CacheError(.fileSystem, reason: "it changes while it is read", path: path))
   }
 
-  private static func tag(_ descriptor: Int32) -> String? {
+  private static func tag(_ descriptor: Int32) -> (tag: String, size: Int)? {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     #if canImport(Darwin)
@@ -63,7 +70,7 @@ struct PictureFiles: Downloader {
     let time = status.st_mtim
     #endif
     let parts = [Int(status.st_size), Int(time.tv_sec), Int(time.tv_nsec), Int(truncatingIfNeeded: status.st_ino)]
-    return "\"\(parts.map { String($0, radix: 16) }.joined(separator: "-"))\""
+    return ("\"\(parts.map { String($0, radix: 16) }.joined(separator: "-"))\"", Int(status.st_size))
   }
 
   private static func error(_ path: String) -> CacheError {

@@ -37,9 +37,10 @@ extension ResourceManager {
   ) -> ImageEvents {
     let manager = self
     return ImageEvents { channel in
+      let gate = PreviewGate()
       let previewer = ImagePreviewer(
         processor, scale: scale, previews: previews, executor: options.executor ?? manager.configuration.executor
-      ) { channel.send(.preview($0)) }
+      ) { preview in gate.pass { channel.send(.preview(preview)) } }
       var options = options
       // Providers have everything at once.
       if let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
@@ -50,7 +51,10 @@ extension ResourceManager {
       let events = manager.events(for: ResourceRequest(url, options: options), as: .image(processor, scale: scale))
       let task = Task {
         do throws(CacheError) {
-          for try await event in events { channel.send(ImageEvent(event)) }
+          for try await event in events {
+            if case .final = event { gate.close() }
+            channel.send(ImageEvent(event))
+          }
           previewer.stop()
           channel.finish()
         } catch {

@@ -67,6 +67,18 @@ struct AnimatedPNGTests {
     #expect(third[3, 2] == red)
   }
 
+  @Test("a second header is nobody's: frames are held against the one that the limits were")
+  func secondHeader() throws {
+    var data = AnimatedPNGFile(frames: [.init(color: red), .init(color: blue)]).data
+    let picture = try #require(data.firstRange(of: Data("IDAT".utf8)))
+    let length = data[picture.lowerBound - 4..<picture.lowerBound].reduce(0) { $0 << 8 | Int($1) }
+    let side = PNGFile.number(60_000)
+    data.insert(contentsOf: PNGFile.chunk("IHDR", side + side + [1, 0, 0, 0, 0]), at: picture.upperBound + length + 4)
+    let image = try ImageDecoder().decode(data)
+    #expect(image.size == PixelSize(4, 4) && image.cost < 10_000)
+    #expect(try image.pixels(ofFrame: 1)[3, 3] == blue)
+  }
+
   @Test("nothing is what a first frame restores")
   func firstRestores() throws {
     let data = AnimatedPNGFile(frames: [.init(color: red, disposal: 2), .init(color: blue, width: 1, height: 1)]).data

@@ -57,6 +57,6 @@ struct BodySink: Sendable {
   /// Hands over what is still on its way.
   func finish() async throws(CacheError) {
     if case .file(let draft) = target { try await draft.flush() }
-    share?.end(at: Int64(data.count))
+    share?.end(at: Int64(data.count), isTypical: target.isMemory)
   }
 }

@@ -124,6 +124,8 @@ struct Deriving<Value: Sendable>: Sendable {
 
   /// What the form's steps make of the bytes, up to one of them. Each is carried out once for all forms that begin alike.
   private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Value {
+    // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this one has.
+    if !form.isFirstBounded { fetched.share?.release() }
     let stem = form.stem(count)
     if count < form.changes.count, load.reads.contains(.memory),
       let kept = load.memory.map(MemoryFacets.init)?
@@ -145,11 +147,7 @@ struct Deriving<Value: Sendable>: Sendable {
   private func decoded(_ fetched: Fetched) async throws(CacheError) -> Value {
     let (form, data, body, metadata) = (form, fetched.data, Body(fetched.data), fetched.metadata)
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in try await form.first(body, metadata) }
-    guard form.isFirstBounded else {
-      // It may wait for loads of its own: they are not to wait for this one.
-      fetched.share?.release()
-      return try await placed(first)
-    }
+    guard form.isFirstBounded else { return try await placed(first) }
     let counted: @Sendable () async throws(CacheError) -> Value = { [budget = core.budget, priority] () throws(CacheError) in
       let memory = form.firstMemory(data, metadata)
       guard memory > 0 else { return try await first() }

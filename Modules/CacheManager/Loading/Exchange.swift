@@ -68,10 +68,11 @@ struct Exchange: Sendable {
   private func ask(
     _ downloader: any Downloader, _ sent: HTTPRequest, _ repetition: Repetition
   ) async throws(CacheError) -> Outcome {
+    // Before there is a place: who makes it may load something through this manager.
+    let body = try await hop.step.body?.opened()
     let share = try await load.budget.place(
       hop.fetch.priority, upTo: load.target.isMemory ? load.maximumBodySize : Int64(MemoryBudget.streamed),
       isNested: load.isNested)
-    let body = try await hop.step.body?.opened()
     let requestTime = load.clock.now
     let start = load.clock.uptime
     load.observe(.requestSent(url: hop.step.url.address, conditional: isConditional(sent)))

@@ -20,6 +20,7 @@ extension LoadCore {
   ///
   /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
   func startStoring(_ load: ResolvedLoad, _ task: LoadTask, _ sink: Sink<Void>) {
+    let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
     guard load.writes.contains(.disk) else {
       return once.end(
@@ -29,7 +30,6 @@ extension LoadCore {
     }
     once.limit(to: load.timeout)
     let storing = load.with { parts in
-      parts.isNested = MemoryBudget.isInsideLoad
       parts.target = .store
       // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
       parts.reads.formIntersection(.disk)

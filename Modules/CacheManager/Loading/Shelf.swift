@@ -174,7 +174,8 @@ struct Shelf: Sendable {
         guard let entry = try await disk.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {
           return nil
         }
-        share = load.budget.share(holding: 0)
+        if let length = entry.body.length, length > load.maximumBodySize { throw load.bodyTooLarge }
+        share = load.budget.share(holding: 0, LoadPriority(load.priority))
         try await share.begin(entry.body.length)
         data = try await entry.body.collect(limit: load.maximumBodySize)
         share.end(at: Int64(data.count))

@@ -53,13 +53,13 @@ final class MemoryBudget: Sendable {
   }
 
   /// A share of bytes that are there already.
-  func share(holding bytes: Int) -> MemoryShare {
+  func share(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryShare {
     let number = state.withLock { state in
       state.lastShare += 1
       state.ledger.take(bytes)
       return state.lastShare
     }
-    return MemoryShare(self, number, nil, expecting: bytes, bodies: bytes)
+    return MemoryShare(self, number, priority, expecting: bytes, bodies: bytes)
   }
 
   /// Does work that takes so many bytes for as long as it lasts.
@@ -79,12 +79,14 @@ final class MemoryBudget: Sendable {
 
   /// Waits until a claim is granted.
   func claim(_ claim: MemoryLedger.Claim, _ priority: LoadPriority?) async throws(CacheError) {
-    let ticket: MemoryLedger.Ticket? = state.withLock { state in
+    let (ticket, isGranted, others) = state.withLock { state in
       state.lastTicket += 1
-      if state.ledger.claim(claim, state.lastTicket, level: priority?.level ?? .normal) { return nil }
-      return state.lastTicket
+      let ticket = state.lastTicket
+      let served = state.ledger.claim(claim, ticket, level: priority?.level ?? .normal)
+      return (ticket, served.contains(ticket), state.continuations(of: served))
     }
-    if let ticket { try await wait(ticket, priority ?? LoadPriority()) }
+    for continuation in others { continuation.resume(returning: true) }
+    if !isGranted { try await wait(ticket, priority ?? LoadPriority()) }
   }
 
   /// Out of line: most claims are granted at once.
@@ -125,7 +127,8 @@ final class MemoryBudget: Sendable {
   }
 
   private func raise(_ ticket: MemoryLedger.Ticket, to level: LoadPriority.Level) {
-    state.withLock { $0.ledger.raise(ticket, to: level) }
+    let next = state.withLock { state in state.continuations(of: state.ledger.raise(ticket, to: level)) }
+    for continuation in next { continuation.resume(returning: true) }
   }
 
   func giveBack(_ holding: MemoryLedger.Holding, endOf share: Int? = nil, learning size: Int? = nil) {

@@ -63,18 +63,26 @@ struct MemoryLedger {
   /// Bytes that are there, or are to come for sure.
   var inUse: Int { held.bodies + held.work }
 
-  /// - Returns: whether it is granted; else it waits.
-  mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> Bool {
+  /// Somebody wants something. He waits unless he is among those who are served.
+  ///
+  /// - Returns: who has what he waited for now: who is next changes with who comes, and with how often a line was served.
+  mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
+    if case .growth(_, let share) = claim, overdrawn == share {
+      // The others who grow wait for this one's end, so it can't stand behind them.
+      grant(claim)
+      return [ticket]
+    }
     waiters[ticket] = Waiter(claim: claim, level: level)
     lines[Self.stage(of: claim).rawValue].set(ticket, level)
-    // Nobody else can have become next by that.
-    return next() == ticket
+    return served()
   }
 
-  mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) {
-    guard let waiter = waiters[ticket], level > waiter.level else { return }
+  /// - Returns: who has what he waited for now.
+  mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> [Ticket] {
+    guard let waiter = waiters[ticket], level > waiter.level else { return [] }
     waiters[ticket]?.level = level
     lines[Self.stage(of: waiter.claim).rawValue].set(ticket, level)
+    return served()
   }
 
   /// Somebody waits no more.

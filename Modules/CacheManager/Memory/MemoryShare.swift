@@ -47,26 +47,32 @@ final class MemoryShare: Sendable {
   }
 
   /// The body is whole.
-  func end(at bytes: Int64) {
+  ///
+  /// - Parameter isTypical: its size says something of those that are still to come.
+  func end(at bytes: Int64, isTypical: Bool = true) {
     let bytes = Int(clamping: bytes)
     let surplus = state.withLock { state in
       let surplus = max(0, state.holding.bodies - bytes)
       state.holding.bodies -= surplus
       return surplus
     }
-    budget.giveBack(.init(bodies: surplus), learning: bytes)
+    budget.giveBack(.init(bodies: surplus), learning: isTypical ? bytes : nil)
   }
 
   /// What was granted is this share's, unless it has been released meanwhile.
   private func keep(_ bytes: Int, instead: Bool) {
-    let back = state.withLock { state in
-      guard !state.isReleased else { return MemoryLedger.Holding(bodies: bytes) }
-      state.holding.bodies += bytes
-      guard instead else { return MemoryLedger.Holding() }
-      defer { state.holding.places = 0 }
-      return MemoryLedger.Holding(places: state.holding.places)
+    let (back, isReleased) = state.withLock { state in
+      (settle(bytes, instead: instead, &state), state.isReleased)
     }
-    if back != MemoryLedger.Holding() { budget.giveBack(back) }
+    if back != MemoryLedger.Holding() { budget.giveBack(back, endOf: isReleased ? number : nil) }
+  }
+
+  private func settle(_ bytes: Int, instead: Bool, _ state: inout State) -> MemoryLedger.Holding {
+    guard !state.isReleased else { return MemoryLedger.Holding(bodies: bytes) }
+    state.holding.bodies += bytes
+    guard instead else { return MemoryLedger.Holding() }
+    defer { state.holding.places = 0 }
+    return MemoryLedger.Holding(places: state.holding.places)
   }
 
   func release() {

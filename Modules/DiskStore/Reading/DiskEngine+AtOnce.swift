@@ -21,7 +21,7 @@ extension DiskEngine {
     guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole,
       let body = file.bodyInMemory(0..<file.bodyLength)
     else { return nil }
-    index.used(name, size: file.status.size, at: now)
+    index.used(name, size: nil, at: now)
     hit()
     return StoredEntry(key: key, metadata: file.metadata, body: Body(body))
   }

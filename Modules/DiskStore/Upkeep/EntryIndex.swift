@@ -53,8 +53,8 @@ final class EntryIndex: Sendable {
   }
 
   /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may be gone by now, and the next
-  /// list will tell.
-  func used(_ name: EntryName, size: Int64, at time: Timestamp) {
+  /// list will tell. Nil: who looked had no turn, so there may be a later size by now.
+  func used(_ name: EntryName, size: Int64?, at time: Timestamp) {
     state.withLock { state in
       let isKnown = state.use(name, at: time, size: size)
       if state.touched != nil || !isKnown && !state.isComplete { state.early[name] = time }

@@ -124,7 +124,8 @@ extension APNGFile {
       _ name: String, _ content: Range<Int>, whole: Range<Int>, _ bytes: UnsafeRawBufferPointer, _ file: inout APNGFile
     ) throws(Damage) {
       switch name {
-      case "IHDR" where content.count == 13:
+      // The first one is what the codec goes by, and the limits were held against.
+      case "IHDR" where content.count == 13 && file.headerRest.isEmpty:
         file.size = PixelSize(number(bytes, content.lowerBound), number(bytes, content.lowerBound + 4))
         file.headerRest = content.lowerBound + 8..<content.upperBound
       case "acTL" where content.count == 8 && !isPastPicture && file.frameCount == 0:

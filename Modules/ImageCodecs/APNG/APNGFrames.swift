@@ -52,7 +52,11 @@ final class APNGFrames: FrameSource {
     state.canvas = nil
     guard let canvas = kept else { throw noRoom }
     while true {
-      if let end = watch.end { throw end }
+      if let end = watch.end {
+        // Asked again, it goes on from here.
+        state.canvas = canvas
+        throw end
+      }
       let frame = file.frames[state.next]
       let isLast = state.next == index
       let picture = try draw(frame, isFirst: state.next == 0, on: canvas, isWanted: isLast, watch)
@@ -85,6 +89,8 @@ final class APNGFrames: FrameSource {
     return picture
   }
 
-  private var noRoom: CacheError { CacheError(.other, reason: "PNG: there is no room for a frame of \(file.size) pixels") }
+  private var noRoom: CacheError {
+    CacheError(.imageLimitExceeded, reason: "PNG: there is no room for a frame of \(file.size) pixels")
+  }
 }
 #endif

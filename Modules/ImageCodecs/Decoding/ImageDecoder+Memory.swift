@@ -18,7 +18,9 @@ extension ImageDecoder {
     guard (try? limits.check(asked)) != nil else { return 0 }
     let channels = (header.colorSpace == .gray ? 1 : 3) + (header.hasAlpha ? 1 : 0)
     let decoded = Double(header.size.area) / Self.shrink(from: header, to: target) * Double(max(header.bitDepth / 8, 1))
-    return Int(clamping: (decoded + (target == header.size ? 0 : Double(target.area))) * Double(channels))
+    // What frames are laid over, a copy of it, and a frame.
+    let frames = header.frameCount > 1 ? Double(header.size.area) * 12 : 0
+    return Int(clamping: (decoded + (target == header.size ? 0 : Double(target.area))) * Double(channels) + frames)
   }
 
   /// How many pixels of the file a codec makes one of while it decodes.

@@ -64,6 +64,11 @@ public final class ImagePreviewer: Sendable {
   public func take(_ chunk: Data) {
     state.withLock { state in
       guard !state.isStopped, !state.scans.isOver else { return }
+      // No further one is made, or the decoder would refuse the file: nothing is gathered for nobody.
+      guard state.made < previews.maximum, state.bytes.count + chunk.count <= decoder.limits.bytes else {
+        (state.bytes, state.isStopped) = (Data(), true)
+        return
+      }
       state.bytes.append(chunk)
       state.scans.take(chunk)
       if state.scans.isOver { state.bytes = Data() }
@@ -101,7 +106,7 @@ public final class ImagePreviewer: Sendable {
     let round = state.round
     state.work = Task.detached(executorPreference: executor) { [self] in
       let image = preview(of: file)
-      if let image, !Task.isCancelled { show(image) }
+      if let image, !Task.isCancelled, self.state.withLock({ $0.round == round }) { show(image) }
       self.state.withLock { state in
         guard state.round == round else { return }
         state.work = nil

@@ -16,11 +16,17 @@ private final class Book {
   var waiting: Int { ledger.waiting }
   var expectation: Int { ledger.expectation }
 
-  func claim(_ claim: MemoryLedger.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> Bool {
+  func served(_ claim: MemoryLedger.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> [UInt64] {
     ledger.claim(claim, ticket, level: level)
   }
 
-  func raise(_ ticket: UInt64, to level: LoadPriority.Level) { ledger.raise(ticket, to: level) }
+  /// Whether it is granted, and to nobody else.
+  func claim(_ claim: MemoryLedger.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> Bool {
+    served(claim, ticket, level: level) == [ticket]
+  }
+
+  @discardableResult
+  func raise(_ ticket: UInt64, to level: LoadPriority.Level) -> [UInt64] { ledger.raise(ticket, to: level) }
   func withdraw(_ ticket: UInt64) -> [UInt64] { ledger.withdraw(ticket) }
   func learn(_ bytes: Int) { ledger.learn(bytes) }
 
@@ -89,6 +95,33 @@ struct MemoryLedgerTests {
     #expect(ledger.held.bodies == 200)
   }
 
+  @Test("the one that grows beyond what there is goes on however often it grows, past those who wait for its end")
+  func secondGrowth() {
+    #expect(ledger.claim(.body(150), 1, level: .normal))
+    #expect(ledger.claim(.body(150), 2, level: .normal))
+    #expect(ledger.claim(.growth(50, share: 1), 3, level: .normal))
+    #expect(!ledger.claim(.growth(50, share: 2), 4, level: .veryHigh))
+    #expect(ledger.claim(.growth(100, share: 1), 5, level: .low))
+
+    #expect(ledger.giveBack(.init(bodies: 300), endOf: 1) == [4])
+  }
+
+  @Test("who becomes urgent and fits is served at once, and so is everybody whose turn comes by somebody else's claim")
+  func turns() {
+    #expect(ledger.claim(.place(200), 1, level: .normal))
+    #expect(!ledger.claim(.place(250), 2, level: .normal))
+    #expect(!ledger.claim(.place(50), 3, level: .low))
+    #expect(ledger.raise(3, to: .high) == [3])
+    #expect(ledger.giveBack(.init(places: 250)) == [2])
+    #expect(ledger.giveBack(.init(places: 250)).isEmpty)
+
+    // Three were served in this line; the eighth turn is the longest waiting one's.
+    for ticket in UInt64(4)...6 { #expect(ledger.claim(.place(10), ticket, level: .normal)) }
+    #expect(!ledger.claim(.place(280), 7, level: .high))
+    #expect(ledger.served(.place(5), 8, level: .veryHigh) == [8])
+    #expect(ledger.giveBack(.init(places: 35)) == [7])
+  }
+
   @Test("one who computes is never made to wait, others while there is no room")
   func work() {
     #expect(ledger.claim(.body(300), 1, level: .normal))
@@ -126,13 +159,18 @@ struct MemoryLedgerTests {
     let ledger = Book(limit: limit)
     var loads = (0..<60).map { number -> Load in
       let size = Int.random(in: 0..<(number % 20 == 0 ? 3_000 : 300), using: &random)
-      let grown = number % 3 == 0 ? [MemoryLedger.Claim.growth(size / 2 + 1, share: number)] : []
+      let growth = MemoryLedger.Claim.growth(size / 2 + 1, share: number)
+      let grown = number % 3 == 0 ? [growth, growth, growth] : []
       let work = number % 2 == 0 ? [MemoryLedger.Claim.work(Int.random(in: 0...500, using: &random))] : []
       return Load(steps: [.place(50), .body(size)] + grown + work)
     }
     var (ticket, ended) = (UInt64(0), 0)
-    let largest = 3_000 + 1_501 + 500
+    let largest = 3_000 + 3 * 1_501 + 500
     while ended < loads.count {
+      let waiting = loads.compactMap(\.awaited)
+      if let late = waiting.randomElement(using: &random), let level = LoadPriority.Level.allCases.randomElement(using: &random) {
+        arrive(ledger.raise(late, to: level), &loads, ledger)
+      }
       let ready = loads.indices.filter { loads[$0].awaited == nil && loads[$0].held.places >= 0 }
       let number = try #require(ready.randomElement(using: &random), "everybody waits")
       guard let step = loads[number].steps.first else {
@@ -149,7 +187,7 @@ struct MemoryLedgerTests {
       ticket += 1
       loads[number].awaited = ticket
       let level = try #require(LoadPriority.Level.allCases.randomElement(using: &random))
-      if ledger.claim(step, ticket, level: level) { arrive([ticket], &loads, ledger) }
+      arrive(ledger.served(step, ticket, level: level), &loads, ledger)
       #expect(ledger.inUse <= limit + largest)
     }
     #expect(ledger.held == .init() && ledger.waiting == 0)

@@ -107,12 +107,18 @@ struct HEIFDimensions {
       case 1:
         guard let sequence = AV1Sequence(unit.prefix(1024)) else { continue }
         take(sequence.size)
-        if isApart { self.sequences.append(sequence) } else { sequences = [sequence] }
+        if isApart { keep(sequence) } else { sequences = [sequence] }
       case 3, 6:
         for sequence in sequences.prefix(16) where sequence.hasOwnSize(frame: unit.prefix(64)) { take(sequence.bound) }
       default: break
       }
     }
+  }
+
+  /// Each frame is held against each of them: no picture has so many.
+  private mutating func keep(_ sequence: AV1Sequence) {
+    sequences.append(sequence)
+    if sequences.count > 16 { isExcessive = true }
   }
 
   /// NAL units, each behind its length.

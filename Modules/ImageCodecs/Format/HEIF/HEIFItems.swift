@@ -12,8 +12,9 @@ struct HEIFItems {
 
   /// - Parameter meta: the content of "meta", without its version.
   init(_ boxes: HEIFBoxes, meta: Range<Int>) {
-    var kinds: [Int: String] = [:]
-    var (table, data): (Range<Int>?, Range<Int>?)
+    // Of what stands there twice one decoder takes the first, another one the last: all of it is looked at.
+    var kinds: [Int: Set<String>] = [:]
+    var (tables, data): ([Range<Int>], [Range<Int>]) = ([], [])
     boxes.each(meta) { kind, content in
       switch kind {
       case "iinf":
@@ -25,17 +26,24 @@ struct HEIFItems {
           let width = version == 2 ? 2 : 4
           let place = entry.lowerBound + 4 + width + 2
           guard place + 4 <= entry.upperBound else { return }
-          kinds[boxes.number(entry.lowerBound + 4, width)] = String(decoding: boxes.bytes[place..<place + 4], as: UTF8.self)
+          let kind = String(decoding: boxes.bytes[place..<place + 4], as: UTF8.self)
+          kinds[boxes.number(entry.lowerBound + 4, width), default: []].insert(kind)
         }
-      case "iloc": table = content
-      case "idat": data = content
+      case "iloc": tables.append(content)
+      case "idat": data.append(content)
       default: break
       }
     }
-    if let table { locate(boxes, table, kinds, data ?? 0..<0) }
+    guard tables.count * data.count <= 16 else {
+      isExcessive = true
+      return
+    }
+    for table in tables {
+      for data in data.isEmpty ? [0..<0] : data { locate(boxes, table, kinds, data) }
+    }
   }
 
-  private mutating func locate(_ boxes: HEIFBoxes, _ table: Range<Int>, _ kinds: [Int: String], _ data: Range<Int>) {
+  private mutating func locate(_ boxes: HEIFBoxes, _ table: Range<Int>, _ kinds: [Int: Set<String>], _ data: Range<Int>) {
     let version = boxes.number(table.lowerBound, 1)
     let sizes = boxes.number(table.lowerBound + 4, 2)
     let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
@@ -69,7 +77,7 @@ struct HEIFItems {
         // No length: all there is.
         extents.append(start..<start + min(length == 0 ? .max : length, source.upperBound - start))
       }
-      if method < 2, let kind = kinds[id] { items.append(Item(kind: kind, extents: extents)) }
+      if method < 2 { for kind in kinds[id] ?? [] { items.append(Item(kind: kind, extents: extents)) } }
     }
   }
 }

@@ -2,8 +2,8 @@
 enum HEVCSequence {
   /// - Parameter unit: a NAL unit. Nil: it is another one, or cut short.
   static func size(_ unit: some Collection<UInt8>) -> PixelSize? {
-    // Kind 33, layer 0: further layers are read by nobody here.
-    guard unit.count > 2, let first = unit.first, first >> 1 == 33, first & 1 == 0 else { return nil }
+    // Kind 33, layer 0: further layers are read by nobody here. The first bit is to be 0, and decoders don't look.
+    guard unit.count > 2, let first = unit.first, first >> 1 & 63 == 33, first & 1 == 0 else { return nil }
     var bits = BitReader(payload(unit.dropFirst(2)))
     bits.skip(4)
     let sublayers = bits.read(3)
