@@ -61,6 +61,10 @@ final class IOExecutor: Sendable {
       }
       if let refusal { continuation.resume(returning: .failure(error(refusal))) }
     }
+    #if TSAN
+    // The sanitizer does not see the hand-over where a continuation is resumed before it is awaited. The lock, which was taken behind the work, it sees.
+    state.withLock { _ in }
+    #endif
     switch outcome {
     case .value(let value): return value
     case .failure(let error): throw error
