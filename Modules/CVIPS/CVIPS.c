@@ -8,6 +8,8 @@
 #error "The trait VIPS needs libvips: apt-get install libvips-dev (or your system's package of that kind)"
 #endif
 #include <vips/vips.h>
+// Its header alone is not in the one above, and needs it.
+#include <vips/vector.h>
 
 static VipsImage *vips(const etagere_vips_image *image) { return (VipsImage *)image; }
 
@@ -28,6 +30,9 @@ int etagere_vips_start(void) {
   // One thread for a picture: as many pictures are made at once as there are cores. With several, 8.14 was seen to let a picture cut short pass for a whole one:
   // presumably an error in the last piece came after the result had been looked at.
   vips_concurrency_set(1);
+  // Before 8.15 inner loops were compiled while the process runs, by liborc, whose list of code has no lock when a program is let go of (0.4.33): eight threads that
+  // resize ended in heap corruption within seconds. Nothing is lost by it: small pictures took half their time to compile code.
+  if (vips_version(0) == 8 && vips_version(1) < 15) vips_vector_set_enabled(FALSE);
   // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
   // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
   vips_block_untrusted_set(TRUE);

@@ -52,6 +52,28 @@ struct DecodingExecutorTests {
     #expect(await run(200, on: DecodingExecutor(width: 1)).order == Array(0..<200))
   }
 
+  #if canImport(ImageIO) || VIPS
+  /// A library below that shares something without a lock ends the process here.
+  @Test("makes pictures on many threads at once, each as it would be alone")
+  func pictures() async throws {
+    let (image, sizes) = (Pictures.quarters(), (0..<35).map { PixelSize(20 + $0 % 7, 17 + $0 % 5) })
+    let alone = try sizes.map { try ImageProcessor.resize(.exact($0.width, $0.height)).process(image).pixels.bytes }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4_000 {
+        let executor = executors[number % executors.count]
+        group.addTask(executorPreference: executor) { @concurrent @Sendable in
+          let size = sizes[number % sizes.count]
+          let pixels = try ImageProcessor.resize(.exact(size.width, size.height)).process(image).pixels
+          #expect(pixels.bytes == alone[number % sizes.count])
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  private let executors = (0..<4).map { _ in DecodingExecutor(width: 2) }
+  #endif
+
   @Test("is as wide as the machine has cores, and never of no width")
   func cores() {
     #expect(DecodingExecutor().width >= 1)
