@@ -62,6 +62,29 @@ struct HEIFDimensionsTests {
     for length in 0..<file.count { _ = HEIFDimensions(file.prefix(length)) }
   }
 
+  @Test("is held against the limits by a parameter set whose first bit is wrong, which decoders pass over")
+  func forbiddenBit() throws {
+    let text = Self.heic.filter { !$0.isWhitespace }
+    var bytes = Array(try lying(try #require(Data(base64Encoded: text))))
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x42, 0x01, 0x01, 0x03] as [UInt8]) })
+    bytes[place] |= 0x80
+    #expect(HEIFDimensions(Data(bytes)).largest?.area ?? 0 >= 200 * 120)
+  }
+
+  @Test("is held against the limits by all that is said twice: some decoders take the first, others the last")
+  func twice() {
+    let grid: [UInt8] = [0, 0, 9, 9, 0x27, 0x10, 0x4E, 0x20]
+    let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array("mime".utf8) + [0])
+    let table = box("iloc", [0, 0, 0, 0, 0x44, 0, 0, 0])
+    for again in [box("iinf", [0, 0, 0, 0, 0, 1] + entry), table] {
+      #expect(HEIFDimensions(file("grid", grid, properties: again)).largest == PixelSize(10_000, 20_000))
+    }
+    #expect(HEIFDimensions(file("grid", grid, properties: (0..<20).flatMap { _ in table + box("idat", [0]) })).isExcessive)
+    let sequence = box("av1C", [0x81, 0, 0, 0, 0x0A, UInt8(Self.sequence.count)] + Self.sequence)
+    let many = box("iprp", box("ipco", (0..<17).flatMap { _ in sequence }))
+    #expect(HEIFDimensions(file("av01", [0x12, 0], properties: many)).isExcessive)
+  }
+
   /// A file of one item: what "meta" says of it, and its bytes at the end.
   private func file(_ kind: String, _ content: [UInt8], pieces: Int = 1, properties: [UInt8] = []) -> Data {
     let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array(kind.utf8) + [0])

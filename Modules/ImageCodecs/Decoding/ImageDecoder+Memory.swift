@@ -10,7 +10,7 @@ extension ImageDecoder {
   /// The pixels that come into being by the header's word: those of the picture as it is to become, and of what the codec decodes before it is made smaller. 0 for what
   /// is no picture.
   public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    guard let header = try? EngineRoom.read(data, limits).header else { return 0 }
+    guard let header = try? EngineRoom.read(data, limits, forDecoding: false).header else { return 0 }
     let target = size?.size(of: header.size) ?? header.size
     var asked = header
     asked.size = target

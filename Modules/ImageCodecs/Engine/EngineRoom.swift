@@ -19,7 +19,8 @@ enum EngineRoom {
     let watch: DecodingWatch
   }
 
-  static func read(_ data: Data, _ limits: ImageLimits) throws(CacheError) -> Reading {
+  /// - Parameter forDecoding: false leaves out what goes through the whole file and tells nothing of its header.
+  static func read(_ data: Data, _ limits: ImageLimits, forDecoding: Bool = true) throws(CacheError) -> Reading {
     guard let format = ImageFormat(of: data) else {
       throw CacheError(.decodingFailed, reason: "not a picture: the bytes are \(ForeignContent(data))")
     }
@@ -41,11 +42,11 @@ enum EngineRoom {
       try limits.check(frames: frames.count, format)
       if !frames.largest.isEmpty { try limits.check(ImageHeader(format: format, size: frames.largest)) }
       isCut = frames.isCut
-    case .jpeg: try JPEGScans.check(data)
+    case .jpeg: if forDecoding { try JPEGScans.check(data) }
     case .webp: try limits.check(frames: WebPFrames.count(data), format)
     case .png:
       try limits.check(frames: PNGFrames.count(data), format)
-      animationDamage = APNGFile(data)?.damage
+      if forDecoding { animationDamage = APNGFile(data)?.damage }
     default: break
     }
     let engine = try engine()

@@ -30,7 +30,7 @@ struct VIPSEngine: ImageEngine {
         loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
         hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
       // The library knows an animated PNG's first frame alone.
-      if format == .png, let file = APNGFile(data) { file.describe(in: &header) }
+      if format == .png, let file = APNGFile(data, comparesSums: false) { file.describe(in: &header) }
       return header
     }
   }
