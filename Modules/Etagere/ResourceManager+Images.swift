@@ -37,10 +37,9 @@ extension ResourceManager {
   ) -> ImageEvents {
     let manager = self
     return ImageEvents { channel in
-      let gate = PreviewGate()
       let previewer = ImagePreviewer(
         processor, scale: scale, previews: previews, executor: options.executor ?? manager.configuration.executor
-      ) { preview in gate.pass { channel.send(.preview(preview)) } }
+      ) { channel.send(.preview($0)) }
       var options = options
       // Providers have everything at once.
       if let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
@@ -52,8 +51,8 @@ extension ResourceManager {
       let task = Task {
         do throws(CacheError) {
           for try await event in events {
-            if case .final = event { gate.close() }
-            channel.send(ImageEvent(event))
+            // A preview that is finished at this moment comes before the result, or never.
+            if case .final = event { channel.finish(with: ImageEvent(event)) } else { channel.send(ImageEvent(event)) }
           }
           previewer.stop()
           channel.finish()

@@ -8,6 +8,8 @@ package final class EventChannel<Event: Sendable>: Sendable {
 
   private struct State {
     var queue: [Event] = []
+    /// Nothing more is taken but the ending.
+    var hasLast = false
     var ending: Ending?
     var consumer: CheckedContinuation<Result<Event?, CacheError>, Never>?
     var onAbandon: (@Sendable () -> Void)?
@@ -29,9 +31,12 @@ package final class EventChannel<Event: Sendable>: Sendable {
     if isLate { work() }
   }
 
-  package func send(_ event: Event) {
+  package func send(_ event: Event) { send(event, isLast: false) }
+
+  private func send(_ event: Event, isLast: Bool) {
     let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
-      guard state.ending == nil, !state.isAbandoned else { return nil }
+      guard state.ending == nil, !state.hasLast, !state.isAbandoned else { return nil }
+      state.hasLast = isLast
       if let consumer = state.consumer {
         state.consumer = nil
         return consumer
@@ -46,9 +51,9 @@ package final class EventChannel<Event: Sendable>: Sendable {
     consumer?.resume(returning: .success(event))
   }
 
-  /// Ends the channel, after `last` where one is given. Later calls do nothing.
+  /// Ends the channel, after `last` where one is given: nothing comes between them. Later calls do nothing.
   package func finish(with last: Event? = nil) {
-    if let last { send(last) }
+    if let last { send(last, isLast: true) }
     end(.finished)
   }
 

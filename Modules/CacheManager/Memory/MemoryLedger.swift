@@ -155,8 +155,8 @@ struct MemoryLedger {
     case .body(let bytes):
       // What is larger than the limit has it for itself.
       return held.bodies == 0 || isRoom(for: bytes)
-    case .growth(let bytes, let share):
-      return isRoom(for: bytes) || overdrawn == nil || overdrawn == share
+    case .growth(let bytes, _):
+      return isRoom(for: bytes) || overdrawn == nil
     case .work(let bytes):
       return held.workers == 0 || bytes <= limit - inUse
     }
