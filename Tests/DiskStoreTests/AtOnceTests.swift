@@ -23,8 +23,12 @@ private final class SystemMemory: Sendable {
   enum Mode: Sendable { case whole, half, absent, refuses(opening: Int32), refusesReading(Int32) }
 
   private let state = Lock((mode: Mode.whole, opened: 0))
+  /// Comes between the opening of the next file and the reading of it.
+  private let between = Lock<(@Sendable () -> Void)?>(nil)
 
   func set(_ mode: Mode) { state.withLock { $0.mode = mode } }
+
+  func doOnce(_ work: @escaping @Sendable () -> Void) { between.withLock { $0 = work } }
 
   /// How many files it was asked for.
   var opened: Int { state.withLock { $0.opened } }
@@ -40,7 +44,12 @@ private final class SystemMemory: Sendable {
       case .refuses(let number): return .failure(SystemError(number: number))
       case .whole, .half, .refusesReading:
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        return descriptor >= 0 ? .success(descriptor) : .failure(SystemError(number: errno))
+        let number = errno
+        between.withLock { work in
+          defer { work = nil }
+          return work
+        }?()
+        return descriptor >= 0 ? .success(descriptor) : .failure(SystemError(number: number))
       }
     }
     calls.readCached = { [self] descriptor, bytes, offset in
@@ -111,6 +120,25 @@ struct AtOnceTests {
     gate.open()
     try await removal.value
     return try #require(answer.withLock { $0 }).get()
+  }
+
+  @Test("who reads an entry while it is replaced puts no old size in the place of the new one")
+  func replaced() async throws {
+    try await cache.store(bytes(60_000), for: key, metadata(at: clock.now))
+    let size = try await cache.totalSize
+    try await cache.store(bytes(20_000), for: key, metadata(at: clock.now))
+    try await know()
+    let done = Lock(false)
+    memory.doOnce { [cache, key, now = clock.now] in
+      let isStored = (try? DiskWork(cache).store(bytes(60_000), for: key, metadata(at: now))) != nil
+      done.withLock { $0 = isStored }
+    }
+
+    #expect(try await cache.bytes(key) == bytes(20_000))
+
+    #expect(done.withLock { $0 })
+    #expect(try await cache.totalSize == size)
+    #expect(try await cache.bytes(key) == bytes(60_000))
   }
 
   @Test("an entry that the system has in memory is read, checked and counted", .timeLimit(.minutes(10)))

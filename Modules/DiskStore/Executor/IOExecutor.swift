@@ -17,12 +17,6 @@ final class IOExecutor: Sendable {
     case upkeep
   }
 
-  /// What a piece of work came to. No `Result`: in a new process it takes a tenth of a millisecond to find out that its failure is an `Error`.
-  private enum Outcome<Value: Sendable>: Sendable {
-    case value(Value)
-    case failure(CacheError)
-  }
-
   private let looking, storing: [DispatchQueue]
   private let upkeep = DispatchQueue(label: "etagere.disk.upkeep", qos: .utility)
   private let state: Lock<IOState>
@@ -49,15 +43,10 @@ final class IOExecutor: Sendable {
     _ lane: Lane, _ work: @escaping @Sendable () throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
     // Resumed exactly once, by the work or by who refuses it.
-    let outcome: Outcome<Value> = await withCheckedContinuation { continuation in
+    let result: Result<Value, CacheError> = await withCheckedContinuation { continuation in
       let refusal = submit(lane, whenClosed: false) {
-        let outcome: Outcome<Value>
-        do throws(CacheError) {
-          outcome = .value(try work())
-        } catch {
-          outcome = .failure(error)
-        }
-        return { continuation.resume(returning: outcome) }
+        let result = Result(catching: work)
+        return { continuation.resume(returning: result) }
       }
       if let refusal { continuation.resume(returning: .failure(error(refusal))) }
     }
@@ -65,10 +54,7 @@ final class IOExecutor: Sendable {
     // The sanitizer does not see the hand-over where a continuation is resumed before it is awaited. The lock, which was taken behind the work, it sees.
     state.withLock { _ in }
     #endif
-    switch outcome {
-    case .value(let value): return value
-    case .failure(let error): throw error
-    }
+    return try result.get()
   }
 
   /// Starts `work`, which nobody waits for but ``close()``.
