@@ -8,8 +8,6 @@
 #error "The trait VIPS needs libvips: apt-get install libvips-dev (or your system's package of that kind)"
 #endif
 #include <vips/vips.h>
-// Its header alone is not in the one above, and needs it.
-#include <vips/vector.h>
 
 static VipsImage *vips(const etagere_vips_image *image) { return (VipsImage *)image; }
 
@@ -17,6 +15,22 @@ static etagere_vips_image *made(int status, VipsImage *image) {
   if (status == 0) return (etagere_vips_image *)image;
   if (image) g_object_unref(image);
   return NULL;
+}
+
+// MARK: Code made while the process runs
+
+// Before 8.15 resizing (and looking for what draws the eye) has its inner loops compiled by liborc, when the operation is made, and let go of with it. liborc 0.4.33 keeps its
+// list of that code without a lock: eight threads that resize end in heap corruption within seconds. So one thread at a time makes such an operation, or lets go of an image; pixels
+// are made side by side.
+static GMutex code;
+static bool compiles;
+
+static void enter(void) {
+  if (compiles) g_mutex_lock(&code);
+}
+
+static void leave(void) {
+  if (compiles) g_mutex_unlock(&code);
 }
 
 // MARK: The library
@@ -30,9 +44,7 @@ int etagere_vips_start(void) {
   // One thread for a picture: as many pictures are made at once as there are cores. With several, 8.14 was seen to let a picture cut short pass for a whole one:
   // presumably an error in the last piece came after the result had been looked at.
   vips_concurrency_set(1);
-  // Before 8.15 inner loops were compiled while the process runs, by liborc, whose list of code has no lock when a program is let go of (0.4.33): eight threads that
-  // resize ended in heap corruption within seconds. Nothing is lost by it: small pictures took half their time to compile code.
-  if (vips_version(0) == 8 && vips_version(1) < 15) vips_vector_set_enabled(FALSE);
+  compiles = vips_version(0) == 8 && vips_version(1) < 15;
   // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
   // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
   vips_block_untrusted_set(TRUE);
@@ -59,7 +71,10 @@ char *etagere_vips_take_error(void) {
 void etagere_vips_free(void *memory) { g_free(memory); }
 
 void etagere_vips_release(etagere_vips_image *image) {
-  if (image) g_object_unref(image);
+  if (!image) return;
+  enter();
+  g_object_unref(image);
+  leave();
 }
 
 bool etagere_vips_has(const char *operation) {
@@ -192,7 +207,7 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
   return made(status, out);
 }
 
-etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, int height) {
+static etagere_vips_image *resized(etagere_vips_image *image, int width, int height) {
   VipsImage *in = NULL, *out = NULL;
   if (vips_copy(vips(image), &in, NULL) != 0) return NULL;
   // Made smaller, pixels are asked for from top to bottom. Who is told so keeps the rows between two steps; of pixels in memory 8.14 would make them several times over.
@@ -203,7 +218,14 @@ etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, in
   return made(status, out);
 }
 
-bool etagere_vips_attention(etagere_vips_image *image, int width, int height, int *x, int *y) {
+etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, int height) {
+  enter();
+  etagere_vips_image *out = resized(image, width, height);
+  leave();
+  return out;
+}
+
+static bool attention(etagere_vips_image *image, int width, int height, int *x, int *y) {
   VipsImage *out = NULL;
   if (vips_smartcrop(vips(image), &out, width, height, "interesting", VIPS_INTERESTING_ATTENTION, NULL) != 0) return false;
   // A crop tells in its header where its origin has gone.
@@ -211,6 +233,13 @@ bool etagere_vips_attention(etagere_vips_image *image, int width, int height, in
   *y = -vips_image_get_yoffset(out);
   g_object_unref(out);
   return true;
+}
+
+bool etagere_vips_attention(etagere_vips_image *image, int width, int height, int *x, int *y) {
+  enter();
+  bool found = attention(image, width, height, x, y);
+  leave();
+  return found;
 }
 
 etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int count) {
