@@ -207,13 +207,33 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
   return made(status, out);
 }
 
+// By shares of alpha, and back: colours where nothing is seen must not shine through.
+static int resize_straight(VipsImage *in, VipsImage **out, double x, double y) {
+  VipsImage *t[3] = {NULL, NULL, NULL};
+  double full = vips_image_get_format(in) == VIPS_FORMAT_USHORT ? UINT16_MAX : UINT8_MAX;
+  int status = vips_premultiply(in, &t[0], "max_alpha", full, NULL);
+  if (status == 0) status = vips_resize(t[0], &t[1], x, "vscale", y, NULL);
+  if (status == 0) status = vips_unpremultiply(t[1], &t[2], "max_alpha", full, NULL);
+  if (status == 0) status = vips_cast(t[2], out, vips_image_get_format(in), NULL);
+  for (int i = 0; i < 3; i++)
+    if (t[i]) g_object_unref(t[i]);
+  return status;
+}
+
 static etagere_vips_image *resized(etagere_vips_image *image, int width, int height) {
   VipsImage *in = NULL, *out = NULL;
-  if (vips_copy(vips(image), &in, NULL) != 0) return NULL;
+  VipsBandFormat format = vips_image_get_format(vips(image));
+  if (format == VIPS_FORMAT_UCHAR || format == VIPS_FORMAT_USHORT) {
+    if (vips_copy(vips(image), &in, NULL) != 0) return NULL;
+  } else {
+    in = vips(etagere_vips_standard(image));
+    if (!in) return NULL;
+  }
   // Made smaller, pixels are asked for from top to bottom. Who is told so keeps the rows between two steps; of pixels in memory 8.14 would make them several times over.
   bool shrinks = width <= vips_image_get_width(in) && height <= vips_image_get_height(in);
   if (shrinks) vips_image_set_int(in, VIPS_META_SEQUENTIAL, 1);
-  int status = vips_thumbnail_image(in, &out, width, "height", height, "size", VIPS_SIZE_FORCE, "no_rotate", TRUE, NULL);
+  double x = 1.0 / ((double)vips_image_get_width(in) / width), y = 1.0 / ((double)vips_image_get_height(in) / height);
+  int status = vips_image_hasalpha(in) ? resize_straight(in, &out, x, y) : vips_resize(in, &out, x, "vscale", y, NULL);
   g_object_unref(in);
   return made(status, out);
 }
