@@ -9,6 +9,12 @@ extension DiskCache {
     return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
+  /// An entry whose resource has no other variant, of at most 64 KiB, which the system has in memory: on Linux.
+  public func variantsAtHand(of resource: String) -> [StoredEntry]? {
+    let key = CacheKey(resource: resource)
+    return engine.entryAtOnce(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
+  }
+
   /// Lists the resource's folder and reads the head of each form in it.
   public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)

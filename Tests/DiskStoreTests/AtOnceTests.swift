@@ -156,6 +156,25 @@ struct AtOnceTests {
     #expect(cache.counters.hits == before + 20)
   }
 
+  @Test("is at hand, counted as a hit, and nothing else is")
+  func atHand() async throws {
+    let before = (cache.counters.hits, cache.counters.misses)
+
+    let entries = try #require(cache.variantsAtHand(of: key.resource))
+    #expect(entries.map(\.key) == [key])
+    #expect(entries.first?.body.data == bytes(20_000))
+    #expect(cache.variantsAtHand(of: "nothing") == nil)
+    memory.set(.half)
+    #expect(cache.variantsAtHand(of: key.resource) == nil)
+    #expect((cache.counters.hits, cache.counters.misses) == (before.0 + 1, before.1))
+
+    memory.set(.whole)
+    try await cache.store(bytes(10), for: CacheKey(resource: key.resource, variant: "v"), metadata(at: clock.now))
+    try await know()
+    #expect(cache.variantsAtHand(of: key.resource) == nil)
+    #expect(try await cache.variants(of: key.resource).count == 2)
+  }
+
   @Test(
     "what the system has not in memory, or in part, or does not give now, is left to a thread that may wait; it is asked again",
     arguments: [EAGAIN, EACCES, EMFILE, EINTR, EIO])

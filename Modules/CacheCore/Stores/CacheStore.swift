@@ -62,6 +62,11 @@ public protocol CacheStore: Component {
   /// This is how a load looks into the store, so it counts as a use. A small body may be at hand already (``Body/data``); any other is read only when it
   /// is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
+  /// What ``variants(of:)`` would answer, where the store has it at hand, bodies and all (``Body/data``); nil says nothing, and then ``variants(of:)`` is asked.
+  ///
+  /// A load of bytes asks in its caller's thread before anything else is set in motion, so this must wait for nobody: no disk, no lock that is held for long. It counts as
+  /// a use, and a miss is none here. The default, nil, is right for every store.
+  func variantsAtHand(of resource: String) -> [StoredEntry]?
   /// What is stored of a resource in derived forms (``CacheKey/form`` is not empty), in every variant, as far as it is whole and alive. To be listed is no use.
   ///
   /// A derived form is never an answer: its metadata is that of the original it was made of, which may be gone, and only who knows the form can use its bytes.
@@ -104,6 +109,9 @@ public protocol CacheStore: Component {
 }
 
 extension CacheStore {
+  /// Nothing is at hand.
+  public func variantsAtHand(of resource: String) -> [StoredEntry]? { nil }
+
   /// Throws ``CacheError/Code/unsupported``: a store that does not say otherwise can't list what it holds.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool

@@ -60,6 +60,7 @@ final class LoadCore: Sendable {
   func outcome<Value: Sendable>(
     of load: ResolvedLoad, _ form: Form<Value>
   ) async -> Result<Resource<Value>, CacheError> {
+    if let resource = answerAtHand(load, form) { return .success(resource) }
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
       // A sink ends exactly once, so nobody has to check it.

@@ -86,6 +86,19 @@ struct Shelf: Sendable {
     return Candidate(key: CacheKey(resource: resource, variant: chosen.variant), metadata: chosen.metadata)
   }
 
+  /// The answer that the durable store has at hand and that may be used as it is, of a resource that memory knows nothing of.
+  func answerAtHand(to request: HTTPRequest) -> Candidate? {
+    guard let disk, elementsInMemory.isEmpty, let stored = disk.variantsAtHand(of: resource) else { return nil }
+    let candidates = stored.filter { !isOutOfPlace($0.metadata) }.map {
+      Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
+    }
+    guard case .use(let index, nil) = Planner(load).plan(request, stored: candidates.map(\.metadata)),
+      load.isResult(candidates[index].metadata.response), let length = candidates[index].data?.count,
+      length <= load.maximumBodySize
+    else { return nil }
+    return candidates[index]
+  }
+
   /// What memory knows of the resource, but for what its own time to live has ended.
   private var elementsInMemory: [MemoryIndex.Element] {
     guard let elements = memory?.index(of: resource)?.elements else { return [] }

@@ -67,6 +67,23 @@ extension StoreContract {
       try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an empty store opened an entry")
       try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "variants in an empty store")
     },
+    Case(name: "what is at hand is what a look that may wait finds, bodies and all, and nothing that is gone") { store in
+      for (resource, size) in [("https://example.com/at-hand", 20_000), ("https://example.com/large", 300_000)] {
+        let key = CacheKey(resource: resource)
+        try await store.store(bytes(size), for: key, metadata(resource))
+        // Some stores know what they have once they have looked.
+        let found = try await store.variants(of: resource)
+        if let atHand = store.variantsAtHand(of: resource) {
+          try ContractViolation.expectEqual(Set(atHand.map(\.key)), Set(found.map(\.key)), "what is at hand")
+          for entry in atHand {
+            try ContractViolation.expect(entry.body.data == bytes(size), "\(size) bytes at hand are not those that were stored")
+          }
+        }
+        try await store.remove(key, ifRevision: nil)
+        let left = store.variantsAtHand(of: resource) ?? []
+        try ContractViolation.expectEqual(left.count, 0, "entries at hand that were removed")
+      }
+    },
     Case(name: "bodies of any size come back byte for byte, with their metadata") { store in
       for size in [0, 1, 1_000, 65_535, 65_536, 65_537, 300_000] {
         let key = CacheKey(resource: "https://example.com/\(size)")

@@ -1,0 +1,172 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// A store that has at hand what it has, or not.
+private final class ForthcomingStore: CacheStore {
+  let id = ComponentID.unique(ForthcomingStore.self)
+  let isForthcoming: Bool
+  private let asked = Lock((atHand: 0, waiting: 0))
+  private let entries = Lock<[CacheKey: StoredEntry]>([:])
+  private let store: VolatileStore
+  private let clock: any CacheClock
+
+  init(_ store: VolatileStore, isForthcoming: Bool, clock: any CacheClock) {
+    (self.store, self.isForthcoming, self.clock) = (store, isForthcoming, clock)
+  }
+
+  /// How often it was asked, and how often so that it could have waited.
+  var questions: (atHand: Int, waiting: Int) { asked.withLock { $0 } }
+
+  /// Has at hand from now on what is stored by now.
+  func prepare() async throws {
+    var ready: [CacheKey: StoredEntry] = [:]
+    for key in store.keys {
+      guard var entry = try await store.open(key, range: nil) else { continue }
+      entry.body = Body(try await entry.body.collect(limit: .max))
+      ready[key] = entry
+    }
+    entries.withLock { [ready] in $0 = ready }
+  }
+
+  func variantsAtHand(of resource: String) -> [StoredEntry]? {
+    asked.withLock { $0.atHand += 1 }
+    let now = clock.now
+    let found = entries.withLock { entries in
+      entries.values.filter { entry in
+        entry.key.resource == resource && entry.key.form.isEmpty
+          && now < entry.metadata.expiration?.deadline(from: entry.metadata.responseTime) ?? .distantFuture
+      }
+    }
+    return isForthcoming && !found.isEmpty ? found : nil
+  }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    asked.withLock { $0.waiting += 1 }
+    return try await store.variants(of: resource)
+  }
+
+  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await store.open(key, range: range)
+  }
+
+  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await store.begin(key, metadata)
+  }
+
+  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await store.refresh(key, metadata, ifRevision: ifRevision)
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await store.remove(key, ifRevision: ifRevision)
+  }
+
+  func removeAll() async throws(CacheError) { try await store.removeAll() }
+}
+
+@Suite("What the durable store has at hand")
+struct AtHandTests {
+  /// A house whose memory is empty, as after a restart, and whose store has at hand, or not, what was loaded before.
+  private struct Restarted {
+    let house: House
+    let store: ForthcomingStore
+
+    init(_ situation: PlainHitTests.Situation, isForthcoming: Bool) async throws {
+      let stores = Lock<ForthcomingStore?>(nil)
+      house = try House { configuration in
+        guard let store = configuration.store as? VolatileStore else { return }
+        let forthcoming = ForthcomingStore(store, isForthcoming: isForthcoming, clock: configuration.clock)
+        stores.withLock { $0 = forthcoming }
+        configuration.store = forthcoming
+        configuration.storePatience = nil
+      }
+      store = try #require(stores.withLock { $0 })
+      let url = try house.url(situation.path)
+      house.network.answer(url, situation.answer)
+      house.network.answer(try house.url("/b"), .ok("b", cacheControl: "max-age=60"))
+      _ = try await house.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
+      house.restart()
+      try await store.prepare()
+      house.clock.advance(by: situation.age)
+    }
+
+    /// All that a load tells, but for its revision, which is new in each house.
+    func told(_ situation: PlainHitTests.Situation) async throws -> String {
+      let request = ResourceRequest(
+        try house.url(situation.path), headerFields: situation.fields, options: situation.asked)
+      let outcome: String
+      do throws(CacheError) {
+        let resource = try await house.manager.load(request)
+        outcome = """
+          \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \
+          \(resource.age) \(resource.isStale) \(resource.timing) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
+          """
+      } catch {
+        outcome = "\(error)"
+      }
+      let memory = house.memory.keys().map { "\($0)" }.sorted()
+      return "\(outcome) \(house.network.requests) \(house.observer.events.count) \(memory)"
+    }
+  }
+
+  @Test("answers as it would if it were asked to wait, in every situation", arguments: PlainHitTests.Situation.all)
+  func agreement(_ situation: PlainHitTests.Situation) async throws {
+    let short = try await Restarted(situation, isForthcoming: true)
+    let long = try await Restarted(situation, isForthcoming: false)
+    #expect(try await short.told(situation) == long.told(situation))
+  }
+
+  @Test("is an answer without a question that waits, and is in memory then")
+  func hit() async throws {
+    let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
+    let before = restarted.store.questions
+    let events = restarted.house.observer.events.count
+
+    let first = try await restarted.house.manager.load(restarted.house.url)
+    let second = try await restarted.house.manager.load(restarted.house.url)
+
+    #expect((first.source, first.text) == (.disk, "body"))
+    #expect((second.source, second.text) == (.memory, "body"))
+    #expect(restarted.store.questions == (before.atHand + 1, before.waiting))
+    // Stored in memory, finished, finished.
+    #expect(restarted.house.observer.events.count == events + 3)
+  }
+
+  @Test("is no answer for who wants a value of it, a file, less than it is, or no longer waits")
+  func others() async throws {
+    let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
+    let (house, url) = (restarted.house, restarted.house.url)
+    let before = restarted.store.questions.atHand
+
+    let form = Form<Int>(id: "count", cost: { _ in 8 }) { body, _ throws(CacheError) in try await body.collect(limit: .max).count
+    }
+    #expect(try await house.manager.load(url, as: form).value == 4)
+    house.restart()
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.load(url, options: RequestOptions { $0.maximumBodySize = 3 })
+    }
+    #expect(error?.code == .bodyTooLarge)
+    let task = Task {
+      try? await Turns.until { Task.isCancelled }
+      return try await house.manager.load(url)
+    }
+    task.cancel()
+    let cancelled = await #expect(throws: CacheError.self) { try await task.value }
+    #expect(cancelled?.isCancellation == true)
+    // The one that is too large.
+    #expect(restarted.store.questions.atHand == before + 1)
+  }
+
+  @Test("a closed manager gives nothing of it")
+  func closed() async throws {
+    let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
+    await restarted.house.manager.close()
+    let error = await #expect(throws: CacheError.self) { try await restarted.house.manager.load(restarted.house.url) }
+    #expect(error?.code == .closed)
+  }
+}
