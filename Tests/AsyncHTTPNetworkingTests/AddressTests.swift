@@ -10,7 +10,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("Where async-http-client may connect to", .timeLimit(.minutes(5)))
+@Suite("Where async-http-client may connect to", .timeLimit(.minutes(30)))
 struct AddressTests {
   @Test(
     "addresses, and names that lead to them, are refused before anything is connected",

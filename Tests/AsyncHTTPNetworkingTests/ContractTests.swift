@@ -3,7 +3,7 @@ import AsyncHTTPNetworking
 import CacheTesting
 import Testing
 
-@Suite("The contract of downloaders, on async-http-client", .timeLimit(.minutes(10)))
+@Suite("The contract of downloaders, on async-http-client", .timeLimit(.minutes(30)))
 struct ContractTests {
   /// What this engine leaves to what is above it: a manager decides itself who may have whose answer.
   private static let lacks: Set<DownloaderContract.Trait> = [.sharing]

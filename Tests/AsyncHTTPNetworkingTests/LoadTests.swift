@@ -7,7 +7,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("async-http-client under load", .timeLimit(.minutes(10)))
+@Suite("async-http-client under load", .timeLimit(.minutes(30)))
 struct LoadTests {
   @Test("more requests than connections wait for their turn, and say how long")
   func queued() async throws {

@@ -7,7 +7,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Requests on async-http-client", .timeLimit(.minutes(5)))
+@Suite("Requests on async-http-client", .timeLimit(.minutes(30)))
 struct RequestTests {
   @Test("fields about the message go out as they are; those about the connection, and those that frame the body, do not")
   func fields() async throws {

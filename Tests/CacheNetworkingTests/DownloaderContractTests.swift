@@ -5,7 +5,7 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("The contract of downloaders, on URLSession", .timeLimit(.minutes(10)))
+@Suite("The contract of downloaders, on URLSession", .timeLimit(.minutes(30)))
 struct DownloaderContractTests {
   /// What the platform makes impossible, with the reason; `Docs/CacheNetworking.md` has the same list.
   private static let known: [String: Comment] = [

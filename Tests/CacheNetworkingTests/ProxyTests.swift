@@ -89,7 +89,7 @@ import HTTPTypes
 import LoopbackOrigin
 
 // Each in a process of its own: the environment is a whole process's.
-@Suite("Through a proxy", .timeLimit(.minutes(10))) struct ProxyTests {
+@Suite("Through a proxy", .timeLimit(.minutes(30))) struct ProxyTests {
   @Test("a request goes there, in absolute form, and what is excepted goes directly")
   func used() async {
     await #expect(processExitsWith: .success) {

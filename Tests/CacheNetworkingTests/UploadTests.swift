@@ -8,7 +8,7 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Bodies of requests", .timeLimit(.minutes(10))) struct UploadTests {
+@Suite("Bodies of requests", .timeLimit(.minutes(30))) struct UploadTests {
   /// Chunks of a test's own, which may wait, or end with an error.
   private final class Source: Body.Source {
     private struct State {

@@ -2,7 +2,7 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("The contracts", .timeLimit(.minutes(10)))
+@Suite("The contracts", .timeLimit(.minutes(30)))
 struct ContractTests {
   @Test("of stores is kept by the volatile store", arguments: StoreContract.cases)
   func volatileStore(_ statement: StoreContract.Case) async throws {

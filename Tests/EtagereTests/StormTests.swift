@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("A storm of loads", .timeLimit(.minutes(5)))
+@Suite("A storm of loads", .timeLimit(.minutes(30)))
 struct StormTests {
   /// Enough for the sanitizer's patience; `ETAGERE_STORM` makes it 10,000, say.
   private static var loads: Int { ProcessInfo.processInfo.environment["ETAGERE_STORM"].flatMap { Int($0) } ?? 1_000 }
