@@ -10,7 +10,14 @@ struct ContractTests {
 
   @Test("holds", arguments: DownloaderContract.cases.filter { $0.needs.isDisjoint(with: lacks) })
   func statement(_ statement: DownloaderContract.Case) async throws {
-    try await Fixture.run { fixture in try await statement.run(on: fixture.downloader, origin: fixture.origin) }
+    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a request's.
+    let configuration = AsyncHTTPDownloader.Configuration {
+      $0.idleTimeout = .seconds(3_600)
+      $0.connectTimeout = .seconds(3_600)
+    }
+    try await Fixture.run(configuration) { fixture in
+      try await statement.run(on: fixture.downloader, origin: fixture.origin, within: .seconds(1_800))
+    }
   }
 
   @Test(
