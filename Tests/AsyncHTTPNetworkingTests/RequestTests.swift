@@ -137,8 +137,9 @@ struct RequestTests {
       (HTTPRequest(method: .get, scheme: "http", authority: "name.invalid", path: "/"), .hostNotFound),
     ])
   func refused(_ head: HTTPRequest, code: CacheError.Code) async throws {
-    let downloader = AsyncHTTPDownloader()
-    #expect(await failure(downloader, DownloadRequest(head: head))?.code == code)
+    // More than a resolver waits for a name server that is silent.
+    let downloader = try AsyncHTTPDownloader(configuration: .init { $0.connectTimeout = .seconds(600) })
+    #expect(await failure(downloader, DownloadRequest(head: head, idleTimeout: .seconds(600)))?.code == code)
     await downloader.close()
   }
 }
