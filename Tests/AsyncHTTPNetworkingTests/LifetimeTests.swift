@@ -12,7 +12,7 @@ import NIOPosix
 import ServiceLifecycle
 import Testing
 
-@Suite("The end of a downloader on async-http-client", .timeLimit(.minutes(5)))
+@Suite("The end of a downloader on async-http-client", .timeLimit(.minutes(30)))
 struct LifetimeTests {
   @Test("a closed downloader loads nothing more, and closing again does nothing")
   func closed() async throws {

@@ -6,7 +6,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("async-http-client through a proxy", .timeLimit(.minutes(5)))
+@Suite("async-http-client through a proxy", .timeLimit(.minutes(30)))
 struct ProxyTests {
   private func downloader(
     _ proxy: AsyncHTTPDownloader.Proxy, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void = { _ in }

@@ -9,7 +9,7 @@ import ServiceLifecycle
 import ServiceLifecycleTestKit
 import Testing
 
-@Suite("A downloader on async-http-client as a service", .timeLimit(.minutes(5)))
+@Suite("A downloader on async-http-client as a service", .timeLimit(.minutes(30)))
 struct ServiceTests {
   @Test("when its group shuts down, what runs comes to its end, and later downloads fail")
   func graceful() async throws {

@@ -40,7 +40,7 @@ private struct SecureServer {
   }
 }
 
-@Suite("async-http-client with TLS, against nginx", .enabled(if: SecureServer.shared != nil), .timeLimit(.minutes(5)))
+@Suite("async-http-client with TLS, against nginx", .enabled(if: SecureServer.shared != nil), .timeLimit(.minutes(30)))
 struct TLSTests {
   private let server: SecureServer
 

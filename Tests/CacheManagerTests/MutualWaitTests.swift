@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A load and a prefetch to disk that begin at the same moment")
 struct MutualWaitTests {
-  @Test("one waits for the other, not both for each other", .timeLimit(.minutes(10)))
+  @Test("one waits for the other, not both for each other", .timeLimit(.minutes(30)))
   func bothAtOnce() async throws {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("picture", cacheControl: "max-age=60") }

@@ -83,7 +83,7 @@ struct RedirectRemovalTests {
 
     let next = Task { try await house.manager.load(house.url).text }
     // Who had joined would wait behind the gate, and send nothing.
-    try await Turns.until(limit: 1_000_000) { house.network.requests(for: target).count == 2 }
+    try await Turns.until { house.network.requests(for: target).count == 2 }
     #expect(try await next.value == "new")
     gate.open()
     #expect(try await late.value == "old")

@@ -52,7 +52,7 @@ struct SelectingFieldTests {
     gate.letThrough(1)
 
     // The two others at the same time, and not one after the other.
-    try await Turns.until(limit: 1_000_000) { gate.arrivals == 3 && house.clock.pendingSleeps == 6 }
+    try await Turns.until { gate.arrivals == 3 && house.clock.pendingSleeps == 6 }
     gate.open()
 
     let told = try await asked.value

@@ -56,7 +56,7 @@ struct SlowStoreTests {
 
   @Test(
     "loads bring what they are for while nothing can be written; what is taken is stored late, the rest dropped and counted",
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
   func loads() async throws {
     gate.close()
     for number in 0..<20 {
@@ -79,7 +79,7 @@ struct SlowStoreTests {
     #expect(try DiskCache(path: folder.url.path).isWritable)
   }
 
-  @Test("what was purged while its storing was late does not come back", .timeLimit(.minutes(10)))
+  @Test("what was purged while its storing was late does not come back", .timeLimit(.minutes(30)))
   func purged() async throws {
     gate.close()
     house.network.answer(house.url, .ok("old", cacheControl: "max-age=60"))
@@ -93,7 +93,7 @@ struct SlowStoreTests {
   }
 
   @Test(
-    "a stored answer that is confirmed is shown while nothing can be written, and freshened in memory", .timeLimit(.minutes(10)))
+    "a stored answer that is confirmed is shown while nothing can be written, and freshened in memory", .timeLimit(.minutes(30)))
   func freshened() async throws {
     house.network.answer(
       house.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
@@ -109,7 +109,7 @@ struct SlowStoreTests {
     #expect(stored.first?.metadata.facts.isFresh(at: house.clock.now) == true)
   }
 
-  @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(10)))
+  @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(30)))
   func longBody() async throws {
     let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     house.network.answer(house.url, .ok(body, cacheControl: "max-age=60"))
@@ -123,7 +123,7 @@ struct SlowStoreTests {
     #expect(!left.contains { $0.contains("/tmp/") && !$0.hasSuffix(".lock") }, "\(left)")
   }
 
-  @Test("who reads a large body along gets all of it, though its writing is held for longer than that", .timeLimit(.minutes(10)))
+  @Test("who reads a large body along gets all of it, though its writing is held for longer than that", .timeLimit(.minutes(30)))
   func readAlong() async throws {
     let house = try House {
       $0.store = cache
@@ -149,7 +149,7 @@ struct SlowStoreTests {
     #expect(try await cache.entryCount == 1)
   }
 
-  @Test("a load into the store alone waits to the end", .timeLimit(.minutes(10)))
+  @Test("a load into the store alone waits to the end", .timeLimit(.minutes(30)))
   func storing() async throws {
     house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
     gate.close()
@@ -172,7 +172,7 @@ struct SlowStoreTests {
     #expect(cache.counters.writes == 1)
   }
 
-  @Test("and is told where the store refuses", .timeLimit(.minutes(10)))
+  @Test("and is told where the store refuses", .timeLimit(.minutes(30)))
   func refused() async throws {
     gate.close()
     for number in 0..<6 {

@@ -15,7 +15,7 @@ struct StorePatienceTests {
 
   @Test(
     "what was purged while it was stored does not stay in memory, where its removal is late and somebody finds it before",
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
   func purged() async throws {
     let commit = store.hold(.commit)
     house.network.answer(house.url, .ok("old", cacheControl: "max-age=600"))
@@ -41,7 +41,7 @@ struct StorePatienceTests {
   }
 
   @Test(
-    "so much is left behind and no more: then loads wait for the store, until there is room again", .timeLimit(.minutes(10)))
+    "so much is left behind and no more: then loads wait for the store, until there is room again", .timeLimit(.minutes(30)))
   func bounded() async throws {
     let limit = 256
     let gate = store.hold(.commit, all: true)
@@ -76,7 +76,7 @@ struct StorePatienceTests {
     #expect(store.base.keys.count == urls.count)
   }
 
-  @Test("a stored answer that a 304 names is filed under its new variant there, where that takes long", .timeLimit(.minutes(10)))
+  @Test("a stored answer that a 304 names is filed under its new variant there, where that takes long", .timeLimit(.minutes(30)))
   func filed() async throws {
     house.network.answer(
       house.url, .ok("text", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]),

@@ -10,7 +10,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Authentication", .timeLimit(.minutes(10))) struct AuthenticationTests {
+@Suite("Authentication", .timeLimit(.minutes(30))) struct AuthenticationTests {
   private let credential = OriginCredential(user: "ada", password: "lovelace")
 
   private func guarded(_ fixture: Fixture) {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Bodies that nobody reads", .timeLimit(.minutes(10))) struct BufferLimitTests {
+@Suite("Bodies that nobody reads", .timeLimit(.minutes(30))) struct BufferLimitTests {
   @Test("who is too far behind is given up, and who keeps up gets everything")
   func shed() async throws {
     var configuration = SessionDownloader.Configuration()

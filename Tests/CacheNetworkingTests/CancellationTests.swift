@@ -7,7 +7,7 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(10))) struct CancellationTests {
+@Suite("Cancelling", .timeLimit(.minutes(30))) struct CancellationTests {
   /// A download under way, and how it ended.
   private func start(
     _ fixture: Fixture, _ path: String = "/a", as handle: DownloadTask

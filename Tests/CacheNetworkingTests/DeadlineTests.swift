@@ -8,7 +8,7 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Time limits, to the millisecond", .timeLimit(.minutes(10))) struct DeadlineTests {
+@Suite("Time limits, to the millisecond", .timeLimit(.minutes(30))) struct DeadlineTests {
   /// What a download ends with, from its own task.
   private func outcome(_ fixture: Fixture, _ request: DownloadRequest) -> Task<CacheError?, Never> {
     Task { await fixture.failure(of: request) }
@@ -167,7 +167,7 @@ import Testing
   }
 }
 
-@Suite("The watch over time limits", .timeLimit(.minutes(10))) struct DeadlineWatchTests {
+@Suite("The watch over time limits", .timeLimit(.minutes(30))) struct DeadlineWatchTests {
   @Test("calls each when it is due, in one task, and again when it asks for that")
   func calls() async {
     let clock = ManualClock()

@@ -3,7 +3,7 @@ import CacheNetworking
 import HTTPTypes
 import Testing
 
-@Suite("A download's handle", .timeLimit(.minutes(10))) struct DownloadTaskTests {
+@Suite("A download's handle", .timeLimit(.minutes(30))) struct DownloadTaskTests {
   @Test("a handle that is cancelled unused never starts")
   func cancelledUnused() async {
     let handle = DownloadTask()

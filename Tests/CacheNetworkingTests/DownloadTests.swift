@@ -23,7 +23,7 @@ private final class Tally: Sendable {
   func leave() { counts.withLock { $0.present -= 1 } }
 }
 
-@Suite("Downloading", .timeLimit(.minutes(10))) struct DownloadTests {
+@Suite("Downloading", .timeLimit(.minutes(30))) struct DownloadTests {
   @Test("the bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
   func bytes(count: Int) async throws {
     try await Fixture.run { fixture async throws in

@@ -61,7 +61,7 @@ final class RecordingHooks: DownloaderHooks {
   }
 }
 
-@Suite("The hooks of a download", .timeLimit(.minutes(10))) struct HooksTests {
+@Suite("The hooks of a download", .timeLimit(.minutes(30))) struct HooksTests {
   private final class Silent: DownloaderHooks {}
 
   private func fetch(_ fixture: Fixture, _ hooks: RecordingHooks, fields: HTTPFields = [:]) async throws -> Data {
@@ -327,7 +327,7 @@ private final class PonderingHooks: DownloaderHooks {
   }
 }
 
-@Suite("Hooks that take their time", .timeLimit(.minutes(10))) struct SlowHooksTests {
+@Suite("Hooks that take their time", .timeLimit(.minutes(30))) struct SlowHooksTests {
   @Test("over an answer are ended by the handle, and by the request's time limit", arguments: [false, true])
   func pondering(_ isByTime: Bool) async throws {
     let clock = ManualClock()
@@ -355,7 +355,7 @@ private final class PonderingHooks: DownloaderHooks {
   }
 }
 
-@Suite("Side effects on a download's bytes", .timeLimit(.minutes(10))) struct DataSideEffectTests {
+@Suite("Side effects on a download's bytes", .timeLimit(.minutes(30))) struct DataSideEffectTests {
   @Test("see every chunk in order, with its place in the whole")
   func chunks() async throws {
     try await Fixture.run { fixture async throws in

@@ -7,7 +7,7 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("Lifetime", .timeLimit(.minutes(10))) struct LifetimeTests {
+@Suite("Lifetime", .timeLimit(.minutes(30))) struct LifetimeTests {
   /// Tells its own end.
   // Proof of `@unchecked Sendable`: a constant of a Sendable type.
   private final class MortalDelegate: SessionDelegate, @unchecked Sendable {

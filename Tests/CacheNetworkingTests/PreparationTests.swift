@@ -7,7 +7,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("What happens before a transfer starts", .timeLimit(.minutes(10))) struct PreparationTests {
+@Suite("What happens before a transfer starts", .timeLimit(.minutes(30))) struct PreparationTests {
   /// A body of so many chunks of 100 bytes, which counts those that are taken.
   private final class CountedBody: Body.Source {
     private let count: Int

@@ -89,7 +89,7 @@ import HTTPTypes
 import LoopbackOrigin
 
 // Each in a process of its own: the environment is a whole process's.
-@Suite("Through a proxy", .timeLimit(.minutes(10))) struct ProxyTests {
+@Suite("Through a proxy", .timeLimit(.minutes(30))) struct ProxyTests {
   @Test("a request goes there, in absolute form, and what is excepted goes directly")
   func used() async {
     await #expect(processExitsWith: .success) {
@@ -122,8 +122,12 @@ import LoopbackOrigin
   func failures() async {
     await #expect(processExitsWith: .success) {
       let proxy = try await OriginServer.start()
-      let plain = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: "host.invalid", path: "/"))
-      let secure = DownloadRequest(head: HTTPRequest(method: .get, scheme: "https", authority: "host.invalid", path: "/"))
+      // Patient: a resolver waits long for a name server that is silent.
+      func request(_ scheme: String) -> DownloadRequest {
+        let head = HTTPRequest(method: .get, scheme: scheme, authority: "host.invalid", path: "/")
+        return DownloadRequest(head: head, idleTimeout: .seconds(600))
+      }
+      let (plain, secure) = (request("http"), request("https"))
       func code(_ request: DownloadRequest, _ environment: String) async -> CacheError.Code? {
         setenv("all_proxy", environment, 1)
         let downloader = SessionDownloader()

@@ -7,7 +7,7 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("A session's task and its callbacks", .timeLimit(.minutes(10))) struct SessionDataTaskTests {
+@Suite("A session's task and its callbacks", .timeLimit(.minutes(30))) struct SessionDataTaskTests {
   /// An event in short, to compare by.
   private enum Seen: Hashable {
     case head(Int)

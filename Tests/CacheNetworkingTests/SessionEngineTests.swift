@@ -10,7 +10,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Session engine", .timeLimit(.minutes(5))) struct SessionEngineTests {
+@Suite("Session engine", .timeLimit(.minutes(30))) struct SessionEngineTests {
   #if os(Linux)
   // In a process of its own: a session that is asked for a task after its end ends the process.
   @Test("a session's end waits for who makes a task in it, and the session takes no more after that")

@@ -11,7 +11,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Settings that are replaced at run time", .timeLimit(.minutes(10))) struct SessionReplacementTests {
+@Suite("Settings that are replaced at run time", .timeLimit(.minutes(30))) struct SessionReplacementTests {
   @Test("what runs ends in the old session, what comes goes through the new one")
   func replaced() async throws {
     var configuration = SessionDownloader.Configuration()

@@ -11,7 +11,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Sharing one transfer", .timeLimit(.minutes(10))) struct SharingTests {
+@Suite("Sharing one transfer", .timeLimit(.minutes(30))) struct SharingTests {
   @Test("a hundred equal requests from ten threads are one transfer, and all complete")
   func oneTransfer() async throws {
     try await Fixture.run { fixture async throws in

@@ -2,7 +2,7 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("The contracts", .timeLimit(.minutes(10)))
+@Suite("The contracts", .timeLimit(.minutes(30)))
 struct ContractTests {
   @Test("of stores is kept by the volatile store", arguments: StoreContract.cases)
   func volatileStore(_ statement: StoreContract.Case) async throws {
@@ -33,7 +33,7 @@ struct ContractTests {
   func scriptedDownloader(_ statement: DownloaderContract.Case) async throws {
     let network = ScriptedDownloader()
     try await withKnownIssue("a double makes its answers up, each for its own request") {
-      try await statement.run(on: network, origin: network)
+      try await statement.run(on: network, origin: network, within: .seconds(1_800))
     } when: {
       !statement.needs.isDisjoint(with: [.sockets, .sharing])
     }
@@ -44,7 +44,7 @@ struct ContractTests {
     let origin = try FolderOrigin()
     defer { origin.remove() }
     try await withKnownIssue("files answer GET and HEAD, and neither fail nor wait") {
-      try await statement.run(on: origin.network, origin: origin)
+      try await statement.run(on: origin.network, origin: origin, within: .seconds(1_800))
     } when: {
       !FolderOrigin.kept.contains(statement.name)
     }
@@ -110,7 +110,7 @@ struct ContractTests {
         group.addTask {
           let network = ScriptedDownloader()
           do {
-            try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network, within: .seconds(20))
+            try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network, within: .seconds(60))
             return nil
           } catch {
             return statement.name

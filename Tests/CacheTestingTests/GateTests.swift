@@ -1,7 +1,7 @@
 import CacheTesting
 import Testing
 
-@Suite("A gate", .timeLimit(.minutes(10)))
+@Suite("A gate", .timeLimit(.minutes(30)))
 struct GateTests {
   @Test("holds what comes until it opens, and lets the rest through")
   func opens() async {

@@ -3,7 +3,7 @@ import CacheTesting
 import Dispatch
 import Testing
 
-@Suite("The manual clock", .timeLimit(.minutes(10)))
+@Suite("The manual clock", .timeLimit(.minutes(30)))
 struct ManualClockTests {
   private let clock = ManualClock(now: Timestamp(seconds: 1_000))
 

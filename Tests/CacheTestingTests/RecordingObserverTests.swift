@@ -2,7 +2,7 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("The recording observer", .timeLimit(.minutes(10)))
+@Suite("The recording observer", .timeLimit(.minutes(30)))
 struct RecordingObserverTests {
   private static func url(_ event: CacheEvent) -> String? {
     if case .joined(let url) = event { return url }

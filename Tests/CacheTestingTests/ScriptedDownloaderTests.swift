@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("The scripted downloader", .timeLimit(.minutes(10)))
+@Suite("The scripted downloader", .timeLimit(.minutes(30)))
 struct ScriptedDownloaderTests {
   private let clock = ManualClock()
   private let network: ScriptedDownloader

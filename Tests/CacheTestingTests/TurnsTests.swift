@@ -13,6 +13,20 @@ struct TurnsTests {
     #expect(looks == 3)
   }
 
+  @Test("goes on when it takes long", arguments: [false, true])
+  func late(isCancelled: Bool) async throws {
+    let task = Task {
+      if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+      var looks = 0
+      try await Turns.until {
+        looks += 1
+        return looks == 10_100
+      }
+      return looks
+    }
+    #expect(try await task.value == 10_100)
+  }
+
   @Test("has a bound, and tells the place")
   func overdue() async {
     var looks = 0

@@ -35,7 +35,7 @@ struct BatchTests {
     #expect(folder.entryFiles.count == 99)
   }
 
-  @Test("an entry that is being stored comes as it was stored; those beside it don't wait for the disk", .timeLimit(.minutes(10)))
+  @Test("an entry that is being stored comes as it was stored; those beside it don't wait for the disk", .timeLimit(.minutes(30)))
   func order() async throws {
     for number in 0..<3 { try await cache.store(bytes(10), for: key(number), metadata()) }
     let before = disk.gate.arrivals

@@ -74,7 +74,7 @@ struct EvictionTests {
     #expect(try present(0..<8) == [2, 5, 4, 7].sorted())
   }
 
-  @Test("who was chosen leaves, also when others remove so much meanwhile that there would be room", .timeLimit(.minutes(10)))
+  @Test("who was chosen leaves, also when others remove so much meanwhile that there would be room", .timeLimit(.minutes(30)))
   func removalsMeanwhile() async throws {
     // Given
     let gate = Gate(isOpen: true)

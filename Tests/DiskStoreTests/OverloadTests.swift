@@ -64,7 +64,7 @@ struct OverloadTests {
     }
   }
 
-  @Test("who looks, and who removes, waits for nothing that is to be stored under other names", .timeLimit(.minutes(10)))
+  @Test("who looks, and who removes, waits for nothing that is to be stored under other names", .timeLimit(.minutes(30)))
   func reading() async throws {
     let cache = try cache()
     for number in 0..<20 { try await cache.store(bytes(10_000), for: key(number), metadata()) }
@@ -90,7 +90,7 @@ struct OverloadTests {
     #expect(cache.counters.refusedWrites == 0)
   }
 
-  @Test("who looks behind a store of the same resource gets what was stored, however long that takes", .timeLimit(.minutes(10)))
+  @Test("who looks behind a store of the same resource gets what was stored, however long that takes", .timeLimit(.minutes(30)))
   func order() async throws {
     let cache = try cache()
     try await cache.store(bytes(10), for: key(1), metadata())
@@ -107,7 +107,7 @@ struct OverloadTests {
     _ = try await store.value
   }
 
-  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(10)))
+  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(30)))
   func bound() async throws {
     let cache = try cache { $0.pendingLimit = 8 }
     let stored = try await cache.store(bytes(10), for: key(1), metadata())
@@ -133,7 +133,7 @@ struct OverloadTests {
 
   @Test(
     "bytes are bounded too, but for a single piece that is larger; a body that is refused half-way leaves nothing",
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
   func bytesBound() async throws {
     let cache = try cache { $0.pendingSizeLimit = 100_000 }
     try await cache.store(bytes(300_000), for: key(1), metadata())
@@ -157,7 +157,7 @@ struct OverloadTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("who gives up its task has its entry stored all the same; closing waits for what was taken", .timeLimit(.minutes(10)))
+  @Test("who gives up its task has its entry stored all the same; closing waits for what was taken", .timeLimit(.minutes(30)))
   func ending() async throws {
     let cache = try cache()
     disk.gate.close()

@@ -48,7 +48,7 @@ struct RoundTripTests {
     #expect(try await cache.verify().isClean)
   }
 
-  @Test("a body of 100 MB streams in and out in chunks", .timeLimit(.minutes(10)))
+  @Test("a body of 100 MB streams in and out in chunks", .timeLimit(.minutes(30)))
   func hugeBody() async throws {
     let key = CacheKey(resource: "huge")
     let chunk = bytes(1_048_576 + 13, seed: 9)

@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("What goes wrong on the way, or on the disk", .timeLimit(.minutes(10)))
+@Suite("What goes wrong on the way, or on the disk", .timeLimit(.minutes(30)))
 struct DamageTests {
   @Test(
     "a broken answer is an error and stores nothing, and the next load heals",

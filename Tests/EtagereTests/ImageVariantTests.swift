@@ -27,6 +27,8 @@ struct ImageVariantTests {
       var configuration = try ResourceManager.Configuration.standard(folder: nil, downloader: network)
       configuration.store = store
       configuration.observer = observer
+      // However slow the disk is, the next manager is to find what this one stores.
+      configuration.storePatience = .seconds(600)
       return ResourceManager(configuration)
     }
 

@@ -40,7 +40,7 @@ private struct ServedFile {
   func remove() throws { try FileManager.default.removeItem(at: file) }
 }
 
-@Suite("Against nginx", .enabled(if: ForeignServer.shared != nil), .timeLimit(.minutes(10)))
+@Suite("Against nginx", .enabled(if: ForeignServer.shared != nil), .timeLimit(.minutes(30)))
 struct InteropTests {
   private let server: ForeignServer
   private let folder: TemporaryFolder

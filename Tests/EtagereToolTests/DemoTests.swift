@@ -8,7 +8,7 @@ extension Tag {
   @Tag static var slow: Self
 }
 
-@Suite("etagere demo", .timeLimit(.minutes(5)))
+@Suite("etagere demo", .timeLimit(.minutes(30)))
 struct DemoTests {
   private struct Document: Decodable {
     struct Row: Decodable {

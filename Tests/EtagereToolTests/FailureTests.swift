@@ -5,7 +5,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("etagere get: what fails is said in one line, with a status of its own", .timeLimit(.minutes(3)))
+@Suite("etagere get: what fails is said in one line, with a status of its own", .timeLimit(.minutes(30)))
 struct FailureTests {
   struct Failure: Sendable, CustomTestStringConvertible {
     var what: String

@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("etagere get: where an answer comes from", .timeLimit(.minutes(3)))
+@Suite("etagere get: where an answer comes from", .timeLimit(.minutes(30)))
 struct GetTests {
   @Test("a fresh answer comes from the network once, and from disk in the next process")
   func freshAnswer() async throws {

@@ -34,7 +34,7 @@ private struct PictureDocument: Decodable {
 }
 
 #if VIPS || canImport(ImageIO)
-@Suite("etagere: pictures", .timeLimit(.minutes(10)))
+@Suite("etagere: pictures", .timeLimit(.minutes(30)))
 struct ImageTests {
   private static func photo(width: Int = 320, channels: PixelBuffer.Channels = .rgb) throws -> Data {
     let pixels = PixelBuffer(size: PixelSize(width, 240), channels: channels) { bytes in
@@ -186,7 +186,7 @@ struct ImageTests {
   }
 }
 #else
-@Suite("etagere: pictures without an engine", .timeLimit(.minutes(10)))
+@Suite("etagere: pictures without an engine", .timeLimit(.minutes(30)))
 struct ImageTests {
   private let gif = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 

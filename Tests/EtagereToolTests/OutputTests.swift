@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("etagere get -o: where the bytes go", .timeLimit(.minutes(3)))
+@Suite("etagere get -o: where the bytes go", .timeLimit(.minutes(30)))
 struct OutputTests {
   @Test("-o FILE writes the body, byte for byte, over what was there")
   func file() async throws {

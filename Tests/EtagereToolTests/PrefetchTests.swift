@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("etagere prefetch", .timeLimit(.minutes(3)))
+@Suite("etagere prefetch", .timeLimit(.minutes(30)))
 struct PrefetchTests {
   private struct Document: Decodable {
     var loaded: Int

@@ -3,7 +3,7 @@ import Etagere
 import Foundation
 import Testing
 
-@Suite("etagere: a command line that is wrong", .timeLimit(.minutes(3)))
+@Suite("etagere: a command line that is wrong", .timeLimit(.minutes(30)))
 struct UsageTests {
   @Test(
     "is told in one line with the status 64, and nothing is done",

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("The gateway's cache")
 struct CachingTests {
-  private static let minute: HTTPFields = [.cacheControl: "max-age=60"]
+  private static let hour: HTTPFields = [.cacheControl: "max-age=3600"]
 
   /// With a cache in memory; `folder` on disk too.
   private static func run(
@@ -26,7 +26,7 @@ struct CachingTests {
     for framing in [OriginFraming.contentLength, .chunked(of: 3)] {
       try await Self.run { gateway, origin in
         let delivery = OriginDelivery(framing: framing)
-        origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/x", fields: Self.minute, delivery: delivery))
+        origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/x", fields: Self.hour, delivery: delivery))
         let first = try await gateway.get("/a")
         #expect(first["cache-status"]?.contains("fwd=uri-miss") == true)
         for _ in 0..<3 {
@@ -47,7 +47,7 @@ struct CachingTests {
   @Test("a client of HTTP/1.0 that names no host is answered, and purges, like one that names the origin's")
   func hostless() async throws {
     try await Self.run { gateway, origin in
-      origin.setRoute("/a", Route(Data("body".utf8), fields: Self.minute))
+      origin.setRoute("/a", Route(Data("body".utf8), fields: Self.hour))
       for (request, status, isHit) in [
         ("GET /a HTTP/1.0", 200, false), ("GET /a HTTP/1.0", 200, true),
         ("GET /a HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)", 200, true), ("PURGE /a HTTP/1.0", 200, false),
@@ -68,7 +68,7 @@ struct CachingTests {
   func large() async throws {
     let body = Data(repeating: UInt8(ascii: "x"), count: 3 << 20)
     try await Self.run { gateway, origin in
-      origin.setRoute("/a", Route(body, fields: Self.minute))
+      origin.setRoute("/a", Route(body, fields: Self.hour))
       for _ in 0..<3 {
         let answer = try await gateway.get("/a")
         #expect(answer.body.utf8.count == body.count)
@@ -94,7 +94,7 @@ struct CachingTests {
   @Test("an answer without a body is stored too")
   func bodiless() async throws {
     try await Self.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(fields: Self.minute, status: .noContent)))
+      origin.setRoute("/a", Route(OriginAnswer(fields: Self.hour, status: .noContent)))
       for _ in 0..<2 {
         let answer = try await gateway.get("/a")
         #expect(answer.status == 204)
@@ -106,7 +106,7 @@ struct CachingTests {
   @Test("hosts don't share answers")
   func hosts() async throws {
     try await Self.run { gateway, origin in
-      origin.setFallback { OriginAnswer(text: $0.head.authority ?? "", fields: Self.minute) }
+      origin.setFallback { OriginAnswer(text: $0.head.authority ?? "", fields: Self.hour) }
       for host in ["a", "b", "a"] {
         let answer = try await gateway.get("http://\(host)/")
         #expect(answer.body == host)
@@ -119,7 +119,7 @@ struct CachingTests {
   func modes() async throws {
     for (mode, requests) in [(CacheMode.shared, 2), (.private, 1)] {
       try await Self.run(mode: mode) { gateway, origin in
-        origin.setRoute("/a", Route(Data("a".utf8), fields: [.cacheControl: "private, max-age=60"]))
+        origin.setRoute("/a", Route(Data("a".utf8), fields: [.cacheControl: "private, max-age=3600"]))
         for _ in 0..<2 { _ = try await gateway.get("/a") }
         #expect(origin.requests.count == requests)
       }
@@ -129,7 +129,7 @@ struct CachingTests {
   @Test("PURGE forgets what is stored")
   func purge() async throws {
     try await Self.run { gateway, origin in
-      origin.setRoute("/a", Route(Data("a".utf8), fields: Self.minute))
+      origin.setRoute("/a", Route(Data("a".utf8), fields: Self.hour))
       _ = try await gateway.get("/a")
       #expect(try await gateway.ask("PURGE", "/a").status == 200)
       #expect(try await gateway.ask("PURGE", "/a").status == 404)
@@ -147,18 +147,18 @@ struct CachingTests {
         .fault(
           .raw(
             Data(
-              "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nContent-Range: bytes 0-0/4\r\nContent-Length: 1\r\n\r\nb"
+              "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=3600\r\nContent-Range: bytes 0-0/4\r\nContent-Length: 1\r\n\r\nb"
                 .utf8))),
-        .fault(.raw(Data("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\n\r\n".utf8))),
+        .fault(.raw(Data("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=3600\r\n\r\n".utf8))),
       ]
       for delivery in broken {
-        origin.setRoute("/a", Route(Data("body".utf8), fields: Self.minute, delivery: delivery))
+        origin.setRoute("/a", Route(Data("body".utf8), fields: Self.hour, delivery: delivery))
         let client = try await gateway.client()
         try await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         _ = await client.untilClosed()
       }
       let before = origin.requests.count
-      origin.setRoute("/a", Route(Data("good".utf8), fields: Self.minute))
+      origin.setRoute("/a", Route(Data("good".utf8), fields: Self.hour))
       let answer = try await gateway.get("http://h/a")
       #expect(answer.body == "good")
       #expect(origin.requests.count == before + 1)
@@ -193,7 +193,7 @@ struct CachingTests {
     let folder = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID())").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let origin = try await OriginServer.start()
-    origin.setRoute("/a", Route(Data("a".utf8), fields: Self.minute))
+    origin.setRoute("/a", Route(Data("a".utf8), fields: Self.hour))
     for _ in 0..<2 {
       try await GatewayFixture.run(inFrontOf: origin.port) {
         $0.cache = CacheSettings(folder: folder)
@@ -211,7 +211,7 @@ struct CachingTests {
     try await GatewayFixture.run {
       ($0.cache, $0.status) = (CacheSettings(), HostAndPort(host: "127.0.0.1", port: 0))
     } _: { gateway, origin in
-      origin.setRoute("/a", Route(Data("12345".utf8), fields: Self.minute))
+      origin.setRoute("/a", Route(Data("12345".utf8), fields: Self.hour))
       origin.setRoute("/b", Route(Data("123".utf8), etag: "v", fields: [.cacheControl: "no-cache"]))
       for path in ["/a", "/a", "/b", "/b"] { _ = try await gateway.get(path) }
       let status = try await RawClient.connect(try #require(gateway.statusPort))

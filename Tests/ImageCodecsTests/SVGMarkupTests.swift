@@ -74,12 +74,16 @@ struct SVGMarkupTests {
   func linear(piece: String) {
     func time(_ length: Int) -> Double {
       let text = String(repeating: piece, count: length / piece.utf8.count)
-      return threadTime {
-        for content in [
-          text, "<rect style='\(text)'/>", "<style>\(text)</style>", "<image href='data:image/png;base64,\(text)'/>",
-        ] {
-          _ = refusal(content)
+      // The least of three: what else the machine does fills the processor's caches, and only adds to it.
+      return (0..<3).reduce(Double.infinity) { least, _ in
+        let time = threadTime {
+          for content in [
+            text, "<rect style='\(text)'/>", "<style>\(text)</style>", "<image href='data:image/png;base64,\(text)'/>",
+          ] {
+            _ = refusal(content)
+          }
         }
+        return min(least, time)
       }
     }
     // Of four times the length: quadratic, it takes sixteen times as long.

@@ -74,9 +74,8 @@ struct SVGTests {
   func laughs() {
     let entities = (1...12).map { "<!ENTITY e\($0) '\(String(repeating: "&e\($0 - 1);", count: 10))'>" }.joined()
     let before = "<!DOCTYPE svg [<!ENTITY e0 'ha'>\(entities)]>"
-    let start = ContinuousClock.now
-    _ = try? ImageDecoder().decode(drawing("<text>&e12;</text>", before: before))
-    #expect(ContinuousClock.now - start < .seconds(20))
+    let time = threadTime { _ = try? ImageDecoder().decode(drawing("<text>&e12;</text>", before: before)) }
+    #expect(time < 20)
   }
 
   @Test("that is cut anywhere is no trap")

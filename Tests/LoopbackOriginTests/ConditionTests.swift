@@ -4,7 +4,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Conditional and range requests", .timeLimit(.minutes(10)))
+@Suite("Conditional and range requests", .timeLimit(.minutes(30)))
 struct ConditionTests {
   private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
   private static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"

@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("Connections", .timeLimit(.minutes(10)))
+@Suite("Connections", .timeLimit(.minutes(30)))
 struct ConnectionTests {
   @Test("a connection serves many requests")
   func keepAlive() async throws {

@@ -4,7 +4,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Counters and the request log", .timeLimit(.minutes(10)))
+@Suite("Counters and the request log", .timeLimit(.minutes(30)))
 struct CounterTests {
   @Test("what passed is counted in all and by path, to the byte, once the client has its answer")
   func counts() async throws {

@@ -5,7 +5,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Faults", .timeLimit(.minutes(10)))
+@Suite("Faults", .timeLimit(.minutes(30)))
 struct FaultTests {
   /// Sends a GET and reads to the end of the connection.
   private func outcome(_ delivery: OriginDelivery, body: Data = pattern(1000)) async throws -> (

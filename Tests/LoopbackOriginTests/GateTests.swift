@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("Gates and delays", .timeLimit(.minutes(10)))
+@Suite("Gates and delays", .timeLimit(.minutes(30)))
 struct GateTests {
   @Test("a held answer tells that it has come, and is sent when the gate opens")
   func gate() async throws {

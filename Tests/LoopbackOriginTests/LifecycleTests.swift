@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("Start and stop", .timeLimit(.minutes(10)))
+@Suite("Start and stop", .timeLimit(.minutes(30)))
 struct LifecycleTests {
   @Test("a stopped origin has closed its connections and refuses new ones; a second stop does nothing")
   func stop() async throws {

@@ -5,7 +5,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Faults of heads, chunks and pace", .timeLimit(.minutes(10)))
+@Suite("Faults of heads, chunks and pace", .timeLimit(.minutes(30)))
 struct PacedFaultTests {
   /// Sends a GET and reads to the end of the connection.
   private func outcome(_ delivery: OriginDelivery, fields: HTTPFields = [:]) async throws -> (text: String, end: RawClient.End) {

@@ -4,7 +4,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("As a proxy", .timeLimit(.minutes(10)))
+@Suite("As a proxy", .timeLimit(.minutes(30)))
 struct ProxyTests {
   @Test(
     "a target in absolute form is recorded as it stood, and answered by its path",

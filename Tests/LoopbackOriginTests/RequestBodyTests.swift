@@ -3,7 +3,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("Request bodies", .timeLimit(.minutes(10)))
+@Suite("Request bodies", .timeLimit(.minutes(30)))
 struct RequestBodyTests {
   @Test("a body beyond what is kept is counted, and told by its digest", arguments: [0, 10, 99_999, 100_000, 200_000])
   func kept(limit: Int) async throws {

@@ -4,7 +4,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Routes", .timeLimit(.minutes(10)))
+@Suite("Routes", .timeLimit(.minutes(30)))
 struct RouteTests {
   @Test("a route answers with its bytes, its fields and the date of the given clock")
   func plain() async throws {

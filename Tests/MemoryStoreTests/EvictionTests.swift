@@ -74,7 +74,7 @@ struct EvictionTests {
     #expect(cache.counters.refusals == 1)
   }
 
-  @Test("is nobody when the policy names a slot in which nobody lives", .timeLimit(.minutes(10)), arguments: [-1, 7, 1_000])
+  @Test("is nobody when the policy names a slot in which nobody lives", .timeLimit(.minutes(30)), arguments: [-1, 7, 1_000])
   func policyWithWrongVictim(_ slot: Int) {
     let cache = MemoryCache(
       limits: .init(cost: 10, count: 1), eviction: Mistaken(slot: slot), clock: ManualClock())

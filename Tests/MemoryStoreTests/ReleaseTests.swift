@@ -37,7 +37,7 @@ struct ReleaseTests {
     }
   }
 
-  @Test("is let go of outside the lock: its deinit may use the cache", .timeLimit(.minutes(10)), arguments: Exit.allCases)
+  @Test("is let go of outside the lock: its deinit may use the cache", .timeLimit(.minutes(30)), arguments: Exit.allCases)
   func deinitCallsBack(_ exit: Exit) {
     // Given: a value that, when it goes, looks into the cache and stores there.
     let clock = ManualClock()

@@ -136,7 +136,9 @@ struct SharingTests {
   @Test("many writers in two caches each store their own, and the total is right")
   func hammer() async throws {
     let folder = try TemporaryFolder()
-    let caches = [try SQLiteCache(path: folder.path), try SQLiteCache(path: folder.path)]
+    // One waits for the other's transactions, on a slow disk for longer than a program would.
+    let configuration = SQLiteCache.Configuration(busyTimeout: .seconds(600))
+    let caches = try (0..<2).map { _ in try SQLiteCache(path: folder.path, configuration: configuration) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<40 {
         group.addTask {

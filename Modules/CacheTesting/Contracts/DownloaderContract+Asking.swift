@@ -30,10 +30,10 @@ extension DownloaderContract {
     throw ContractViolation("\(what) ended normally")
   }
 
-  /// Loads head and body of `request`, which must end with one of these codes, and soon.
+  /// Loads head and body of `request`, which must end with one of these codes.
   static func expectFailure(
     _ what: String, of request: DownloadRequest, with codes: Set<CacheError.Code>, from downloader: any Downloader,
-    within bound: Duration = .seconds(30)
+    within bound: Duration = .seconds(600)
   ) async throws {
     let error = try await withBound(bound, what) {
       try await failure(what) { _ = try await downloader.download(request).body.collect() }

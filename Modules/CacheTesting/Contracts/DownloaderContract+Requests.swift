@@ -89,7 +89,7 @@ extension DownloaderContract {
       let source = ChunkSource(Array(repeating: chunk, count: 3)) { (index) async throws(CacheError) in
         guard index > 0 else { return }
         do {
-          try await withBound(.seconds(20), "sending") { await origin.waitForRequestBody(at: url, bytes: index * 100_000) }
+          try await withBound(.seconds(600), "sending") { await origin.waitForRequestBody(at: url, bytes: index * 100_000) }
         } catch {
           throw CacheError(.other, reason: "chunk \(index) was asked for before the one before it had arrived")
         }

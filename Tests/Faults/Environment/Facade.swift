@@ -13,14 +13,20 @@ final class Facade: Sendable {
   private let seed: UInt64
   private let numbers: Range<Int>
 
-  /// - Parameter numbers: of the resources that the network has.
-  init(_ disk: DiskCache, seed: UInt64, clock: any CacheClock = SystemClock(), numbers: Range<Int> = 0..<400) {
+  /// - Parameters:
+  ///   - numbers: of the resources that the network has.
+  ///   - patience: how long a load waits for the store; long, so that what was loaded is stored, however slow the machine is.
+  init(
+    _ disk: DiskCache, seed: UInt64, clock: any CacheClock = SystemClock(), numbers: Range<Int> = 0..<400,
+    patience: Duration = .seconds(600)
+  ) {
     (self.disk, self.seed, self.numbers) = (disk, seed, numbers)
     var configuration = ResourceManager.Configuration()
     configuration.downloader = network
     configuration.store = disk
     configuration.validator = ETagValidator()
     configuration.clock = clock
+    configuration.storePatience = patience
     manager = ResourceManager(configuration)
     for number in numbers {
       let body = Self.value(number, seed).bytes

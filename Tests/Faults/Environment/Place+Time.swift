@@ -9,7 +9,8 @@ extension Place {
   func slowDown() async throws -> [String] {
     let faulty = Faulty()
     let facade = Facade(
-      try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil), calls: faulty.calls), seed: seed)
+      try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil), calls: faulty.calls), seed: seed,
+      patience: .milliseconds(100))
     try await facade.load(0..<200)
     faulty.set { $0.delay = 50_000 }
     let stored = try await facade.load(0..<200)
