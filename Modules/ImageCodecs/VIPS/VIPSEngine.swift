@@ -34,7 +34,7 @@ struct VIPSEngine: ImageEngine {
       var header = ImageHeader(
         format: format, size: orientation.applied(to: stored), orientation: orientation, frameCount: frameCount,
         delays: frameCount == 1
-          ? [] : (0..<frameCount).map { ImageHeader.delay(milliseconds: $0 < delays.count ? delays[$0] : 0) },
+          ? [] : (0..<frameCount).map { ImageHeader.delay(.milliseconds($0 < delays.count ? delays[$0] : 0)) },
         loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
         hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
       // The library knows an animated PNG's first frame alone.
