@@ -41,6 +41,19 @@ struct ImageEncoderTests {
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(10, 200, 30), within: 3))
   }
 
+  @Test("into a format without alpha shows all of the background's colour behind grey")
+  func grayBackground() throws {
+    var encoder = ImageEncoder(.jpeg, quality: 95)
+    encoder.background = RGBA(10, 200, 30)
+    for (alpha, shown) in [(UInt8(0), RGBA(10, 200, 30)), (128, RGBA(55, 150, 65)), (255, RGBA(100, 100, 100))] {
+      let gray = PixelBuffer(size: PixelSize(16, 16), channels: .grayAlpha) { bytes in
+        for index in bytes.indices { bytes[index] = index % 2 == 0 ? 100 : alpha }
+      }
+      let file = try encoder.encode(DecodedImage(try #require(gray)))
+      #expect(isClose(try ImageDecoder().decode(file).pixels[5, 5], shown, within: 3), "\(alpha)")
+    }
+  }
+
   @Test("takes grey as grey")
   func gray() throws {
     for format in [ImageFormat.jpeg, .png] {
