@@ -37,7 +37,8 @@ struct FrameTurnTests {
     // Threads of their own: one waits for the other.
     let threads = DecodingExecutor(width: 2)
     let first = Task(executorPreference: threads) { @concurrent @Sendable in
-      try PixelMemory.$allocate.withValue({ count in
+      defer { state.withLock { $0.isBusy = true } }
+      return try PixelMemory.$allocate.withValue({ count in
         state.withLock { $0.isBusy = true }
         while !state.withLock({ $0.isAsking }) {}
         // Time enough to ask, for who asks too early.
