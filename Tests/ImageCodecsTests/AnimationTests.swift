@@ -17,6 +17,22 @@ struct AnimationTests {
     #expect(header.size == PixelSize(2, 2))
   }
 
+  @Test("is shown at its own pace; up to 10 ms a frame, which nobody means, are 100 ms, as in browsers")
+  func delays() throws {
+    // In thousandths of a second, in hundredths, and in fractions.
+    let stated = [0, 10, 11, 17, 19, 20]
+    let webP = WebPFile(frames: stated.map { _ in Pictures.quarters() }, delays: stated)
+    #expect(try ImageHeader(of: webP.data()).delays == [100, 100, 11, 17, 19, 20].map(Duration.milliseconds))
+    let gif = GIFFile(frames: [0, 1, 2, 3].map { (1, $0) })
+    #expect(try ImageHeader(of: gif.data).delays == [100, 100, 20, 30].map(Duration.milliseconds))
+    let fractions = [(0, 0), (1, 0), (1, 100), (10, 1000), (11, 1000), (167, 10_000), (19, 1000), (20, 1000), (1, 24), (1, 60)]
+    let png = AnimatedPNGFile(frames: fractions.map { .init(color: RGBA(255, 0, 0), delay: $0) })
+    #expect(
+      try ImageHeader(of: png.data).delays
+        == [100, 100, 100, 100, 11].map(Duration.milliseconds) + [.microseconds(16_700), .milliseconds(19), .milliseconds(20)]
+        + [.seconds(1) / 24, .seconds(1) / 60])
+  }
+
   @Test("makes its frames when they are asked for, in any order")
   func frames() throws {
     let image = try ImageDecoder().decode(file)

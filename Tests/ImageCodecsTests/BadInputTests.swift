@@ -78,6 +78,25 @@ struct BadInputTests {
     #expect(large?.reason == "PNG: the picture has 60000 × 60000 = 3600000000 pixels, the limit is 100000000")
   }
 
+  @Test("with more channels than a picture has is refused at its header")
+  func channels() throws {
+    func file(_ channels: Int) -> Data {
+      TIFFFile(width: 4, height: 3, pixels: (0..<12).map { _ in [200, 100, 50] + Array(repeating: 255, count: channels - 3) })
+        .data
+    }
+    for channels in 3...5 {
+      let pixels = try ImageDecoder(size: .fit(2, 2)).decode(file(channels)).pixels
+      #expect(isClose(pixels[0, 0], RGBA(200, 100, 50), within: 2), "\(channels)")
+    }
+    #if VIPS
+    for channels in [6, 800] {
+      let error = refusal(file(channels))
+      #expect(error?.code == .imageLimitExceeded)
+      #expect(error?.reason == "TIFF: a pixel has \(channels) channels, the limit is 5")
+    }
+    #endif
+  }
+
   @Test("that unfolds to 289 million pixels is refused before any codec sees it")
   func avifBomb() {
     // Given the boxes of an AVIF that tell of its size, and nothing else

@@ -32,6 +32,30 @@ struct ImageEncoderTests {
     }
   }
 
+  @Test(
+    "without loss as WebP keeps all that can be seen; colours that alpha hides are kept by PNG and TIFF",
+    arguments: [ImageFormat.png, .webp, .tiff])
+  func hiddenColors(format: ImageFormat) throws {
+    // Given a picture of which every second row is hidden
+    let pixels = PixelBuffer(size: PixelSize(32, 32)) { bytes in
+      for index in bytes.indices {
+        bytes[index] = index % 4 == 3 ? UInt8(index / 128 % 2) * 200 : UInt8(truncatingIfNeeded: index &* 7 / 3)
+      }
+    }
+    let image = DecodedImage(try #require(pixels))
+    var encoder = ImageEncoder(format)
+    encoder.isLossless = true
+    let decoded = try ImageDecoder().decode(encoder.encode(image)).pixels
+    // Then
+    for y in 0..<32 {
+      for x in 0..<32 {
+        #expect(decoded[x, y].alpha == image.pixels[x, y].alpha)
+        if y % 2 == 1 { #expect(decoded[x, y] == image.pixels[x, y]) }
+      }
+    }
+    #expect((decoded.bytes == image.pixels.bytes) == (format != .webp))
+  }
+
   @Test("into a format without alpha shows the background")
   func background() throws {
     var encoder = ImageEncoder(.jpeg, quality: 95)
@@ -39,6 +63,19 @@ struct ImageEncoderTests {
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(255, 255, 255), within: 2))
     encoder.background = RGBA(10, 200, 30)
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(10, 200, 30), within: 3))
+  }
+
+  @Test("into a format without alpha shows all of the background's colour behind grey")
+  func grayBackground() throws {
+    var encoder = ImageEncoder(.jpeg, quality: 95)
+    encoder.background = RGBA(10, 200, 30)
+    for (alpha, shown) in [(UInt8(0), RGBA(10, 200, 30)), (128, RGBA(55, 150, 65)), (255, RGBA(100, 100, 100))] {
+      let gray = PixelBuffer(size: PixelSize(16, 16), channels: .grayAlpha) { bytes in
+        for index in bytes.indices { bytes[index] = index % 2 == 0 ? 100 : alpha }
+      }
+      let file = try encoder.encode(DecodedImage(try #require(gray)))
+      #expect(isClose(try ImageDecoder().decode(file).pixels[5, 5], shown, within: 3), "\(alpha)")
+    }
   }
 
   @Test("takes grey as grey")

@@ -13,6 +13,9 @@ struct WebPFile {
   /// EXIF's orientation; nil: no EXIF.
   var orientation: Int?
 
+  /// How long each frame is shown, in milliseconds; those that are missing are 100.
+  var delays: [Int] = []
+
   /// How often its last frame is there.
   var repetitions = 1
 
@@ -23,7 +26,8 @@ struct WebPFile {
     var content = Data("WEBP".utf8) + Self.chunk("VP8X", [orientation == nil ? 2 : 10, 0, 0, 0] + edges)
     content += Self.chunk("ANIM", [0, 0, 0, 0, 0, 0])
     for (index, frame) in frames.enumerated() {
-      let chunk = Self.chunk("ANMF", Self.three(0) + Self.three(0) + edges + Self.three(100) + [2] + (try Self.lossless(frame)))
+      let delay = Self.three(index < delays.count ? delays[index] : 100)
+      let chunk = Self.chunk("ANMF", Self.three(0) + Self.three(0) + edges + delay + [2] + (try Self.lossless(frame)))
       for _ in 0..<(index == frames.count - 1 ? repetitions : 1) { content += chunk }
     }
     if let orientation {

@@ -55,7 +55,7 @@ struct APNGFile {
   func describe(in header: inout ImageHeader) {
     header.frameCount = frameCount
     guard header.isAnimated else { return }
-    header.delays = (0..<frameCount).map { $0 < frames.count ? frames[$0].delay : ImageHeader.delay(milliseconds: 0) }
+    header.delays = (0..<frameCount).map { $0 < frames.count ? frames[$0].delay : ImageHeader.delay(.zero) }
     header.loopCount = plays == 0 ? nil : plays
   }
 
@@ -182,7 +182,7 @@ extension APNGFile {
       let (time, parts) = (
         Int(bytes[start + 20]) << 8 | Int(bytes[start + 21]), Int(bytes[start + 22]) << 8 | Int(bytes[start + 23])
       )
-      let delay = ImageHeader.delay(milliseconds: time * 1_000 / (parts == 0 ? 100 : parts))
+      let delay = ImageHeader.delay(.seconds(time) / (parts == 0 ? 100 : parts))
       return Frame(rect: rect, delay: delay, disposal: disposal, blending: blending)
     }
 

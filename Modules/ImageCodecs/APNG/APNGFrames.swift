@@ -36,8 +36,12 @@ final class APNGFrames: FrameSource {
     guard index < file.frames.count else {
       throw CacheError(.decodingFailed, reason: "PNG: frame \(index) is missing: \(file.damage ?? "there are no more")")
     }
-    let watch = DecodingWatch(limits, .png)
-    let full = try state.withLock { state throws(CacheError) in try draw(index, &state, watch) }
+    if Task.isCancelled { throw .cancelled }
+    let (full, watch) = try state.withLock { state throws(CacheError) in
+      // Its time begins here: others may have taken all of theirs.
+      let watch = DecodingWatch(limits, .png)
+      return (try draw(index, &state, watch), watch)
+    }
     let upright =
       header.orientation == .up
       ? full

@@ -65,10 +65,10 @@ struct ImageIOSource: @unchecked Sendable {
       (kCGImagePropertyWebPDictionary, kCGImagePropertyWebPUnclampedDelayTime),
     ] {
       if let entries = properties[dictionary] as? [CFString: Any], let seconds = entries[key] as? Double {
-        return ImageHeader.delay(milliseconds: Int(clamping: min(seconds, 1_000_000) * 1000))
+        return ImageHeader.delay(.seconds(min(seconds, 1_000_000)))
       }
     }
-    return ImageHeader.delay(milliseconds: 0)
+    return ImageHeader.delay(.zero)
   }
 }
 #endif

@@ -7,10 +7,12 @@ public import Foundation
 #endif
 
 extension ImageDecoder {
-  /// The pixels that come into being by the header's word: those of the picture as it is to become, and of what the codec decodes before it is made smaller. 0 for what
-  /// is no picture.
+  /// The pixels that come into being by the header's word: those of the picture as it is to become, and of what the codec decodes before it is made smaller; and what it holds
+  /// in full size all the same: a progressive JPEG's coefficients, what a WebP has without loss, an AVIF's planes, the pictures that an SVG carries. 0 for what is no
+  /// picture.
   public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    guard let header = try? EngineRoom.read(data, limits, forDecoding: false).header else { return 0 }
+    guard let reading = try? EngineRoom.read(data, limits, forDecoding: false) else { return 0 }
+    let header = reading.header
     let target = size?.size(of: header.size) ?? header.size
     var asked = header
     asked.size = target
@@ -20,7 +22,22 @@ extension ImageDecoder {
     let decoded = Double(header.size.area) / Self.shrink(from: header, to: target) * Double(max(header.bitDepth / 8, 1))
     // What frames are laid over, a copy of it, and a frame.
     let frames = header.frameCount > 1 ? Double(header.size.area) * 12 : 0
-    return Int(clamping: (decoded + (target == header.size ? 0 : Double(target.area))) * Double(channels) + frames)
+    let pixels = (decoded + (target == header.size ? 0 : Double(target.area))) * Double(channels)
+    return Int(clamping: pixels + frames + Self.heldInFull(data, reading))
+  }
+
+  /// What a codec holds in full size, however small the picture is to become, in bytes.
+  private static func heldInFull(_ data: Data, _ reading: EngineRoom.Reading) -> Double {
+    let header = reading.header
+    let area = Double(header.size.area)
+    return switch header.format {
+    case .jpeg: Double(JPEGCoefficients.byteCount(data))
+    case .webp: header.isAnimated ? 0 : area * Double(WebPPlanes.bytesPerPixel(data))
+    // Its planes, the decoder's and a copy, with colours at half the size in both directions, as most have them.
+    case .avif, .heic: area * 3 * Double(max(header.bitDepth / 8, 1))
+    case .svg: reading.carriedMemory
+    default: 0
+    }
   }
 
   /// How many pixels of the file a codec makes one of while it decodes.

@@ -13,7 +13,8 @@ public import Foundation
 /// let resource = try await manager.load(url, as: .image(size: .fit(400, 400)))  // cached as such
 /// ```
 ///
-/// Where a codec can decode to a smaller size (JPEG, WebP, SVG), the full size never comes into being.
+/// Where a codec can decode to a smaller size (JPEG, WebP, SVG), the pixels of the full size never come into being. What it holds in full all the same (a progressive
+/// JPEG's coefficients, a lossless WebP, the pictures that an SVG carries) counts in ``workingMemory(for:_:)``.
 public struct ImageDecoder: ResourceDecoder {
   /// Which frames of an animated picture a ``DecodedImage`` has.
   public enum Frames: String, Sendable {

@@ -22,7 +22,8 @@ public struct ImageEncoder: Hashable, Sendable {
   public var alphaFormat: ImageFormat?
   /// From 1, the smallest file, to 100, the best picture. For JPEG, WebP and AVIF; what a number means is each codec's own.
   public var quality: Int
-  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours.
+  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours. WebP keeps what can be seen: where alpha is 0, libvips (8.14)
+  /// lets the codec write the colours that take the fewest bytes.
   public var isLossless = false
   /// How long to look for a smaller file: from 0, at once, to 9. Nil: the codec's usual way.
   public var effort: Int?

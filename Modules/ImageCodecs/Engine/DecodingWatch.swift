@@ -7,17 +7,20 @@ struct DecodingWatch {
   private let format: ImageFormat
   private let work: String
 
+  /// The time. Tests look at who asks for it.
+  @TaskLocal static var now: @Sendable () -> ContinuousClock.Instant = { .now }
+
   /// - Parameter work: what takes the time, for the reason.
   init(_ limits: ImageLimits, _ format: ImageFormat, work: String = "decoding") {
     self.limits = limits
     self.format = format
     self.work = work
-    deadline = .now + limits.time
+    deadline = Self.now() + limits.time
   }
 
   /// Why it is over; nil: it goes on.
   var end: CacheError? {
     if Task.isCancelled { return .cancelled }
-    return ContinuousClock.now >= deadline ? limits.exceededTime(format, work) : nil
+    return Self.now() >= deadline ? limits.exceededTime(format, work) : nil
   }
 }

@@ -12,9 +12,11 @@ enum EngineRoom {
     let engine: any ImageEngine
     let header: ImageHeader
     /// Whether the file ends before its last frame, or before it says that it ends: some codecs pass that over.
-    let isCut: Bool
+    var isCut: Bool
     /// What is wrong with its frames, in words.
     var damage = "the file is cut short"
+    /// What the pictures that a drawing carries take while it is drawn, in bytes.
+    let carriedMemory: Double
     /// What is left of the time.
     let watch: DecodingWatch
   }
@@ -27,10 +29,13 @@ enum EngineRoom {
     try limits.check(bytes: data.count, format)
     let watch = DecodingWatch(limits, format)
     var isCut = false
+    var carriedMemory = 0.0
     var animationDamage: String?
     switch format {
     case .svg:
-      try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in try read(picture, limits).header }
+      carriedMemory = try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in
+        try read(picture, limits).header
+      }
     case .avif, .heic:
       let dimensions = HEIFDimensions(data)
       if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
@@ -52,10 +57,9 @@ enum EngineRoom {
     let engine = try engine()
     let header = try engine.header(of: data, format)
     try limits.check(header)
-    if let animationDamage, header.isAnimated {
-      return Reading(engine: engine, header: header, isCut: true, damage: animationDamage, watch: watch)
-    }
-    return Reading(engine: engine, header: header, isCut: isCut, watch: watch)
+    var reading = Reading(engine: engine, header: header, isCut: isCut, carriedMemory: carriedMemory, watch: watch)
+    if let animationDamage, header.isAnimated { (reading.isCut, reading.damage) = (true, animationDamage) }
+    return reading
   }
 
   /// This platform's engine.

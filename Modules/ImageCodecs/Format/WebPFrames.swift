@@ -8,15 +8,8 @@ internal import Foundation
 /// time that grows with the square of their number.
 enum WebPFrames {
   static func count(_ data: Data) -> Int {
-    data.withUnsafeBytes { bytes in
-      var (next, frames) = (12, 0)
-      while next + 8 <= bytes.count {
-        if bytes[next..<next + 4].elementsEqual("ANMF".utf8) { frames += 1 }
-        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: next + 4, as: UInt32.self)))
-        // A chunk of odd length is followed by one byte more.
-        next += 8 + length + length % 2
-      }
-      return frames
-    }
+    var frames = 0
+    WebPChunks.walk(data) { name, _ in if name.elementsEqual("ANMF".utf8) { frames += 1 } }
+    return frames
   }
 }

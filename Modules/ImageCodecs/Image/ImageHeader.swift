@@ -21,7 +21,7 @@ public struct ImageHeader: Hashable, Sendable {
   public var orientation: ImageOrientation
   /// How many pictures follow each other in time; 1: it stands still.
   public var frameCount: Int
-  /// How long each frame is shown; empty where it stands still. Delays under 20 ms are 100 ms, as browsers take them.
+  /// How long each frame is shown; empty where it stands still. Delays of up to 10 ms are 100 ms, as browsers take them.
   public var delays: [Duration]
   /// How often the frames are shown; nil: for ever.
   public var loopCount: Int?
@@ -62,6 +62,6 @@ public struct ImageHeader: Hashable, Sendable {
   /// Whether frames follow each other.
   public var isAnimated: Bool { frameCount > 1 }
 
-  /// Delays as browsers take them: under 20 ms means that nobody has thought about it.
-  static func delay(milliseconds: Int) -> Duration { .milliseconds(milliseconds < 20 ? 100 : milliseconds) }
+  /// A delay as browsers take it: up to 10 ms means that nobody has thought about it.
+  static func delay(_ stated: Duration) -> Duration { stated <= .milliseconds(10) ? .milliseconds(100) : stated }
 }

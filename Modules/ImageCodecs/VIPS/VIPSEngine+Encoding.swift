@@ -15,7 +15,8 @@ extension VIPSEngine {
         .unsupported,
         reason: "\(settings.format): the libvips here (\(VIPSLibrary.version)) has no encoder that may be used for it")
     }
-    return try withWrapped(pixels) { image throws(CacheError) in
+    let shown = try settings.format == .jpeg ? pixels.flattened(onto: settings.background) : pixels
+    return try withWrapped(shown) { image throws(CacheError) in
       if let data = image.encoded(file.suffix, watch) { return data }
       var failure = VIPSLibrary.failure("the picture can't be encoded", settings.format)
       failure.code = .encodingFailed
@@ -28,9 +29,7 @@ extension VIPSEngine {
     let lossless = settings.isLossless ? ",lossless" : ""
     switch settings.format {
     case .jpeg:
-      let back = settings.background
-      let options = "Q=\(settings.quality),optimize_coding,background=\(back.red) \(back.green) \(back.blue)"
-      return (".jpg[\(options)\(settings.isProgressive ? ",interlace" : "")]", "jpegsave_buffer")
+      return (".jpg[Q=\(settings.quality),optimize_coding\(settings.isProgressive ? ",interlace" : "")]", "jpegsave_buffer")
     case .png:
       return (".png[compression=\(settings.effort ?? 6)\(settings.isProgressive ? ",interlace" : "")]", "pngsave_buffer")
     case .webp:

@@ -10,12 +10,20 @@ internal import Foundation
 
 /// The engine of Linux.
 struct VIPSEngine: ImageEngine {
+  /// Those of CMYK, and alpha.
+  private static let mostBands = 5
+
   init() throws(CacheError) {
     guard VIPSLibrary.isReady else { throw CacheError(.unsupported, reason: "libvips can't be started") }
   }
 
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
     try withImage(data, format, strict: false) { image throws(CacheError) in
+      // The rest is left out at the end alone: all of them are decoded, and resized.
+      guard image.bands <= Self.mostBands else {
+        throw CacheError(
+          .imageLimitExceeded, reason: "\(format): a pixel has \(image.bands) channels, the limit is \(Self.mostBands)")
+      }
       // A HEIF file's pages are pictures of their own, and libheif turns them itself; a TIFF's are pages.
       let isHEIF = format == .avif || format == .heic
       let isSequence = format == .gif || format == .webp
@@ -26,7 +34,7 @@ struct VIPSEngine: ImageEngine {
       var header = ImageHeader(
         format: format, size: orientation.applied(to: stored), orientation: orientation, frameCount: frameCount,
         delays: frameCount == 1
-          ? [] : (0..<frameCount).map { ImageHeader.delay(milliseconds: $0 < delays.count ? delays[$0] : 0) },
+          ? [] : (0..<frameCount).map { ImageHeader.delay(.milliseconds($0 < delays.count ? delays[$0] : 0)) },
         loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
         hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
       // The library knows an animated PNG's first frame alone.

@@ -51,8 +51,13 @@ final class VIPSFrames: FrameSource {
 
   func frame(_ index: Int) throws(CacheError) -> PixelBuffer {
     let (format, orientation) = (header.format, header.orientation)
-    let watch = DecodingWatch(limits, format)
-    let full = try state.withLock { state throws(CacheError) in try read(index, &state, watch) }
+    if Task.isCancelled { throw .cancelled }
+    let (full, watch) = try state.withLock { state throws(CacheError) in
+      // Its time begins here: others may have taken all of theirs.
+      let watch = DecodingWatch(limits, format)
+      if Task.isCancelled { throw .cancelled }
+      return (try read(index, &state, watch), watch)
+    }
     if let end = watch.end { throw end }
     let target = orientation.applied(to: size)
     if target == full.size { return try full.upright(from: orientation) }

@@ -36,6 +36,8 @@ private func countFrames(_ data: Data) {
   precondition(GIFFrames(data + Data([0])).count >= gif.count)
   precondition(WebPFrames.count(data) * 8 <= data.count)
   precondition(JPEGScans.count(data) * 2 <= data.count)
+  precondition((0..<1 << 42).contains(JPEGCoefficients.byteCount(data)))
+  precondition((0...5).contains(WebPPlanes.bytesPerPixel(data)))
   precondition(PNGFrames.count(data) <= Int(UInt32.max))
 }
 

@@ -21,6 +21,8 @@ struct SVGReferences {
   private var style: [UInt8]?
   private var pictures = 0
   private var pixels = 0
+  /// Of the largest picture.
+  private var largest = 0
   private let limits: ImageLimits
   private let header: HeaderReader
 
@@ -30,11 +32,14 @@ struct SVGReferences {
     self.header = header
   }
 
+  /// - Returns: what the pictures take while the drawing is made, in bytes: each is kept as four for a pixel, and one at a time is decoded to as many.
+  @discardableResult
   static func check(
     _ data: Data, _ limits: ImageLimits, _ watch: DecodingWatch, header: @escaping HeaderReader
-  ) throws(CacheError) {
+  ) throws(CacheError) -> Double {
     var references = SVGReferences(data, limits, header)
     try references.check(watch)
+    return (Double(references.pixels) + Double(references.largest)) * 4
   }
 
   private mutating func check(_ watch: DecodingWatch) throws(CacheError) {
@@ -192,6 +197,7 @@ struct SVGReferences {
     }
     pictures += 1
     let (area, overflows) = found.size.area.multipliedReportingOverflow(by: max(found.frameCount, 1))
+    largest = max(largest, area)
     pixels = overflows || area > .max - pixels ? .max : pixels + area
     guard pixels <= limits.pixels, pictures <= limits.frames else {
       throw CacheError(

@@ -1,0 +1,23 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A WebP's chunks (RFC 9649 §2.3).
+enum WebPChunks {
+  /// Calls `visit` for each, in order, with its name and what is there of its content.
+  static func walk(
+    _ data: Data, _ visit: (_ name: Slice<UnsafeRawBufferPointer>, _ content: Slice<UnsafeRawBufferPointer>) -> Void
+  ) {
+    data.withUnsafeBytes { bytes in
+      var next = 12
+      while next + 8 <= bytes.count {
+        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: next + 4, as: UInt32.self)))
+        visit(bytes[next..<next + 4], bytes[next + 8..<min(next + 8 + length, bytes.count)])
+        // A chunk of odd length is followed by one byte more.
+        next += 8 + length + length % 2
+      }
+    }
+  }
+}

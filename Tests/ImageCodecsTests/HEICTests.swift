@@ -1,0 +1,57 @@
+#if VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The four quarters, of 64 × 48 pixels, as a grid of one tile (ISO/IEC 23008-12), encoded by x265.
+private let file =
+  Data(
+    base64Encoded: """
+      AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAa5tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAACAAAA
+      EGlkYXQAAAAAAEAAMAAAADhpbG9jAQAAAERAAAIAAQAAAAAAAAHSAAEAAAAAAAABGwACAAEAAAAAAAAAAQAAAAAAAAAIAAAAOGlpbmYAAAAAAAIAAAAVaW5m
+      ZQIAAAEAAQAAaHZjMQAAAAAVaW5mZQIAAAAAAgAAZ3JpZAAAAADZaXBycAAAALdpcGNvAAAAd2h2Y0MBBAgAAAAAAAAAAAAe8AD8//j4AAAPAyAAAQAXQAEM
+      Af//BAgAAAMAnjgAAAMAAB66AkAhAAEAKkIBAQQIAAADAJ44AAADAAAekAQQILLdXJTXNwICBgQAAAMABAAAAwAEICIAAQAIRAHBcxgwCJAAAAAUaXNwZQAA
+      AAAAAABAAAAAQAAAABRpc3BlAAAAAAAAAEAAAAAwAAAAEHBpeGkAAAAAAwgICAAAABppcG1hAAAAAAAAAAIAAQKBAgACAgOEAAAAGmlyZWYAAAAAAAAADmRp
+      bWcAAgABAAEAAAEjbWRhdAAAARcoAa8GOFr3tt/M4H//+Vpvof3rionRW/GlY2qvuQI338Dnf/+smI94D7+JToihnCtQr0eQT/aF726/ENyOrK+6UwQOizd3
+      sVxyEN/RJfTpSIxxP3lgtGMLf70EqAd02wTXVoB1RXA4c/Mb9/33/9IoD/+08R3wwhksP2qyw+ysix7pGP73r3X+aJo/4e+2In/kOf74gzL2Vo4WbuBHQ9XJ
+      s3PCH0kybCXSXFhJevefl3LUCPYAXNXIPtmv22XikjaRIB/A7DD/O1oLh2SXQCgidSKd0ePdfpOgvWoa31m4GL8Df4TYiFo65kL7epZ9HKNfZj7L/MauOH+9
+      i/RJz4Pwe24rvKsYwKH/vPwB6t1BPEV2H6H0M7A=
+      """.filter { !$0.isWhitespace }) ?? Data()
+
+/// Whether libheif has a decoder of HEVC. Any other failure than its own word for that is one of the tests.
+private let hasDecoder: Bool = {
+  do throws(CacheError) {
+    _ = try ImageDecoder().decode(file)
+    return true
+  } catch {
+    return !error.reason.contains("Unsupported codec")
+  }
+}()
+
+@Suite("HEIC", .enabled(if: hasDecoder, "libheif here has no decoder of HEVC"))
+struct HEICTests {
+  @Test("is read in any size")
+  func pixels() throws {
+    let header = try ImageHeader(of: file)
+    #expect(header.format == .heic && header.size == PixelSize(64, 48) && !header.isAnimated)
+    for (size, pixels) in [(nil, PixelSize(64, 48)), (ImageSizing.fit(32, 32), PixelSize(32, 24))] {
+      let image = try ImageDecoder(size: size).decode(file)
+      #expect(image.size == pixels)
+      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    }
+  }
+
+  @Test("that is cut short is an error")
+  func truncated() {
+    for length in stride(from: 0, to: file.count, by: 7) {
+      #expect(throws: CacheError.self) { try ImageDecoder().decode(file.prefix(length)) }
+    }
+  }
+}
+#endif
