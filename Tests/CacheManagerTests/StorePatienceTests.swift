@@ -90,10 +90,9 @@ struct StorePatienceTests {
     await own.arrived()
     // It is looked at again and again, long after its time.
     for _ in 0..<5 {
-      await clock.sleepers(1)
+      try await Turns.until { clock.pendingSleeps > 0 }
       clock.advance(by: .milliseconds(50))
     }
-    await clock.sleepers(1)
 
     leftBehind.letThrough()
 
