@@ -52,7 +52,7 @@ final class DiskEngine: Sendable {
   /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
   func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
-    let found = folder.withPath(name) { EntryFile.find($0, expecting: key) }
+    let found = folder.withPath(name) { EntryFile.find($0, expecting: key, folder.calls) }
     switch found {
     case .entry(let file):
       guard isExpired(file.metadata) else { return file }
@@ -66,6 +66,8 @@ final class DiskEngine: Sendable {
     case .damaged(_, let identity):
       discardDamaged(name, identity)
       return nil
+    // Who holds its lock has not let go of it: it may be suspended in the middle of an append.
+    case .failed(.wouldBlock): return nil
     case .failed(let error): throw error.error("open an entry", folder.path(name))
     }
   }
@@ -187,7 +189,7 @@ final class DiskEngine: Sendable {
     var identity: FileStatus.Identity?
     if let revision {
       try requireWritable()
-      switch EntryFile.find(folder.path(name), expecting: key) {
+      switch EntryFile.find(folder.path(name), expecting: key, folder.calls) {
       case .entry(let file) where file.header.revision == revision: identity = file.status.identity
       case .failed(let error): throw error.error("open an entry", folder.path(name))
       // Also a damaged entry and another key's is none of that revision.
@@ -245,8 +247,8 @@ final class DiskEngine: Sendable {
     try folder.requireFolders(of: name)
     let descriptor = try FileDescriptor(path, .readAndWrite)
     // Held until the descriptor is closed: other processes, and other caches of this one, append to the same log.
-    descriptor.lockExclusively(waits: true)
-    switch try EntryFile.read(descriptor, expecting: key) {
+    try descriptor.waitForLock(folder.calls)
+    switch try EntryFile.read(descriptor, expecting: key, folder.calls) {
     case .entry(let file):
       guard file.header.revision == revision else { return .gone }
       guard let size = try append(metadata, to: file) else { return .tooLarge }

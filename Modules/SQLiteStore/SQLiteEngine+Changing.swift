@@ -99,6 +99,7 @@ extension SQLiteEngine {
   }
 
   func close() async {
+    await clearing.withLock { $0.task }?.value
     // What was read last is worth a write: it says what is kept.
     try? await change { _, _ in }
     await file.close()

@@ -23,6 +23,8 @@ final class SQLiteEngine: Sendable {
   private let counted = Lock(SQLiteCounters())
   private let uses = Lock<[Pins.Place: Timestamp]>([:])
   private let isCollecting = Lock(false)
+  /// What looks found to clear away, and who does it.
+  let clearing = Lock<(finds: Finds?, task: Task<Void, Never>?)>((nil, nil))
 
   init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
     self.configuration = configuration

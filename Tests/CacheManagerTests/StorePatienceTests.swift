@@ -76,6 +76,34 @@ struct StorePatienceTests {
     #expect(store.base.keys.count == urls.count)
   }
 
+  @Test("who finds as much left behind as may be goes on as soon as a piece of it is done", .timeLimit(.minutes(30)))
+  func goesOn() async throws {
+    let limit = 256
+    let (manager, clock) = (house.manager, house.clock)
+    let urls = try (0...limit).map { try house.url("/\($0)") }
+    for url in urls { house.network.answer(url, .ok("body", cacheControl: "max-age=60")) }
+    let leftBehind = store.hold(.commit, all: true)
+    for url in urls[..<limit] { #expect(try await house.whileTimePasses { try await manager.load(url).text } == "body") }
+    await leftBehind.arrived(limit)
+    let own = store.hold(.commit)
+    let last = Task { try await manager.load(urls[limit]).text }
+    await own.arrived()
+    // It is looked at again and again, long after its time.
+    for _ in 0..<5 {
+      try await Turns.until { clock.pendingSleeps > 0 }
+      clock.advance(by: .milliseconds(50))
+    }
+
+    leftBehind.letThrough()
+
+    #expect(try await house.whileTimePasses { try await last.value } == "body")
+    #expect(own.held == 1)
+    own.open()
+    leftBehind.open()
+    await manager.close()
+    #expect(store.base.keys.count == urls.count)
+  }
+
   @Test("a stored answer that a 304 names is filed under its new variant there, where that takes long", .timeLimit(.minutes(30)))
   func filed() async throws {
     house.network.answer(

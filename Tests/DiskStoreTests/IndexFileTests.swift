@@ -183,7 +183,7 @@ struct IndexFileTests {
   /// Returns when nobody has the folder open: a cache that was closed lives until its threads have let go of it.
   private func alone() async throws {
     try await Turns.until { [path = folder.root + "/generation"] in
-      (try? FileDescriptor(path, .readAndWrite))?.lockExclusively(waits: false) ?? false
+      (try? FileDescriptor(path, .readAndWrite))?.lockExclusively() ?? false
     }
   }
 

@@ -63,6 +63,7 @@ struct DamageTests {
 
     #expect(try await cache.open(key) == nil)
     #expect(cache.counters.damaged == 1)
+    await cache.cleared()
     #expect(try await cache.entryCount == 0)
     try await cache.store(Data("new".utf8), for: key, metadata())
     #expect(try await cache.bytes(key) == Data("new".utf8))

@@ -94,6 +94,7 @@ struct SizeTests {
     clock.advance(by: .seconds(1))
     #expect(try await cache.open(key(0)) == nil)
     #expect(try await cache.open(key(1)) != nil)
+    await cache.cleared()
     #expect(cache.counters.evictions == [.expired: 2])
     #expect(try await cache.entryCount == 1)
     await cache.close()

@@ -1,7 +1,7 @@
 #if SQLite
 import CacheCore
 import HTTPTypes
-import SQLiteStore
+@testable import SQLiteStore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -49,6 +49,9 @@ func metadata(
 }
 
 extension SQLiteCache {
+  /// Returns when what looks have found is cleared away.
+  func cleared() async { await engine.clearing.withLock { $0.task }?.value }
+
   /// The body under `key`, whole; nil: a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
 }

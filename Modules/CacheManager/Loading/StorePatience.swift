@@ -28,7 +28,7 @@ final class StorePatience: Sendable {
     case late
   }
 
-  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait for the store to the end.
+  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait until one of them, or their own, is done.
   static let mostLeftBehind = 256
 
   private let state = Lock(State())
@@ -74,7 +74,6 @@ final class StorePatience: Sendable {
     }
     if case .ended(let value) = progress.withLock({ $0 }) { return value }
     let number = watch(2 * times) { [self] in
-      guard mayLeave() else { return }
       let (continuation, isLeft) = progress.withLock { progress -> (UnsafeContinuation<Value?, Never>?, Bool) in
         switch progress {
         case .running:
@@ -104,15 +103,6 @@ final class StorePatience: Sendable {
     }
   }
 
-  /// Counts one more that is left behind. False: there are as many as may be, so who waits for it goes on waiting.
-  private func mayLeave() -> Bool {
-    state.withLock { state in
-      guard state.leftBehind < Self.mostLeftBehind else { return false }
-      state.leftBehind += 1
-      return true
-    }
-  }
-
   /// Begins on the caller's thread where that is possible: most of what a store does at once needs no other.
   private func begin(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {
     #if canImport(Darwin)
@@ -124,7 +114,9 @@ final class StorePatience: Sendable {
 
   // MARK: Watching
 
-  /// - Parameter looks: how often the watch looks before it releases.
+  /// - Parameters:
+  ///   - looks: how often the watch looks before it releases.
+  ///   - release: is counted among those left behind when it is called.
   private func watch(_ looks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.last += 1
@@ -151,6 +143,9 @@ final class StorePatience: Sendable {
           state.waiters[number]?.looks -= 1
           continue
         }
+        // Where as many are left behind as may be, it waits for the next look.
+        guard state.leftBehind < Self.mostLeftBehind else { continue }
+        state.leftBehind += 1
         late.append(waiter.release)
         state.waiters[number] = nil
       }

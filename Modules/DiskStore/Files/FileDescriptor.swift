@@ -99,13 +99,23 @@ final class FileDescriptor: Sendable {
     return done
   }
 
-  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor.
+  /// How often a lock is asked for, with a pause in between: two seconds in all.
+  private static let lockAttempts = 100
+
+  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor. Where the file system has no locks, none is taken.
   ///
-  /// - Returns: false when somebody else holds it and `waits` is false, or when the file system has no locks.
-  @discardableResult
-  func lockExclusively(waits: Bool) -> Bool {
-    lock(waits ? LOCK_EX : LOCK_EX | LOCK_NB) == nil
+  /// - Throws: ``SystemError/wouldBlock`` when somebody else holds it all the time: who is suspended never lets go.
+  func waitForLock(_ calls: FileCalls) throws(SystemError) {
+    for attempt in 1...Self.lockAttempts {
+      guard tryLocking() == .wouldBlock else { return }
+      if attempt < Self.lockAttempts { calls.pause() }
+    }
+    throw .wouldBlock
   }
+
+  /// - Returns: false when somebody else holds the lock, or when the file system has none.
+  @discardableResult
+  func lockExclusively() -> Bool { tryLocking() == nil }
 
   /// Takes the lock together with others who do, unless somebody has it exclusively.
   func lockShared() { _ = lock(LOCK_SH | LOCK_NB) }

@@ -59,7 +59,7 @@ final class Generation: @unchecked Sendable {
     let left = counts
     guard !left.isQuiet else { return }
     // Who lives has the lock too; without locks in the file system nobody gets it.
-    if file.lockExclusively(waits: false) {
+    if file.lockExclusively() {
       // Higher than both were: no index bears that. Added, so that nothing is lost that somebody counts all the same.
       let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
       if !overflow {

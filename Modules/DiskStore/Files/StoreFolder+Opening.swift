@@ -2,18 +2,11 @@ internal import CacheCore
 
 /// Making the folder, or finding it.
 extension StoreFolder {
-  /// How often a lock is asked for, with a pause in between: two seconds in all.
-  private static let lockAttempts = 100
-
-  /// The folder, locked. Waits for another process, but not without end: one that is suspended never lets go.
+  /// The folder, locked. Without locks in the file system the key is still made by one process only.
   static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
     let folder = try FileDescriptor(root, .folder)
-    for attempt in 1...lockAttempts {
-      // Without locks in the file system the key is still made by one process only.
-      guard folder.tryLocking() == .wouldBlock else { return folder }
-      if attempt < lockAttempts { calls.pause() }
-    }
-    throw .wouldBlock
+    try folder.waitForLock(calls)
+    return folder
   }
 
   static func prepare(

@@ -33,8 +33,8 @@ extension StoreFolder {
     guard let file = try? FileDescriptor("\(tmp)/\(owner).lock", .readAndWrite) else {
       // The drafts of a key have no owner, but whoever makes one holds the folder's lock.
       guard !owner.contains("-"), let folder = try? FileDescriptor(root, .folder) else { return false }
-      return !folder.lockExclusively(waits: false)
+      return !folder.lockExclusively()
     }
-    return !file.lockExclusively(waits: false)
+    return !file.lockExclusively()
   }
 }

@@ -14,7 +14,7 @@ extension StoreFolder {
       guard let (_, counts) = generationNow, !counts.isQuiet else { return false }
       calls.pause()
     }
-    guard !hasLostGeneration, let lock = try? FileDescriptor(root, .folder), lock.lockExclusively(waits: false) else {
+    guard !hasLostGeneration, let lock = try? FileDescriptor(root, .folder), lock.lockExclusively() else {
       return false
     }
     let isNew = withExtendedLifetime(lock) {

@@ -144,7 +144,7 @@ final class StoreFolder: Sendable {
   func adoptGeneration(waits: Bool = false) {
     guard hasLostGeneration, (try? FileStatus(path: generationPath))?.kind == .file else { return }
     guard let lock = waits ? try? Self.locked(root, calls) : try? FileDescriptor(root, .folder),
-      waits || lock.lockExclusively(waits: false)
+      waits || lock.lockExclusively()
     else { return }
     let found = withExtendedLifetime(lock) { try? Generation(generationPath, calls) }
     if let found { adopt(found) }
@@ -211,9 +211,10 @@ final class StoreFolder: Sendable {
     let name = "\(Paths.processID)-\(Hexadecimal.text(generator.next()))"
     let path = "\(tmp)/\(name).lock"
     let file = try FileDescriptor(path, .createNew)
-    file.lockExclusively(waits: true)
     // Somebody who collects orphans may have found it before it was locked.
-    guard try (try? FileStatus(path: path))?.identity == file.status().identity else { return nil }
+    guard file.tryLocking() != .wouldBlock, try (try? FileStatus(path: path))?.identity == file.status().identity else {
+      return nil
+    }
     return Instance(name: name, prefix: "\(tmp)/\(name)-", lock: file)
   }
 

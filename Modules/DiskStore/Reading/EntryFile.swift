@@ -101,10 +101,10 @@ extension EntryFile {
   /// Opens the file at `path` and checks all but the body.
   ///
   /// - Parameter expected: the key that must be there; nil: any.
-  static func find(_ path: UnsafePointer<CChar>, expecting expected: CacheKey?) -> Finding {
+  static func find(_ path: UnsafePointer<CChar>, expecting expected: CacheKey?, _ calls: FileCalls) -> Finding {
     do throws(SystemError) {
       let descriptor = try FileDescriptor(path, .read)
-      return try read(descriptor, expecting: expected)
+      return try read(descriptor, expecting: expected, calls)
     } catch {
       switch error {
       case .notFound, .notAFolder: return .nothing
@@ -118,12 +118,14 @@ extension EntryFile {
   static func findCached(
     _ path: UnsafePointer<CChar>, expecting expected: CacheKey, _ calls: FileCalls
   ) throws(SystemError) -> EntryFile? {
-    guard case .entry(let file) = try read(FileDescriptor(cached: path, calls), expecting: expected) else { return nil }
+    guard case .entry(let file) = try read(FileDescriptor(cached: path, calls), expecting: expected, calls) else { return nil }
     return file
   }
 
   /// Checks all but the body of an open file.
-  static func read(_ descriptor: FileDescriptor, expecting expected: CacheKey?) throws(SystemError) -> Finding {
+  static func read(
+    _ descriptor: FileDescriptor, expecting expected: CacheKey?, _ calls: FileCalls
+  ) throws(SystemError) -> Finding {
     let status = try descriptor.status()
     switch status.kind {
     case .folder: return .nothing
@@ -132,7 +134,7 @@ extension EntryFile {
     }
     let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
     do throws(Trouble) {
-      return .entry(try parse(reader, status, expecting: expected))
+      return .entry(try parse(reader, status, expecting: expected, calls))
     } catch {
       switch error {
       case .damaged(let reason): return .damaged(reason, status.identity)
@@ -146,7 +148,7 @@ extension EntryFile {
   fileprivate enum Trouble: Error { case damaged(String), otherKey, newer, failed(SystemError) }
 
   private static func parse(
-    _ reader: FileReader, _ status: FileStatus, expecting expected: CacheKey?
+    _ reader: FileReader, _ status: FileStatus, expecting expected: CacheKey?, _ calls: FileCalls
   ) throws(Trouble) -> EntryFile {
     let header: EntryHeader
     switch reader.head.withBytes({ EntryHeader.parse($0, fileSize: status.size) }) {
@@ -159,7 +161,7 @@ extension EntryFile {
     let reader = try reader.withTail(from: header.tableOffset)
     let table = try reader.part(header.tableOffset, header.tableLength)
     guard table.withBytes({ BlockChecksums.isWhole(table: $0) }) else { throw .damaged("table of checksums") }
-    let (newest, metadata) = try self.metadata(reader, header, status)
+    let (newest, metadata) = try self.metadata(reader, header, status, calls)
     return EntryFile(reader, status, header, key: key, table: table, newest, metadata)
   }
 
@@ -170,7 +172,7 @@ extension EntryFile {
   }
 
   private static func metadata(
-    _ reader: FileReader, _ header: EntryHeader, _ status: FileStatus
+    _ reader: FileReader, _ header: EntryHeader, _ status: FileStatus, _ calls: FileCalls
   ) throws(Trouble) -> (MetadataArea.Newest, StoredMetadata) {
     let length = UInt64(status.size) - header.metadataOffset
     guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("longer than an entry gets") }
@@ -182,7 +184,7 @@ extension EntryFile {
     if found == nil {
       guard !reader.descriptor.isCachedAlone else { throw .failed(.wouldBlock) }
       // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody writes.
-      reader.descriptor.lockExclusively(waits: true)
+      do throws(SystemError) { try reader.descriptor.waitForLock(calls) } catch { throw .failed(error) }
       defer { reader.descriptor.unlock() }
       found = try reader.again(header.metadataOffset, look)
     }

@@ -55,7 +55,7 @@ extension DiskEngine {
     var removed = 0
     for (name, _) in index.byLastUse() {
       let isGone = executor.wait(.entry(name.lane)) {
-        guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), isExpired(file.metadata),
+        guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil, folder.calls), isExpired(file.metadata),
           case .removed = remove(name, ifStill: file.status.identity)
         else { return false }
         return true
@@ -71,7 +71,7 @@ extension DiskEngine {
     try list()
     var wanted: [ListedEntry] = []
     for (name, _) in index.byLastUse() {
-      switch EntryFile.find(folder.path(name), expecting: nil) {
+      switch EntryFile.find(folder.path(name), expecting: nil, folder.calls) {
       case .entry(let file):
         let key = file.key
         if !isExpired(file.metadata), isInPlace(key, name), isWanted(key, file.metadata) {
@@ -88,7 +88,7 @@ extension DiskEngine {
   func summaries() throws(CacheError) -> [EntrySummary] {
     try list()
     return index.byLastUse().compactMap { name, use in
-      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil), !isExpired(file.metadata),
+      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil, folder.calls), !isExpired(file.metadata),
         isInPlace(file.key, name)
       else { return nil }
       return EntrySummary(
@@ -113,7 +113,7 @@ extension DiskEngine {
       let removal = executor.wait(.entry(name.lane)) { remove(name, ifStill: identity) }
       if case .removed = removal { report.removed += 1 }
     }
-    switch EntryFile.find(path, expecting: nil) {
+    switch EntryFile.find(path, expecting: nil, folder.calls) {
     case .entry(let file):
       do throws(SystemError) {
         guard isInPlace(file.key, name) else { return note("another key's entry", file.status.identity) }

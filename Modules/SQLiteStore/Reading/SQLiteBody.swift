@@ -58,7 +58,7 @@ final class SQLiteBody: Body.Source {
       return try ChunkTable.read(database, row.id, row.metadata.revision, range, of: row.length)
     }
     if let bytes { return bytes }
-    await engine.discard(damaged: [row.id], in: pin.opening)
+    await engine.discard(damaged: row.id, in: pin.opening)
     throw CacheError(.damagedEntry, reason: "the stored body is damaged, or was removed", path: engine.file.path)
   }
 

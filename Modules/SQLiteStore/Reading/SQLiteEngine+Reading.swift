@@ -12,9 +12,7 @@ extension SQLiteEngine {
   /// What a look finds, and what it finds to clear away.
   private struct Look: Sendable {
     var entries: [StoredEntry] = []
-    var expired: [Int64] = []
-    var damaged: [Int64] = []
-    let opening: DatabaseFile.Opening
+    var finds: Finds
   }
 
   func open(_ key: CacheKey, _ range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
@@ -51,15 +49,15 @@ extension SQLiteEngine {
   ) async throws(CacheError) -> [StoredEntry] {
     let now = now
     let look = try await file.read { [self] database, opening in
-      var look = Look(opening: opening)
+      var look = Look(finds: Finds(in: opening))
       for found in try find(database) {
         switch found {
         case .nothing: continue
-        case .damaged(let id): look.damaged.append(id)
-        case .entry(let row) where isExpired(row.metadata, at: now): look.expired.append(row.id)
+        case .damaged(let id): look.finds.damaged.insert(id)
+        case .entry(let row) where isExpired(row.metadata, at: now): look.finds.expired.insert(row.id)
         case .entry(let row):
           guard let entry = try entry(row, range(), database, opening) else {
-            look.damaged.append(row.id)
+            look.finds.damaged.insert(row.id)
             continue
           }
           use(Pins.Place(opening, row.id), at: now)
@@ -72,9 +70,9 @@ extension SQLiteEngine {
     count { counters in
       counters.hits += hits
       counters.misses += (asked ?? 1) - hits
+      counters.damaged += look.finds.damaged.count
     }
-    await discard(expired: look.expired, in: look.opening)
-    await discard(damaged: look.damaged, in: look.opening)
+    clearAway(look.finds)
     return look.entries
   }
 
@@ -95,28 +93,12 @@ extension SQLiteEngine {
     }
   }
 
-  /// A removal that fails leaves a miss behind, and is tried again at the next look.
-  private func discard(expired: [Int64], in opening: DatabaseFile.Opening) async {
-    guard !expired.isEmpty else { return }
-    let count = try? await change { [self] database, current in
-      guard current === opening else { return 0 }
-      let now = now
-      return try expired.count { id in
-        // It may have been freshened since.
-        guard case .entry(let row) = try EntryTable.find(database, id), isExpired(row.metadata, at: now) else { return false }
-        return try EntryTable.discard(database, id, stay(at: now))
-      }
-    }
-    if let count, count > 0 { self.count { $0.evictions[.expired, default: 0] += count } }
-  }
-
-  func discard(damaged: [Int64], in opening: DatabaseFile.Opening) async {
-    guard !damaged.isEmpty else { return }
-    count { $0.damaged += damaged.count }
-    _ = try? await change { [self] database, current in
-      guard current === opening else { return }
-      for id in damaged { try EntryTable.discard(database, id, stay(at: now)) }
-    }
+  /// Removes an entry whose body has turned out damaged in mid-stream.
+  func discard(damaged id: Int64, in opening: DatabaseFile.Opening) async {
+    count { $0.damaged += 1 }
+    var finds = Finds(in: opening)
+    finds.damaged = [id]
+    await discard(finds)
   }
 }
 #endif

@@ -42,7 +42,7 @@ private struct FuzzedFile {
   }
 
   func find() -> EntryFile.Finding {
-    let found = EntryFile.find(Self.path, expecting: nil)
+    let found = EntryFile.find(Self.path, expecting: nil, .system)
     switch found {
     case .entry, .newer: break
     case .damaged(let reason, let identity): precondition(!reason.isEmpty && identity != nil)
@@ -54,8 +54,8 @@ private struct FuzzedFile {
   func check(_ entry: EntryFile) {
     precondition(entry.metadata.revision == entry.header.revision && entry.metadata.bodyLength == entry.bodyLength)
     let other = CacheKey(resource: entry.key.resource + "x", variant: entry.key.variant, form: entry.key.form)
-    guard case .entry = EntryFile.find(Self.path, expecting: entry.key),
-      case .otherKey = EntryFile.find(Self.path, expecting: other)
+    guard case .entry = EntryFile.find(Self.path, expecting: entry.key, .system),
+      case .otherKey = EntryFile.find(Self.path, expecting: other, .system)
     else { preconditionFailure("the key is not the entry's own") }
     _ = body(of: entry)
   }

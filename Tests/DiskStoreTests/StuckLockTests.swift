@@ -1,0 +1,94 @@
+import CacheCore
+import CacheTesting
+import DiskStore
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// As when a process is suspended in the middle of an append.
+@Suite("Disk store: an entry whose lock is never let go of")
+struct StuckLockTests {
+  let folder: TemporaryFolder
+  let faults = FaultyFileSystem()
+  let cache: DiskCache
+  let key = CacheKey(resource: "r")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+  }
+
+  /// Another opening of the only entry's file that holds its lock.
+  private func lockedEntry() throws -> Int32 {
+    let descriptor = open(try #require(folder.entryFiles.first), O_RDWR)
+    try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    return descriptor
+  }
+
+  @Test(
+    "freshening it is an error after a bounded wait; it is read, swept and stored anew all the same", .timeLimit(.minutes(10)))
+  func append() async throws {
+    let stored = try await cache.store(bytes(100), for: key, metadata())
+    let descriptor = try lockedEntry()
+    defer { close(descriptor) }
+
+    let error = await failure { _ = try await cache.refresh(key, stored, ifRevision: stored.revision) }
+    #expect(error?.code == .fileSystem)
+    #expect(error?.errno == EWOULDBLOCK)
+    #expect(error?.reason.contains("another process") == true)
+    #expect(faults.current.pauses == 99)
+
+    #expect(try await cache.bytes(key) == bytes(100))
+    #expect(try await cache.trim(to: 0) == 1)
+    #expect(try await cache.bytes(key) == nil)
+    let next = try await cache.store(bytes(50), for: key, metadata())
+    #expect(try await cache.refresh(key, next, ifRevision: next.revision))
+    #expect(try await cache.bytes(key) == bytes(50))
+    #expect(faults.current.pauses == 99)
+    await cache.close()
+  }
+
+  @Test("freshening it goes on when the lock is let go of in time", .timeLimit(.minutes(10)))
+  func passing() async throws {
+    let stored = try await cache.store(bytes(100), for: key, metadata())
+    let descriptor = try lockedEntry()
+    faults.set { $0.onPause = { number in if number == 3 { close(descriptor) } } }
+    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision))
+    #expect(faults.current.pauses == 3)
+  }
+
+  @Test("where no record of its metadata is whole, it is a miss after a bounded wait, and stays", .timeLimit(.minutes(10)))
+  func read() async throws {
+    try await cache.store(bytes(100), for: key, metadata())
+    let path = try #require(folder.entryFiles.first)
+    let whole = try file(path)
+    let record = try #require(whole.ranges(of: Data("ETMR".utf8)).last)
+    let descriptor = try lockedEntry()
+    func write(_ bytes: Data) throws {
+      let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(record.lowerBound)) }
+      try #require(count == bytes.count)
+    }
+    try write(Data("half".utf8))
+
+    #expect(try await cache.bytes(key) == nil)
+    #expect(faults.current.pauses == 99)
+    #expect(cache.counters.damaged == 0)
+    #expect(folder.entryFiles.count == 1)
+
+    try write(whole[record])
+    close(descriptor)
+    #expect(try await cache.bytes(key) == bytes(100))
+  }
+}
