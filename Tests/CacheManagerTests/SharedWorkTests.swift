@@ -230,6 +230,29 @@ struct SharedWorkTests {
     #expect(order.lines == ["2", "3", "1", "0"])
   }
 
+  @Test("of those who are equally urgent, who goes on with a value is let in before who begins one")
+  func goingOn() async throws {
+    let places = Workplaces(1)
+    let (gate, order) = (Gate(), CallLog())
+    let holder = Task { try? await places.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    await gate.arrived()
+    var waiting: [Task<Void, Never>] = []
+    let lines: [(LoadPriority.Level, Bool)] = [(.normal, false), (.low, true), (.normal, true), (.high, false), (.normal, true)]
+    for (index, (level, goesOn)) in lines.enumerated() {
+      waiting.append(
+        Task {
+          try? await places.work(LoadPriority(level), goesOn: goesOn) { () throws(CacheError) in order.append("\(index)") }
+        })
+      try await Turns.until { places.waiting == index + 1 }
+    }
+
+    gate.open()
+    _ = await holder.value
+    for task in waiting { await task.value }
+
+    #expect(order.lines == ["3", "2", "4", "0", "1"])
+  }
+
   @Test("who is cancelled while waiting for a place leaves the line, and takes nobody's place")
   func placesCancelled() async throws {
     let places = Workplaces(1)

@@ -53,10 +53,10 @@ struct Deriving<Value: Sendable>: Sendable {
       return derived(stored, .stored)
     }
     guard !fetched.isBodyLeft else { return nil }
-    let value = try await made(of: fetched, upTo: form.changes.count)
-    keepInMemory(value, key, fetched)
-    await keepOnDisk(value, key, fetched)
-    return derived(value, .made)
+    let made = try await made(of: fetched, upTo: form.changes.count)
+    keepInMemory(made.value, key, fetched)
+    await keepOnDisk(made, key, fetched)
+    return derived(made.value, .made)
   }
 
   // MARK: Stored
@@ -80,13 +80,15 @@ struct Deriving<Value: Sendable>: Sendable {
     }
   }
 
-  private func keepOnDisk(_ value: Value, _ key: CacheKey, _ fetched: Fetched) async {
+  private func keepOnDisk(_ made: Counted<Value>, _ key: CacheKey, _ fetched: Fetched) async {
     guard let coding = form.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
-    guard coding.canEncode(value) else { return await keepOriginal(fetched, in: store) }
+    guard coding.canEncode(made.value) else { return await keepOriginal(fetched, in: store) }
     do throws(CacheError) {
-      let data = try await work { () throws(CacheError) in try coding.encode(value, fetched.metadata) }
+      let data = try await work(goesOn: true) { () throws(CacheError) in
+        try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, fetched.metadata) }
+      }
       if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
       let (shelf, candidate) = (shelf.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
       _ = await load.patience.wait(load) { await shelf.keepForm(data, candidate, in: store) }
@@ -123,7 +125,7 @@ struct Deriving<Value: Sendable>: Sendable {
   // MARK: Made
 
   /// What the form's steps make of the bytes, up to one of them. Each is carried out once for all forms that begin alike.
-  private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Value {
+  private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Counted<Value> {
     // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this one has.
     if !form.isFirstBounded { fetched.share?.release() }
     let stem = form.stem(count)
@@ -131,7 +133,7 @@ struct Deriving<Value: Sendable>: Sendable {
       let kept = load.memory.map(MemoryFacets.init)?
         .value(of: fetched.key.with(form: stem), for: fetched.metadata, as: Value.self)
     {
-      return kept
+      return Counted(value: kept, share: nil)
     }
     let id = SharedSteps.ID(Value.self, of: fetched.metadata.revision, stem: stem, on: load.executor)
     return try await core.steps.outcome(of: id, priority) {
@@ -140,27 +142,39 @@ struct Deriving<Value: Sendable>: Sendable {
       guard count > 0 else { return try await decoded(fetched) }
       let before = try await made(of: fetched, upTo: count - 1)
       let change = form.changes[count - 1]
-      return try await work { () throws(CacheError) in try change.apply(before, fetched.metadata) }
+      // It is thought to make as much as it is made of.
+      return try await counted(form.cost(before.value), goesOn: true) { @concurrent () throws(CacheError) in
+        try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, fetched.metadata) }
+      }
     }
   }
 
-  private func decoded(_ fetched: Fetched) async throws(CacheError) -> Value {
+  private func decoded(_ fetched: Fetched) async throws(CacheError) -> Counted<Value> {
     let (form, data, body, metadata) = (form, fetched.data, Body(fetched.data), fetched.metadata)
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in try await form.first(body, metadata) }
-    guard form.isFirstBounded else { return try await placed(first) }
-    let counted: @Sendable () async throws(CacheError) -> Value = { [budget = core.budget, priority] () throws(CacheError) in
-      let memory = form.firstMemory(data, metadata)
-      guard memory > 0 else { return try await first() }
-      return try await budget.work(memory, priority, first)
-    }
-    return try await core.workplaces.work(priority) { () throws(CacheError) in try await placed(counted) }
+    guard form.isFirstBounded else { return core.budget.counted(try await placed(first), form.cost) }
+    return try await counted(form.firstMemory(data, metadata), first)
   }
 
-  /// Work that waits for nothing, in its place, as soon as there is room for it.
+  /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing waits for no room.
+  private func counted(
+    _ memory: @autoclosure @escaping @Sendable () -> Int, goesOn: Bool = false,
+    _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Counted<Value> {
+    try await core.workplaces.work(priority, goesOn: goesOn) { () throws(CacheError) in
+      try await placed { [budget = core.budget, cost = form.cost, priority] () throws(CacheError) in
+        let memory = memory()
+        guard memory > 0 else { return budget.counted(try await make(), cost) }
+        return try await budget.work(memory, priority, weight: cost, make)
+      }
+    }
+  }
+
+  /// Work that waits for nothing, in its place, as soon as there is one.
   private func work<Result: Sendable>(
-    _ body: @escaping @Sendable () throws(CacheError) -> Result
+    goesOn: Bool = false, _ body: @escaping @Sendable () throws(CacheError) -> Result
   ) async throws(CacheError) -> Result {
-    try await core.workplaces.work(priority) { () throws(CacheError) in
+    try await core.workplaces.work(priority, goesOn: goesOn) { () throws(CacheError) in
       try await placed { @concurrent () throws(CacheError) in try body() }
     }
   }

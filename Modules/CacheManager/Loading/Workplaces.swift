@@ -1,9 +1,12 @@
 package import CacheCore
 
 /// Room for so many pieces of work at once. Who finds none waits, without a thread, and the most urgent is let in first.
+///
+/// Of those who are equally urgent, who goes on with a value goes before who is to make his first: what is begun is brought to its end, and few values lie between two steps.
 package final class Workplaces: Sendable {
   private struct Waiter {
     let priority: LoadPriority
+    let goesOn: Bool
     let enter: CheckedContinuation<Bool, Never>
   }
 
@@ -14,10 +17,10 @@ package final class Workplaces: Sendable {
     /// Who was cancelled before it began to wait.
     var gone: Set<Int> = []
 
-    /// The most urgent one, and of equals who came first.
+    /// The most urgent one, of equals one who goes on, and of those who came first.
     var next: Int? {
-      waiting.map { (level: $0.value.priority.level, number: $0.key) }
-        .max { ($0.level, -$0.number) < ($1.level, -$1.number) }?.number
+      waiting.map { (level: $0.value.priority.level, goesOn: $0.value.goesOn ? 1 : 0, number: $0.key) }
+        .max { ($0.level, $0.goesOn, -$0.number) < ($1.level, $1.goesOn, -$1.number) }?.number
     }
   }
 
@@ -30,16 +33,20 @@ package final class Workplaces: Sendable {
 
   /// Does the work, once there is room for it.
   ///
+  /// - Parameters:
+  ///   - priority: of who waits for it.
+  ///   - goesOn: it is done with a value that was made before, which lies there until then.
+  ///   - body: the work.
   /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
   package func work<Value>(
-    _ priority: LoadPriority, _ body: () async throws(CacheError) -> Value
+    _ priority: LoadPriority, goesOn: Bool = false, _ body: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
-    guard await enter(priority) else { throw .cancelled }
+    guard await enter(priority, goesOn) else { throw .cancelled }
     defer { leave() }
     return try await body()
   }
 
-  private func enter(_ priority: LoadPriority) async -> Bool {
+  private func enter(_ priority: LoadPriority, _ goesOn: Bool) async -> Bool {
     let number: Int? = state.withLock { state in
       state.last += 1
       guard state.free == 0 else {
@@ -58,7 +65,7 @@ package final class Workplaces: Sendable {
             state.free -= 1
             return true
           }
-          state.waiting[number] = Waiter(priority: priority, enter: continuation)
+          state.waiting[number] = Waiter(priority: priority, goesOn: goesOn, enter: continuation)
           return nil
         }
         if let isIn { continuation.resume(returning: isIn) }

@@ -47,9 +47,9 @@ final class MemoryBudget: Sendable {
       state.lastShare += 1
       return (state.lastShare, Int(min(Int64(state.ledger.expectation), max(most, 0))))
     }
-    guard !isNested else { return MemoryShare(self, number, priority, expecting: expected, places: 0) }
+    guard !isNested else { return MemoryShare(self, number, priority, expecting: expected) }
     try await claim(.place(expected), priority)
-    return MemoryShare(self, number, priority, expecting: expected, places: expected)
+    return MemoryShare(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
   /// A share of bytes that are there already.
@@ -59,20 +59,38 @@ final class MemoryBudget: Sendable {
       state.ledger.take(bytes)
       return state.lastShare
     }
-    return MemoryShare(self, number, priority, expecting: bytes, bodies: bytes)
+    return MemoryShare(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
 
-  /// Does work that takes so many bytes for as long as it lasts.
+  /// Makes a value by work that takes so many bytes for as long as it lasts. What the value weighs is taken until nobody has it any more.
   ///
   /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
   func work<Value>(
-    _ bytes: Int, _ priority: LoadPriority, _ body: () async throws(CacheError) -> Value
-  ) async throws(CacheError) -> Value {
+    _ bytes: Int, _ priority: LoadPriority, weight: (Value) -> Int, _ body: () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Counted<Value> {
     // What is larger than the limit has nobody beside it.
     let bytes = min(bytes, state.withLock { $0.ledger.limit })
     try await claim(.work(bytes), priority)
-    defer { giveBack(.init(work: bytes, workers: 1)) }
-    return try await body()
+    do throws(CacheError) {
+      return counted(try await body(), weight, insteadOf: .init(work: bytes, workers: 1))
+    } catch {
+      giveBack(.init(work: bytes, workers: 1))
+      throw error
+    }
+  }
+
+  /// A value that is there, whatever it takes.
+  func counted<Value>(
+    _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryLedger.Holding = .init()
+  ) -> Counted<Value> {
+    // No sum of what values are said to weigh overflows.
+    let bytes = min(max(0, weight(value)), 1 << 40)
+    let (number, next) = state.withLock { state in
+      state.lastShare += 1
+      return (state.lastShare, state.continuations(of: state.ledger.settle(work, at: bytes)))
+    }
+    for continuation in next { continuation.resume(returning: true) }
+    return Counted(value: value, share: MemoryShare(self, number, nil, expecting: 0, holding: .init(work: bytes)))
   }
 
   // MARK: Waiting

@@ -6,7 +6,7 @@ internal import CacheCore
 /// - Who waits for a place holds nothing.
 /// - Who waits for his body holds a place, which bodies are not measured against, only other places are.
 /// - Of those whose body has grown beyond what was thought, one at a time goes on whatever it takes; the others wait for it.
-/// - Of those who compute, one at a time is never made to wait.
+/// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not that one.
 struct MemoryLedger {
   typealias Ticket = WaitingLine.Ticket
 
@@ -105,6 +105,15 @@ struct MemoryLedger {
     held.workers -= holding.workers
     if let share, overdrawn == share { overdrawn = nil }
     return served()
+  }
+
+  /// Work has ended with a value, which is there for as long as somebody has it.
+  ///
+  /// - Returns: who has what he waited for now.
+  mutating func settle(_ work: Holding, at bytes: Int) -> [Ticket] {
+    held.work += bytes
+    defer { peak = max(peak, inUse) }
+    return giveBack(work)
   }
 
   /// Bytes that are there already.

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// What one body takes of the memory budget. Given back once: when told, at the latest when nobody holds it, and with it the body, any more.
+/// What one body, or one value on its way, takes of the memory budget. Given back once: when told, at the latest when nobody holds it, and with it the body, any more.
 ///
 /// Grows by one task at a time; may be released at any time, by anybody.
 final class MemoryShare: Sendable {
@@ -16,10 +16,11 @@ final class MemoryShare: Sendable {
   private let state: Lock<State>
 
   init(
-    _ budget: MemoryBudget, _ number: Int, _ priority: LoadPriority?, expecting expectation: Int, places: Int = 0, bodies: Int = 0
+    _ budget: MemoryBudget, _ number: Int, _ priority: LoadPriority?, expecting expectation: Int,
+    holding: MemoryLedger.Holding = .init()
   ) {
     (self.budget, self.number, self.priority, self.expectation) = (budget, number, priority, expectation)
-    state = Lock(State(holding: .init(places: places, bodies: bodies)))
+    state = Lock(State(holding: holding))
   }
 
   deinit { release() }

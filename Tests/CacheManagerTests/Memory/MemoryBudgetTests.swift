@@ -274,13 +274,20 @@ private struct HeldDecoder: ResourceDecoder {
   var id: ComponentID { ComponentID(Self.self, parameters: "\(memory)") }
 
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Int {
-    let passage = DispatchSemaphore(value: 0)
-    _ = gate.arrive { passage.signal() }
-    passage.wait()
+    gate.hold()
     return data.count
   }
 
   func cost(of value: Int) -> Int { 8 }
 
   func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int { memory }
+}
+
+extension Gate {
+  /// Arrives and waits for the gate, with the thread.
+  func hold() {
+    let passage = DispatchSemaphore(value: 0)
+    _ = arrive { passage.signal() }
+    passage.wait()
+  }
 }

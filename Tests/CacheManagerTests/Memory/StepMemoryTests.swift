@@ -1,0 +1,134 @@
+import CacheCore
+import CacheTesting
+import Dispatch
+import Foundation
+import Testing
+
+@testable import CacheManager
+
+@Suite("Values between two steps")
+struct StepMemoryTests {
+  /// Apart from the cooperative pool: steps that are held hold a thread.
+  private let place = ProcessingQueue(DispatchQueue(label: "steps", attributes: .concurrent))
+
+  @Test("few lie there at once, however many loads have begun", arguments: [1, 2])
+  func bounded(limit: Int) async throws {
+    let house = try House {
+      $0.makingLimit = limit
+      $0.executor = place
+    }
+    let (gate, alive) = (Gate(), Population())
+    let form = Form(decoder: HeldPieces(gate: gate, alive: alive, memory: 0)).map("used") { _ in Piece(nil) }
+    let loads = try (0..<200).map { number in
+      let url = try house.url("/\(number)")
+      house.network.answer(url, .ok("abcdefgh"))
+      return Task { _ = try await house.load(form, at: url) }
+    }
+    try await Turns.until { gate.held == limit && house.manager.core.workplaces.waiting == 200 - limit }
+    gate.open()
+    for load in loads { try await load.value }
+
+    // Of those in work, and of those whose place has been given on a moment before they ask for the next.
+    #expect(alive.most <= 2 * limit + ProcessInfo.processInfo.activeProcessorCount)
+    #expect(alive.now == 0)
+  }
+
+  @Test(
+    "what a step is made of, and as much again for what it makes, takes of the budget until it is done; so does what it made, until it is handed over"
+  )
+  func counted() async throws {
+    let house = try House {
+      $0.memoryBudget = 400_000
+      $0.makingLimit = 4
+      $0.executor = place
+    }
+    let (steps, other, encoding) = (Gate(), Gate(), Gate())
+    let stepped = Form(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+      .map("held") { piece in
+        steps.hold()
+        return piece
+      }
+      .stored(as: "none") { _ in
+        encoding.hold()
+        return Data()
+      } decode: { _ in
+        Piece(nil)
+      }
+    let large = Form(decoder: HeldPieces(gate: other, alive: Population(), memory: 300_000))
+    for path in ["/stepped", "/large"] {
+      house.network.answer(try house.url(path), .ok(Data(count: 1_000), cacheControl: "max-age=60"))
+    }
+    let first = Task { _ = try await house.load(stepped, .keeping(.all), at: house.url("/stepped")) }
+    await steps.arrived()
+    #expect(house.manager.memoryUse.inUse == 1_000 + 50_000 + 50_000)
+
+    let second = Task { _ = try await house.load(large, at: house.url("/large")) }
+    try await Turns.until { house.manager.memoryUse.waiting == 1 }
+    #expect(other.arrivals == 0)
+
+    // It no longer computes by the ledger's word, and one always may: the other one goes on beside what it made.
+    steps.open()
+    await encoding.arrived()
+    await other.arrived()
+    try await Turns.until { house.manager.memoryUse.inUse == 1_000 + 50_000 + 1_000 + 300_000 }
+
+    encoding.open()
+    try await first.value
+    try await Turns.until { house.manager.memoryUse.inUse == 1_000 + 300_000 }
+    other.open()
+    try await second.value
+    try await Turns.until { house.manager.memoryUse.inUse == 0 && house.manager.memoryUse.waiting == 0 }
+  }
+
+  @Test("a step that fails gives back what it took")
+  func failed() async throws {
+    let house = try House { $0.executor = place }
+    let form = Form(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+      .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "no picture") }
+    house.network.answer(house.url, .ok("abcdefgh"))
+    await #expect(throws: CacheError.self) { try await house.load(form) }
+    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+  }
+}
+
+/// How many there are, and were at most.
+private final class Population: Sendable {
+  private let state = Lock((now: 0, most: 0))
+  var now: Int { state.withLock { $0.now } }
+  var most: Int { state.withLock { $0.most } }
+
+  func change(by count: Int) {
+    state.withLock { state in
+      state.now += count
+      state.most = max(state.most, state.now)
+    }
+  }
+}
+
+private final class Piece: Sendable {
+  private let alive: Population?
+
+  init(_ alive: Population?) {
+    self.alive = alive
+    alive?.change(by: 1)
+  }
+
+  deinit { alive?.change(by: -1) }
+}
+
+/// Makes pieces of 50,000 bytes, once its gate is open.
+private struct HeldPieces: ResourceDecoder {
+  let gate: Gate
+  let alive: Population
+  let memory: Int
+  var id: ComponentID { ComponentID(Self.self, parameters: "\(memory)") }
+
+  func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Piece {
+    gate.hold()
+    return Piece(alive)
+  }
+
+  func cost(of value: Piece) -> Int { 50_000 }
+
+  func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int { memory }
+}
