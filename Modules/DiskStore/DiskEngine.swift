@@ -252,8 +252,9 @@ final class DiskEngine: Sendable {
       guard let size = try append(metadata, to: file) else { return .tooLarge }
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      index.resized(name, size: size, at: now)
+      let total = index.resized(name, size: size, at: now)
       forgetIndexFile()
+      if total > configuration.sizeLimit ?? .max { startTrimming() }
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
