@@ -36,6 +36,8 @@ final class DiskEngine: Sendable {
       bounds: .init(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit), path: folder.root)
   }
 
+  deinit { indexFile.withLock { $0.watch?.cancel() } }
+
   var counters: DiskCounters {
     var counters = counted.withLock { $0 }
     counters.hits = hits.load(ordering: .relaxed)
@@ -176,7 +178,9 @@ final class DiskEngine: Sendable {
     let version = index.version
     let removal = folder.remove(name, ifStill: identity)
     switch removal {
-    case .removed: index.removed(name, since: version)
+    case .removed:
+      index.removed(name, since: version)
+      noteChange()
     case .absent: if identity == nil { index.removed(name, since: version) }
     case .failed: count { $0.failedRemovals += 1 }
     }
@@ -299,6 +303,7 @@ final class DiskEngine: Sendable {
     }
     count { $0.writes += 1 }
     let total = index.stored(name, size: size, at: now)
+    noteChange()
     guard let limit = configuration.sizeLimit else { return }
     if total > limit || index.wantsList(limit: limit, folder.foreignChanges) { startTrimming() }
   }
