@@ -16,8 +16,8 @@ extension DiskCache {
 
   /// How a ``DiskCache`` is set up.
   public struct Configuration: Sendable {
-    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the background right after a commit,
-    /// in the order of ``eviction``, down to 90 %. 512 MiB.
+    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the background right after a commit
+    /// or a freshening, in the order of ``eviction``, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
     /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What others use in the folder, and what
     /// was used before it was opened, it knows as far as `Docs/DiskStore.md` says.

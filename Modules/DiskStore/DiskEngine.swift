@@ -36,6 +36,8 @@ final class DiskEngine: Sendable {
       bounds: .init(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit), path: folder.root)
   }
 
+  deinit { indexFile.withLock { $0.watch?.cancel() } }
+
   var counters: DiskCounters {
     var counters = counted.withLock { $0 }
     counters.hits = hits.load(ordering: .relaxed)
@@ -178,7 +180,9 @@ final class DiskEngine: Sendable {
     let version = index.version
     let removal = folder.remove(name, ifStill: identity)
     switch removal {
-    case .removed: index.removed(name, since: version)
+    case .removed:
+      index.removed(name, since: version)
+      noteChange()
     case .absent: if identity == nil { index.removed(name, since: version) }
     case .failed: count { $0.failedRemovals += 1 }
     }
@@ -254,8 +258,9 @@ final class DiskEngine: Sendable {
       guard let size = try append(metadata, to: file) else { return .tooLarge }
       // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      index.resized(name, size: size, at: now)
+      let total = index.resized(name, size: size, at: now)
       forgetIndexFile()
+      if total > configuration.sizeLimit ?? .max { startTrimming() }
       return .appended
     case .damaged(_, let identity):
       discardDamaged(name, identity)
@@ -300,6 +305,7 @@ final class DiskEngine: Sendable {
     }
     count { $0.writes += 1 }
     let total = index.stored(name, size: size, at: now)
+    noteChange()
     guard let limit = configuration.sizeLimit else { return }
     if total > limit || index.wantsList(limit: limit, folder.foreignChanges) { startTrimming() }
   }

@@ -85,6 +85,26 @@ struct SizeTests {
     #expect(cache.counters.evictions[.size] == 11 - left.count)
   }
 
+  @Test("what 304s append counts for the limit as well: who only freshens stays within it")
+  func onlyFreshens() async throws {
+    // Given
+    let limit: Int64 = 110_000
+    let cache = try cache(limit: limit)
+    try await fill(cache, 0..<10)
+    #expect(try await cache.entryCount == 10)
+
+    // When
+    for round in 0..<200 {
+      guard let stored = try await cache.open(key(round % 10))?.metadata else { continue }
+      #expect(try await cache.refresh(key(round % 10), stored, ifRevision: stored.revision))
+      #expect(try await cache.totalSize <= limit)
+    }
+
+    // Then
+    #expect(folder.entryFiles.reduce(0) { $0 + size($1) } <= limit)
+    #expect((1..<10).contains(cache.counters.evictions[.size, default: 0]))
+  }
+
   @Test("who stores faster than entries can be removed can't outrun the sweep: the folder stays within a fifth of the limit")
   func slowRemovals() async throws {
     // Given

@@ -50,6 +50,7 @@ extension DiskEngine {
       }
     }
     index.giveBack(left)
+    if removed > 0 { noteChange() }
     count { $0.evictions[reason, default: 0] += removed }
     return removed
   }

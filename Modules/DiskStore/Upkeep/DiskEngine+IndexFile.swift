@@ -1,11 +1,5 @@
 internal import CacheCore
 
-/// What a cache knows of the index beside the files.
-struct IndexFileState: Sendable {
-  /// What it bears, when this cache has read or written it.
-  var stamp: IndexFile.Stamp?
-}
-
 /// The index beside the files, in the upkeep's lane.
 extension DiskEngine {
   /// Takes the index from its file, if it is of the folder as it is; false when the files must be listed.
@@ -18,7 +12,7 @@ extension DiskEngine {
       return false
     }
     endList(found, since: changes)
-    indexFile.withLock { $0.stamp = stamp }
+    indexFile.withLock { $0.holds(stamp) }
     return true
   }
 
@@ -29,20 +23,45 @@ extension DiskEngine {
     else {
       return
     }
-    // Noted before the entries are taken: who appends metadata from here on takes the note back, and the file must not stay.
-    indexFile.withLock { $0 = IndexFileState(stamp: stamp) }
+    // Noted before the entries are taken: who changes something from here on takes the note back, and the file must not stay.
+    indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
     let isWritten =
       index.snapshot(folder.foreignChanges).map { entries in
         folder.indexStamp == stamp && folder.writeIndex(IndexFile.encoded(entries, stamp))
       } ?? false
-    guard isWritten else { return indexFile.withLock { $0.stamp = nil } }
+    guard isWritten else { return indexFile.withLock { $0.fails() } }
     if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
   }
 
   /// Before and after metadata is appended, which changes a size and no counter; and where a file is gone that the index had named. Another cache may have
   /// written one since we looked last.
   func forgetIndexFile() {
-    indexFile.withLock { $0.stamp = nil }
+    noteChange()
     folder.removeIndex()
+  }
+
+  // MARK: While the store is open
+
+  /// After something of ours was stored, freshened or removed. What the file says does not count any more; it is written again when nothing has changed for a
+  /// while, for who leaves without closing.
+  func noteChange() {
+    let isWorthIt = index.known.count >= IndexFile.fewest
+    indexFile.withLock { state in
+      if state.change(), isWorthIt { state.watch = watch() }
+    }
+  }
+
+  private func watch() -> Task<Void, Never> {
+    Task(priority: .utility) { [weak self, clock] in
+      while (try? await clock.sleep(for: IndexFileState.quiet)) != nil, self?.saveIndexIfQuiet() == false {}
+    }
+  }
+
+  /// False: not yet.
+  private func saveIndexIfQuiet() -> Bool {
+    let count = index.known.count
+    guard indexFile.withLock({ $0.endsWatch(at: clock.uptime, entries: count) }) else { return false }
+    executor.start(.upkeep) { [self] in saveIndex() }
+    return true
   }
 }

@@ -48,8 +48,14 @@ final class EntryIndex: Sendable {
   }
 
   /// Metadata was appended to an entry.
-  func resized(_ name: EntryName, size: Int64, at time: Timestamp) {
-    state.withLock { $0.set(name, Use(size: size, last: time)) }
+  ///
+  /// - Returns: the sum of all sizes that are known, in bytes.
+  @discardableResult
+  func resized(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
+    state.withLock { state in
+      state.set(name, Use(size: size, last: time))
+      return state.entries.total
+    }
   }
 
   /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may be gone by now, and the next
