@@ -28,6 +28,11 @@ extension SQLiteCache {
     public var clock: any CacheClock
     /// How many connections read at once, each in a thread of its own; one more writes. 1 to 64.
     public var readers: Int
+    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What comes beyond it is refused at
+    /// once with `CacheError.Code.overloaded` and counted in ``SQLiteCounters/refusedWrites``, until the disk has caught up. 4,096, at least 1.
+    public var pendingLimit: Int
+    /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
+    public var pendingSizeLimit: Int
     /// Pages that the database may have; nil: any number. Stands for a disk that is full, in tests.
     package var pageLimit: Int?
 
@@ -35,7 +40,7 @@ extension SQLiteCache {
     public init(
       sizeLimit: Int64? = 512 << 20, entrySizeLimit: Int64? = nil, expiration: Expiration = .never,
       durability: Durability = .checkpoint, busyTimeout: Duration = .seconds(5), clock: any CacheClock = SystemClock(),
-      readers: Int = 4
+      readers: Int = 4, pendingLimit: Int = 4_096, pendingSizeLimit: Int = 64 << 20
     ) {
       self.sizeLimit = sizeLimit
       self.entrySizeLimit = entrySizeLimit
@@ -44,6 +49,8 @@ extension SQLiteCache {
       self.busyTimeout = busyTimeout
       self.clock = clock
       self.readers = readers
+      self.pendingLimit = pendingLimit
+      self.pendingSizeLimit = pendingSizeLimit
     }
 
     /// Bytes of the largest body that is taken.
@@ -58,6 +65,11 @@ extension SQLiteCache {
       }
       guard (1...64).contains(readers) else {
         throw CacheError(.invalidConfiguration, reason: "readers is not between 1 and 64: \(readers)")
+      }
+      guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
+        throw CacheError(
+          .invalidConfiguration,
+          reason: "pendingLimit is below 1, or pendingSizeLimit below 0: \(pendingLimit), \(pendingSizeLimit)")
       }
     }
   }

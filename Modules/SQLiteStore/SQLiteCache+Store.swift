@@ -22,9 +22,14 @@ extension SQLiteCache {
 
   /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it before the commit.
   ///
-  /// - Throws: `CacheError.Code.closed`, and `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
+  /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and `CacheError.Code.entryTooLarge` when the metadata
+  ///   names a length above the limit.
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
+    guard engine.backlog.hasRoom else {
+      engine.count { $0.refusedWrites += 1 }
+      throw engine.overload
+    }
     return try SQLiteEntryWriter(key, metadata, engine)
   }
 
@@ -32,7 +37,12 @@ extension SQLiteCache {
   public func refresh(
     _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
   ) async throws(CacheError) -> Bool {
-    try await engine.refresh(key, metadata, ifRevision: revision)
+    do throws(CacheError) {
+      return try await engine.refresh(key, metadata, ifRevision: revision)
+    } catch {
+      if error.code == .overloaded { engine.count { $0.refusedWrites += 1 } }
+      throw error
+    }
   }
 
   public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {

@@ -23,6 +23,8 @@ public struct SQLiteCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
+  /// Entries, pieces of entries and freshenings that were refused because too much waited to be stored already.
+  public var refusedWrites = 0
   /// How often the database was damaged, or gone, and was made anew.
   public var resets = 0
 

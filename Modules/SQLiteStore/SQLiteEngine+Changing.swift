@@ -23,7 +23,7 @@ extension SQLiteEngine {
 
   func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError) -> Bool {
     let now = now
-    let (isDone, evicted) = try await change { [self] database, _ in
+    let (isDone, evicted) = try await store(bytes: metadata.encoded().count) { [self] database, _ in
       guard case .entry(let row) = try EntryTable.find(database, key), row.metadata.revision == revision else {
         return (false, 0)
       }

@@ -20,6 +20,7 @@ final class SQLiteEngine: Sendable {
   let file: DatabaseFile
   let configuration: SQLiteCache.Configuration
   let pins = Pins()
+  let backlog: Backlog
   private let counted = Lock(SQLiteCounters())
   private let uses = Lock<[Pins.Place: Timestamp]>([:])
   private let isCollecting = Lock(false)
@@ -28,6 +29,7 @@ final class SQLiteEngine: Sendable {
 
   init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
     self.configuration = configuration
+    backlog = Backlog(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit)
     file = try DatabaseFile(path, configuration)
   }
 
@@ -65,6 +67,20 @@ final class SQLiteEngine: Sendable {
     if isMore { startCollecting() }
     return value
   }
+
+  /// Runs `work`, which stores something that holds so many bytes, in a transaction.
+  ///
+  /// - Throws: ``CacheError/Code/overloaded``, at once, when too much waits to be stored already.
+  func store<Value: Sendable>(
+    bytes: Int, _ work: @escaping @Sendable (Database, DatabaseFile.Opening) throws -> Value
+  ) async throws(CacheError) -> Value {
+    guard backlog.enter(bytes) else { throw overload }
+    defer { backlog.leave(bytes) }
+    return try await change(work)
+  }
+
+  /// What is refused is counted by who throws it.
+  var overload: CacheError { CacheError(.overloaded, reason: "too much waits to be stored already", path: file.path) }
 
   /// Notes a use, which the next change writes down; where nothing can be written they are let go of.
   func use(_ place: Pins.Place, at now: Timestamp) {

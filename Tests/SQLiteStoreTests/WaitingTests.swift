@@ -62,5 +62,71 @@ struct WaitingTests {
     await cache.close()
     #expect(cache.counters.evictions == [.expired: 1])
   }
+
+  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(10)))
+  func count() async throws {
+    // Given
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingLimit: 4))
+    let stored = try await cache.store(bytes(10), for: key(0), metadata())
+    let early = try await cache.begin(key(9), metadata())
+    let held = await HeldConnection(of: cache)
+    let stores = (1...4).map { number in Task { try await cache.store(bytes(10), for: key(number), metadata()) } }
+    try await Turns.until { !cache.engine.backlog.hasRoom }
+
+    // When
+    let refusals = [
+      await failure { _ = try await cache.begin(key(5), metadata()) },
+      await failure { _ = try await early.commit(trailers: nil) },
+      await failure { _ = try await cache.refresh(key(0), stored, ifRevision: stored.revision) },
+    ]
+
+    // Then
+    #expect(refusals.map { $0?.code } == [.overloaded, .overloaded, .overloaded])
+    #expect(cache.counters.refusedWrites == 3)
+    #expect(try await cache.bytes(key(0)) == bytes(10))
+    let removal = Task { try await cache.remove(key(0), ifRevision: stored.revision) }
+    try await held.release()
+    for store in stores { _ = try await store.value }
+    try await removal.value
+    #expect(try await cache.entryCount == 4)
+    #expect(cache.counters.writes == 5 && cache.counters.failedWrites == 0)
+    try await cache.store(bytes(20), for: key(9), metadata())
+    #expect(cache.counters.refusedWrites == 3)
+    await cache.close()
+  }
+
+  @Test("bytes are bounded too, but for a single piece that is larger", .timeLimit(.minutes(10)))
+  func size() async throws {
+    // Given
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingSizeLimit: 100_000))
+    try await cache.store(bytes(300_000), for: key(1), metadata())
+    let writers = try await [cache.begin(key(2), metadata()), cache.begin(key(3), metadata()), cache.begin(key(4), metadata())]
+    for (writer, size) in zip(writers, [60_000, 60_000, 40_000]) { try await writer.write(bytes(size)) }
+    let held = await HeldConnection(of: cache)
+
+    // When
+    let first = Task { try await writers[0].commit(trailers: nil) }
+    try await Turns.until { !cache.engine.backlog.hasRoom(for: 60_000) }
+    let refusal = await failure { _ = try await writers[1].commit(trailers: nil) }
+    // What fits in beside it is taken.
+    let last = Task { try await writers[2].commit(trailers: nil) }
+    try await Turns.until { !cache.engine.backlog.hasRoom }
+
+    // Then
+    #expect(refusal?.code == .overloaded)
+    try await held.release()
+    _ = try await first.value
+    _ = try await last.value
+    try await cache.store(bytes(300_000), for: key(3), metadata())
+    #expect(cache.counters.refusedWrites == 1)
+    await cache.close()
+  }
+
+  @Test("bounds that make no sense are refused", arguments: [(0, 1), (1, -1)])
+  func invalid(count: Int, bytes: Int) throws {
+    let configuration = SQLiteCache.Configuration(pendingLimit: count, pendingSizeLimit: bytes)
+    let error = #expect(throws: CacheError.self) { try SQLiteCache(path: folder.path, configuration: configuration) }
+    #expect(error?.code == .invalidConfiguration)
+  }
 }
 #endif

@@ -89,7 +89,7 @@ final class SQLiteEntryWriter: EntryWriter {
     let pending = spool.pending
     let count = pending.count / ChunkTable.size * ChunkTable.size
     let (pin, flushed) = spool.flushed
-    let reserved = try await engine.change { [engine, metadata] database, opening in
+    let reserved = try await engine.store(bytes: pending.count) { [engine, metadata] database, opening in
       let entry = try Self.entry(pin, database, opening, engine)
       _ = try ChunkTable.insertAll(
         database, pending.prefix(count), entry.entry, metadata.revision, from: flushed / Int64(ChunkTable.size))
@@ -142,7 +142,7 @@ final class SQLiteEntryWriter: EntryWriter {
     try engine.requireRoom(key, stored)
     let pending = spool.pending
     let (pin, flushed) = spool.flushed
-    let evicted = try await engine.change { [engine, key, stored] database, opening in
+    let evicted = try await engine.store(bytes: pending.count) { [engine, key, stored] database, opening in
       let now = engine.now
       let entry = try Self.entry(pin, database, opening, engine).entry
       _ = try ChunkTable.insertAll(database, pending, entry, stored.revision, from: flushed / Int64(ChunkTable.size))
@@ -175,7 +175,11 @@ final class SQLiteEntryWriter: EntryWriter {
   private func fail(_ error: CacheError) {
     phase.withLock { $0 = .failed(error) }
     spool.finish(.failed(error))
-    if error.code != Self.aborted.code { engine.count { $0.failedWrites += 1 } }
+    switch error.code {
+    case Self.aborted.code: break
+    case .overloaded: engine.count { $0.refusedWrites += 1 }
+    default: engine.count { $0.failedWrites += 1 }
+    }
     guard let pin = spool.flushed.pin else { return }
     Task { [engine] in
       try? await engine.change { database, opening in
