@@ -78,7 +78,7 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
   }
 
-  /// Reads a part of every file, a page or two: seconds for 50,000 entries that are not in the system's memory.
+  /// Reads a part of every file, a page or two: that takes a while where there are many that are not in the system's memory.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
