@@ -7,7 +7,7 @@ extension DiskCache {
     /// Costs nothing; right for a cache that can be filled again.
     case none
     /// The file's content is on the disk before it becomes visible: what is found after a loss of power is whole. Costs a flush of the disk for each
-    /// commit: 0.3 ms on a quick disk, about 4 ms on a slow one.
+    /// commit.
     case file
     /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or four where a folder was made,
     /// and two more when the store is opened.

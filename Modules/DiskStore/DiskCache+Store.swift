@@ -45,10 +45,12 @@ extension DiskCache {
 
   /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
   ///
+  /// Whether the folder can be written to, the writer asks the system. This does so only after it could not when it was last asked.
+  ///
   /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
   ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
   public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try engine.requireWritable()
+    try engine.requireWritable(asks: false)
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
     guard !engine.executor.isFull else {
       engine.count { $0.refusedWrites += 1 }
@@ -84,7 +86,7 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
   }
 
-  /// Reads a part of every file, a page or two: seconds for 50,000 entries that are not in the system's memory.
+  /// Reads a part of every file, a page or two: that takes a while where there are many that are not in the system's memory.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

@@ -3,7 +3,7 @@ public import CacheCore
 extension DiskCache {
   /// Bytes that all entries' files take, those of other processes among them.
   ///
-  /// Answers from memory; the files are listed first (about 0.2 s for 50,000 of them) when that was not done yet, or when another process changed something.
+  /// Answers from memory; the files are listed first, which takes the longer the more there are, when that was not done yet, or when another process changed something.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().size } }
   }

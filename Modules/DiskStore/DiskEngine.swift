@@ -215,8 +215,9 @@ final class DiskEngine: Sendable {
     try? list()
   }
 
-  func requireWritable() throws(CacheError) {
-    guard folder.isWritable else {
+  /// - Parameter asks: the system, always; else where it was not so when it was last asked.
+  func requireWritable(asks: Bool = true) throws(CacheError) {
+    guard asks ? folder.isWritable : folder.isProbablyWritable else {
       throw CacheError(.readOnly, reason: "the folder can't be written to", path: folder.root, errno: SystemError.readOnly.number)
     }
   }

@@ -33,6 +33,8 @@ final class FaultyFileSystem: Sendable {
     var undeletable: String?
     var sync: SystemError?
     var isReadOnly = false
+    /// How often it was asked whether that is so.
+    var rightsAsked = 0
     /// What happens while a lock is waited for.
     var onPause: (@Sendable (_ number: Int) -> Void)?
     var pauses = 0
@@ -94,7 +96,10 @@ final class FaultyFileSystem: Sendable {
       if current.givesBack, fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { set { $0.room += Int(status.st_size) } }
       return current.unlink ?? system.unlinkInside(folder, name)
     }
-    calls.isWritable = { [self] path in !current.isReadOnly && system.isWritable(path) }
+    calls.isWritable = { [self] path in
+      set { $0.rightsAsked += 1 }
+      return !current.isReadOnly && system.isWritable(path)
+    }
     calls.pause = { [self] in
       let (number, action) = state.withLock { state in
         state.pauses += 1

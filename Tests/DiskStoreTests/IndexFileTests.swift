@@ -158,6 +158,16 @@ struct IndexFileTests {
     #expect(!fileExists(path))
   }
 
+  @Test("while nobody else uses anything an index is written without a list")
+  func writtenWithoutList() async throws {
+    try await fill()
+    let cache = try open()
+    #expect(try await cache.entryCount == count)
+    try await cache.store(bytes(10), for: CacheKey(resource: "new"), metadata())
+    await cache.close()
+    #expect(try await open().entryCount == count + 1, "the extra one is not among them")
+  }
+
   @Test("few entries need no index, and an index that is true is not written again")
   func written() async throws {
     let small = try open()

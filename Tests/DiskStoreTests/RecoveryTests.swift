@@ -139,6 +139,35 @@ struct RecoveryTests {
     #expect(try await cache.bytes(key) == bytes(5))
   }
 
+  @Test(
+    "a start asks the system nothing while the folder could be written to; the writer says that it can't be, and then each start does"
+  )
+  func startsWithoutAsking() async throws {
+    // Given
+    let faults = FaultyFileSystem()
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    #expect(try await cache.entryCount == 0)
+    let asked = faults.current.rightsAsked
+
+    // When
+    let writer = try await cache.begin(key, metadata())
+    #expect(faults.current.rightsAsked == asked)
+    faults.set { $0.isReadOnly = true }
+    try await writer.write(bytes(10))
+    let late = await failure { _ = try await writer.commit(trailers: nil) }
+    let early = await failure { _ = try await cache.begin(key, metadata()) }
+
+    // Then
+    for error in [late, early] {
+      #expect(error?.code == .readOnly)
+      #expect(error?.reason.hasPrefix("the folder can't be written to") == true)
+      #expect(error?.path == cache.path + "/etagere-1")
+    }
+    faults.set { $0.isReadOnly = false }
+    try await cache.store(bytes(10), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(10))
+  }
+
   @Test("a folder that could only be read is written to when that becomes possible, and the reverse is said", arguments: 0..<3)
   func changingRights(first: Int) async throws {
     let other = try DiskCache(path: folder.path)

@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Synchronization
 
 /// The folder `etagere-1`: its key, its counters, and every change of what lies in it.
 ///
@@ -20,6 +21,8 @@ final class StoreFolder: Sendable {
   /// Whether a new folder's name is flushed to the disk too.
   let syncsFolders: Bool
   private let state: Lock<State>
+  /// What was found when it was last asked for.
+  private let wasWritable: Atomic<Bool>
 
   private struct State {
     var generation: Generation? { didSet { generationSerial += 1 } }
@@ -63,7 +66,9 @@ final class StoreFolder: Sendable {
     self.syncsFolders = syncsFolders
     do throws(SystemError) {
       try Paths.makeFolder(root)
-      if calls.isWritable(root) {
+      let isWritable = calls.isWritable(root)
+      wasWritable = Atomic(isWritable)
+      if isWritable {
         let lock = try Self.locked(root, calls)
         let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
         key = prepared.key
@@ -84,7 +89,14 @@ final class StoreFolder: Sendable {
   }
 
   /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for rights come and go.
-  var isWritable: Bool { calls.isWritable(root) }
+  var isWritable: Bool {
+    let isWritable = calls.isWritable(root)
+    wasWritable.store(isWritable, ordering: .relaxed)
+    return isWritable
+  }
+
+  /// The same, as far as is known: no system call as long as it was so when it was last asked.
+  var isProbablyWritable: Bool { wasWritable.load(ordering: .relaxed) || isWritable }
 
   func path(_ name: EntryName, _ part: EntryName.Part = .file) -> String { name.path(below: entriesPrefix, part) }
 

@@ -4,25 +4,28 @@ internal import CacheCore
 extension DiskEngine {
   /// Takes the index from its file, if it is of the folder as it is; false when the files must be listed.
   func loadIndex() -> Bool {
-    let changes = folder.foreignChanges
+    let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
     index.beginList()
     // The counts are read after that: what we change from here on is noted, and what we changed before has raised them.
     guard let stamp = folder.indexStamp, let found = folder.readIndex(stamp) else {
       index.abandonList()
       return false
     }
-    endList(found, since: changes)
+    // Who has appended to an entry by then has removed the file before: the sizes are right.
+    endList(found, since: changes, uses, seesUses: false)
     indexFile.withLock { $0.holds(stamp) }
     return true
   }
 
-  /// Writes the index to its file, unless it is there, or small, or something is changing.
+  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended metadata to entries the files are
+  /// listed first.
   func saveIndex() {
     guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
-      indexFile.withLock({ $0.stamp }) != stamp
+      indexFile.withLock({ $0.stamp }) != stamp, index.sum(folder.foreignChanges) != nil
     else {
       return
     }
+    if !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
     // Noted before the entries are taken: who changes something from here on takes the note back, and the file must not stay.
     indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
     let isWritten =
@@ -30,6 +33,7 @@ extension DiskEngine {
         folder.indexStamp == stamp && folder.writeIndex(IndexFile.encoded(entries, stamp))
       } ?? false
     guard isWritten else { return indexFile.withLock { $0.fails() } }
+    if !index.knowsSizes(folder.foreignUses) { indexFile.withLock { $0.fails() } }
     if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
   }
 

@@ -32,14 +32,15 @@ extension DiskEngine {
 
   /// - Parameters:
   ///   - changes: those of others, before the list was begun.
-  ///   - uses: those of others, then; nil: what was found is of another time.
-  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses? = nil) {
+  ///   - uses: those of others, then.
+  ///   - seesUses: whether what was found tells of those.
+  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses?, seesUses: Bool = true) {
     // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }
     folder.look(at: configuration.clock.uptime)
-    index.trust(since: changes, uses)
+    index.trust(since: changes, uses, seesUses: seesUses)
   }
 
   /// Bytes and entries, other processes' among them.

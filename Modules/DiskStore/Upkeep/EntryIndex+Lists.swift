@@ -51,10 +51,14 @@ extension EntryIndex {
   ///
   /// - Parameters:
   ///   - changes: those of others before the list was begun.
-  ///   - uses: those of others, then, which the list has seen; nil: it has seen those of another time.
-  func trust(since changes: FolderChanges?, _ uses: FolderUses? = nil) {
-    state.withLock { ($0.listed, $0.listedUses) = (changes, uses) }
+  ///   - uses: those of others, then.
+  ///   - seesUses: whether the list has seen those; else it has seen the sizes of then, but uses of another time.
+  func trust(since changes: FolderChanges?, _ uses: FolderUses? = nil, seesUses: Bool = true) {
+    state.withLock { ($0.listed, $0.listedUses, $0.sizedUses) = (changes, seesUses ? uses : nil, uses) }
   }
+
+  /// Whether all sizes are those of the files: who appends to one of them notes a use.
+  func knowsSizes(_ uses: FolderUses?) -> Bool { state.withLock { $0.sizedUses != nil && $0.sizedUses == uses } }
 
   func abandonList() { state.withLock { $0.touched = nil } }
 }

@@ -24,6 +24,8 @@ struct EntryIndexState {
   var listed: FolderChanges?
   /// What others had used then; nil: not known.
   var listedUses: FolderUses?
+  /// What others had used when all sizes were those of the files; nil: not known.
+  var sizedUses: FolderUses?
   /// Entries, and their bytes, that were stored since then.
   var stores: UInt64 = 0
   var storedBytes: Int64 = 0

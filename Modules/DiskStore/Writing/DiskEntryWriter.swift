@@ -118,6 +118,7 @@ final class DiskEntryWriter: EntryWriter {
 
   private func temporaryFile() throws(CacheError) -> FileDescriptor {
     if let file = spool.written.file { return file }
+    try engine.requireWritable()
     let (path, file) = try engine.folder.makeSpool()
     state.withLock { $0.path = path }
     return file
