@@ -1,4 +1,5 @@
 import CacheCore
+import CacheTesting
 import DiskStore
 import HTTPTypes
 import Testing
@@ -41,6 +42,39 @@ struct SharedFolderTests {
       #expect(try await one.bytes(key) == nil)
       #expect(try await one.entryCount == 0)
     }
+  }
+
+  @Test("what another commits in the very instant in which an expired entry is removed is a miss, and can be stored again")
+  func replacedWhileRemoved() async throws {
+    // Given
+    let (clock, key) = (ManualClock(), CacheKey(resource: "r"))
+    try await two.store(bytes(20), for: key, metadata())
+    let path = try #require(folder.entryFiles.first)
+    let newer = try file(path)
+    let isArmed = Lock(false)
+    let replaced = Lock(0)
+    var calls = FileCalls.system
+    calls.unlink = { name in
+      if name == path, isArmed.withLock({ $0 }), (try? put(newer, path + ".new")) != nil {
+        if FileCalls.system.rename(path + ".new", path) == nil { replaced.withLock { $0 += 1 } }
+      }
+      return FileCalls.system.unlink(name)
+    }
+    let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock), calls: calls)
+    try await cache.store(bytes(10), for: key, metadata(at: clock.now, expiration: .after(.seconds(1))))
+    clock.advance(by: .seconds(1))
+
+    // When
+    isArmed.withLock { $0 = true }
+    #expect(try await cache.bytes(key) == nil)
+    isArmed.withLock { $0 = false }
+
+    // Then
+    #expect(replaced.withLock { $0 } == 1)
+    #expect(try await cache.bytes(key) == nil)
+    #expect(try await cache.entryCount == 0)
+    try await cache.store(bytes(30), for: key, metadata())
+    #expect(try await cache.bytes(key) == bytes(30))
   }
 
   @Test("the folder's counters go up by one around every change, in every cache")

@@ -38,7 +38,7 @@ struct StuckLockTests {
   }
 
   @Test(
-    "freshening it is an error after a bounded wait; it is read, swept and stored anew all the same", .timeLimit(.minutes(10)))
+    "freshening it is an error after a bounded wait; it is read, swept and stored anew all the same", .timeLimit(.minutes(30)))
   func append() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata())
     let descriptor = try lockedEntry()
@@ -60,7 +60,7 @@ struct StuckLockTests {
     await cache.close()
   }
 
-  @Test("freshening it goes on when the lock is let go of in time", .timeLimit(.minutes(10)))
+  @Test("freshening it goes on when the lock is let go of in time", .timeLimit(.minutes(30)))
   func passing() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata())
     let descriptor = try lockedEntry()
@@ -69,7 +69,7 @@ struct StuckLockTests {
     #expect(faults.current.pauses == 3)
   }
 
-  @Test("where no record of its metadata is whole, it is a miss after a bounded wait, and stays", .timeLimit(.minutes(10)))
+  @Test("where no record of its metadata is whole, it is a miss after a bounded wait, and stays", .timeLimit(.minutes(30)))
   func read() async throws {
     try await cache.store(bytes(100), for: key, metadata())
     let path = try #require(folder.entryFiles.first)

@@ -21,7 +21,7 @@ struct WaitingTests {
 
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "https://example.com/\(number)") }
 
-  @Test("a look does not: what it finds expired or damaged is a miss at once, and removed afterwards", .timeLimit(.minutes(10)))
+  @Test("a look does not: what it finds expired or damaged is a miss at once, and removed afterwards", .timeLimit(.minutes(30)))
   func looks() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
@@ -53,7 +53,7 @@ struct WaitingTests {
     await cache.close()
   }
 
-  @Test("what is found to clear away when the store is closed is cleared away before", .timeLimit(.minutes(10)))
+  @Test("what is found to clear away when the store is closed is cleared away before", .timeLimit(.minutes(30)))
   func closing() async throws {
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
     try await cache.store(bytes(100), for: key(1), metadata(at: clock.now))
@@ -63,7 +63,7 @@ struct WaitingTests {
     #expect(cache.counters.evictions == [.expired: 1])
   }
 
-  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(10)))
+  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(30)))
   func count() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingLimit: 4))
@@ -95,7 +95,7 @@ struct WaitingTests {
     await cache.close()
   }
 
-  @Test("bytes are bounded too, but for a single piece that is larger", .timeLimit(.minutes(10)))
+  @Test("bytes are bounded too, but for a single piece that is larger", .timeLimit(.minutes(30)))
   func size() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingSizeLimit: 100_000))

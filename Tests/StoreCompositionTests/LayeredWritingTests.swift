@@ -76,6 +76,27 @@ struct LayeredWritingTests {
     #expect(store.counters.lostWritesBack == 1)
   }
 
+  @Test("what is owed to a layer when the process ends does not reach it; its older entry is shown where the new one is lost")
+  func backEnds() async throws {
+    // Given
+    let (upper, lower) = (VolatileStore(), HeldStore())
+    try await lower.inner.store(Data("old".utf8), for: key, metadata())
+    let ended = try LayeredStore([upper, lower], configuration: .init(writing: .back))
+    try await ended.store(Data("new".utf8), for: key, metadata())
+    await lower.gate.arrived()
+
+    // When
+    let next = try LayeredStore([upper, lower.inner], configuration: .init(writing: .back))
+
+    // Then
+    #expect(try await next.text(key) == "new")
+    await next.flush()
+    try await upper.remove(key, ifRevision: nil)
+    #expect(try await next.text(key) == "old")
+    lower.gate.open()
+    await ended.flush()
+  }
+
   @Test("a commit waits for room when enough others wait to be written back")
   func backlog() async throws {
     let lower = HeldStore()
