@@ -1,6 +1,5 @@
 #if canImport(ImageIO) || VIPS
 import CacheCore
-import ImageCodecs
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -8,6 +7,8 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+
+@testable import ImageCodecs
 
 @Suite("Processing what was decoded")
 struct ProcessedDecodingTests {
@@ -74,6 +75,33 @@ struct ProcessedDecodingTests {
     #expect(form.id.contains("fit(40x40)") && form.id.hasSuffix("ImageProcessor#4:gray"))
     #expect(Form.image(.gray).id != Form.image().id)
     #expect(Form.image(size: .fit(40, 40)).id == Form.image(.resize(.fit(40, 40))).id)
+  }
+
+  @Test("is a form step by step, so that forms that begin alike share the work of what they have in common")
+  func commonSteps() throws {
+    let runs = Lock(0)
+    let counted = ImageProcessor([
+      ImageStep(name: "counted") { pixels, _ in
+        runs.withLock { $0 += 1 }
+        return pixels
+      }
+    ])
+    let picture = Pictures.quarters(16, 16)
+    let forms = [counted + .gray, counted + .circle, counted + .gray + .circle].map { Form.image($0) }
+    #expect(Set(forms.map(\.id)).count == 3 && forms.allSatisfy { $0.stem(1) == Form.image(counted).id })
+
+    // As a manager goes about it: by stems.
+    var made: [String: DecodedImage] = [:]
+    for form in forms {
+      var image = picture
+      for (index, change) in form.changes.enumerated() {
+        let stem = form.stem(index + 1)
+        image = try made[stem] ?? change.apply(image, .whole(of: Data()))
+        made[stem] = image
+      }
+    }
+
+    #expect(runs.withLock { $0 } == 1 && made.count == 4)
   }
 }
 #endif

@@ -68,7 +68,7 @@ public final class ResourceManager: Sendable {
     /// The largest body that a load takes, in bytes: it is held in memory.
     public var maximumBodySize: Int64 = 256 << 20
     /// How much memory the loads may take at the same time, in bytes: their bodies on the way, and what making values of them takes. Who finds no room waits before it asks
-    /// for its body, by priority; a body that is larger than all of it comes alone. What it counts, and what it does not, is told in the page on CacheManager.
+    /// for its body, by priority; of bodies that grow beyond it, one at a time goes on. What it counts, and what it does not, is told in the page on CacheManager.
     public var memoryBudget = 256 << 20
     /// The largest body, in bytes, that `respond(to:)` keeps in memory; larger ones stream between the origin, the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20

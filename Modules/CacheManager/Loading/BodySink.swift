@@ -29,7 +29,11 @@ struct BodySink: Sendable {
   /// Begins: what an earlier body (a redirect's, one that broke off, a damaged entry's) has left in the file goes.
   func begin(expecting length: Int64?) async throws(CacheError) {
     if let length, length > limit { throw load.bodyTooLarge }
-    try await share?.begin(target.isMemory ? length : Int64(MemoryBudget.streamed))
+    if target.isMemory {
+      try await share?.begin(announcing: length)
+    } else {
+      try await share?.begin(holding: MemoryBudget.streamed)
+    }
     if case .file(let draft) = target { try await draft.restart() }
   }
 
@@ -41,7 +45,7 @@ struct BodySink: Sendable {
     count += Int64(chunk.count)
     switch target {
     case .memory:
-      try await share?.grow(to: count, most: limit)
+      try await share?.grow(to: count, most: min(length ?? limit, limit))
       guard !data.isEmpty else {
         data = chunk
         // A server's word may size a buffer only as far as that does no harm.

@@ -189,7 +189,9 @@ struct Shelf: Sendable {
         }
         if let length = entry.body.length, length > load.maximumBodySize { throw load.bodyTooLarge }
         share = load.budget.share(holding: 0, LoadPriority(load.priority))
-        try await share.begin(entry.body.length)
+        try await share.begin(announcing: entry.body.length)
+        // A file's length is a fact, and it comes at once: it waits for no body that comes slowly.
+        if let length = entry.body.length { try await share.grow(to: length, most: length) }
         data = try await entry.body.collect(limit: load.maximumBodySize)
         share.end(at: Int64(data.count))
       }

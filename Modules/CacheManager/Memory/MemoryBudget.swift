@@ -21,6 +21,8 @@ final class MemoryBudget: Sendable {
   /// What is said to be held by who hands on what comes, without gathering it.
   static let streamed = 256 << 10
 
+  /// How much of a body is taken at once before it has come.
+  let part: Int
   private let limit: Int
   private let state: Lock<State>
 
@@ -29,7 +31,9 @@ final class MemoryBudget: Sendable {
   /// - Parameter limit: bytes.
   init(_ limit: Int) {
     self.limit = max(1, limit)
-    state = Lock(State(ledger: MemoryLedger(limit: limit - limit / 8)))
+    let ledger = MemoryLedger(limit: limit - limit / 8)
+    part = ledger.part
+    state = Lock(State(ledger: ledger))
   }
 
   var use: MemoryUse {

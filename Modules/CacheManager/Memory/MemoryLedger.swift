@@ -5,7 +5,7 @@ internal import CacheCore
 /// Nobody waits for somebody who may be waiting for him:
 /// - Who waits for a place holds nothing.
 /// - Who waits for his body holds a place, which bodies are not measured against, only other places are.
-/// - Of those whose body has grown beyond what was thought, one at a time goes on whatever it takes; the others wait for it.
+/// - Of those whose body grows beyond what is left, one at a time goes on whatever it takes; the others wait for it, or for room.
 /// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not that one.
 struct MemoryLedger {
   typealias Ticket = WaitingLine.Ticket
@@ -41,6 +41,8 @@ struct MemoryLedger {
   let limit: Int
   /// What bodies and places may have of it; the rest is for those who compute.
   let limitOfBodies: Int
+  /// How much of a body is taken at once before it has come, unless more is expected of any.
+  let part: Int
   private(set) var held = Holding()
   private(set) var peak = 0
   /// How large a body is thought to become that nothing is known of: about as large as the last ones.
@@ -53,6 +55,7 @@ struct MemoryLedger {
   init(limit: Int) {
     self.limit = max(1, limit)
     limitOfBodies = self.limit - self.limit / 4
+    part = limitOfBodies / 8
     expectation = min(4 << 20, limitOfBodies)
   }
 
@@ -103,7 +106,8 @@ struct MemoryLedger {
     held.bodies -= holding.bodies
     held.work -= holding.work
     held.workers -= holding.workers
-    if let share, overdrawn == share { overdrawn = nil }
+    // Who is back within the limit grows like everybody: he may be slow, and another one quick.
+    if share != nil && overdrawn == share || isRoom(for: 0) { overdrawn = nil }
     return served()
   }
 

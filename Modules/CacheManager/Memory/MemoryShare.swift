@@ -25,24 +25,30 @@ final class MemoryShare: Sendable {
 
   deinit { release() }
 
-  /// The body begins. Waits until there is room for all of it, as far as that is known; what it waited with so far goes back then.
+  /// The body begins. Waits until there is room for as much of it as is expected of any body, or for a ``MemoryLedger/part``: the rest is an announcement, and one who
+  /// announces much and sends little holds nobody up. What it waited with so far goes back then.
   ///
-  /// - Parameter length: bytes; nil: not told.
-  func begin(_ length: Int64?) async throws(CacheError) {
-    // No sum of what is announced overflows.
-    let bytes = length.map { Int(clamping: min($0, 1 << 40)) } ?? expectation
+  /// - Parameter length: bytes, as announced; nil: not told.
+  func begin(announcing length: Int64?) async throws(CacheError) {
+    let bytes = length.map { Int(clamping: min($0, Int64(clamping: max(expectation, budget.part)))) } ?? expectation
+    try await begin(holding: bytes)
+  }
+
+  /// The body begins, and takes so much to its end.
+  func begin(holding bytes: Int) async throws(CacheError) {
     try await budget.claim(.body(bytes), priority)
     keep(bytes, instead: true)
   }
 
   /// The body has so many bytes by now, or is about to.
   ///
-  /// - Parameter most: how many it may have at all.
+  /// - Parameter most: how many it will have at most, by what is known.
   func grow(to bytes: Int64, most: Int64) async throws(CacheError) {
     let held = state.withLock { $0.holding.bodies }
     guard bytes > held else { return }
-    // As a buffer grows that is appended to.
-    let wanted = max(Int(clamping: bytes), Int(clamping: min(Int64(clamping: held) * 2, most)))
+    // No sum of what is announced overflows. As a buffer grows that is appended to, but not by more than a part.
+    let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
+    guard wanted > held else { return }
     try await budget.claim(.growth(wanted - held, share: number), priority)
     keep(wanted - held, instead: false)
   }

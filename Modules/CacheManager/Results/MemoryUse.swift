@@ -2,7 +2,7 @@
 public struct MemoryUse: Hashable, Sendable {
   /// What they may take.
   public var limit: Int
-  /// What they take now: bodies that have begun to come, with the length that is announced, and what making values takes.
+  /// What they take now: bodies that have begun to come, with the part of them that is thought to come next, and values that are being made.
   public var inUse: Int
   /// The most that they took at once, so far.
   public var peak: Int

@@ -26,7 +26,8 @@ extension Form where Value == DecodedImage {
     _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil
   ) -> Form {
     let (decoder, rest) = processor.decoding(scale: scale)
-    let processors = rest.steps.isEmpty ? [] : [rest]
+    // One by one: what forms have in common is then done once.
+    let processors = rest.steps.map { ImageProcessor([$0]) }
     guard let encoder else { return Form(decoder: decoder, processors: processors) }
     // What was stored has its size already.
     return Form(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))

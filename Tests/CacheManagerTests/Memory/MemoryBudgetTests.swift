@@ -139,24 +139,46 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("a body that is larger than the budget comes alone")
-  func giant() async throws {
+  @Test("bodies of which only a part is taken at first take no more than there is, but for one of them")
+  func large() async throws {
     try await teach()
-    let (gate, giantGate) = (Gate(), Gate())
-    let small = load(try serve("/a", bytes: 10_000) { $0.bodyHeld(by: gate) })
-    await gate.arrived()
-    let giant = load(try serve("/giant", bytes: 1_000_000) { $0.bodyHeld(by: giantGate) })
-    try await Turns.until { manager.memoryUse.waiting == 1 }
-    let other = load(try serve("/b", bytes: 10_000))
-    try await Turns.until { manager.memoryUse.waiting == 2 }
+    let gate = Gate()
+    let loads = try (0..<60).map { load(try serve("/\($0)", bytes: 150_000) { $0.chunked(by: 7_000).bodyHeld(by: gate) }) }
+    await gate.arrived(3)
     gate.open()
-    #expect(try await small.value == 10_000)
-    await giantGate.arrived()
-    #expect(manager.memoryUse.inUse == 1_000_000)
+    for load in loads { #expect(try await load.value == 150_000) }
+    #expect(manager.memoryUse.peak <= 300_000 + 150_000)
+    try await expectNothingLeft()
+  }
 
-    giantGate.open()
-    #expect(try await giant.value == 1_000_000)
-    #expect(try await other.value == 10_000)
+  @Test("who announces much and sends nothing holds nobody up: neither loads that come later nor what is read from the disk")
+  func slow() async throws {
+    let stored = try serve("/stored", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
+    _ = try await load(stored).value
+    try await teach()
+    house.restart()
+    let gate = Gate()
+    var slow: [Task<Int, any Error>] = []
+    for bytes in [1_000_000, 250_000] {
+      slow.append(load(try serve("/\(bytes)", bytes: bytes) { $0.bodyHeld(by: gate) }))
+      try await Turns.until { gate.arrivals == slow.count }
+    }
+    #expect(manager.memoryUse.inUse <= 2 * 75_000)
+
+    let done = Counter()
+    let quick = try ((0..<20).map { try serve("/quick/\($0)", bytes: 10_000) } + [stored]).map { url in
+      let load = load(url)
+      return Task {
+        defer { done.increment() }
+        return try await load.value
+      }
+    }
+    try await Turns.until { done.value == quick.count }
+    for load in quick { _ = try await load.value }
+    #expect(gate.held == 2)
+
+    gate.open()
+    #expect(try await [slow[0].value, slow[1].value] == [1_000_000, 250_000])
     try await expectNothingLeft()
   }
 

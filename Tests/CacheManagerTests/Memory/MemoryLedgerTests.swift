@@ -106,6 +106,19 @@ struct MemoryLedgerTests {
     #expect(ledger.giveBack(.init(bodies: 300), endOf: 1) == [4])
   }
 
+  @Test("who grew beyond what there is, and is back within it, grows like everybody")
+  func backWithin() {
+    #expect(ledger.claim(.body(150), 1, level: .normal))
+    #expect(ledger.claim(.body(150), 2, level: .normal))
+    #expect(ledger.claim(.growth(50, share: 1), 3, level: .normal))
+    #expect(ledger.giveBack(.init(bodies: 150), endOf: 2).isEmpty)
+    #expect(ledger.claim(.body(100), 4, level: .normal))
+
+    #expect(ledger.claim(.growth(50, share: 4), 5, level: .normal))
+    #expect(!ledger.claim(.growth(50, share: 1), 6, level: .veryHigh))
+    #expect(ledger.giveBack(.init(bodies: 150), endOf: 4) == [6])
+  }
+
   @Test("who becomes urgent and fits is served at once, and so is everybody whose turn comes by somebody else's claim")
   func turns() {
     #expect(ledger.claim(.place(200), 1, level: .normal))
