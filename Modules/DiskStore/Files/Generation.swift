@@ -70,7 +70,11 @@ final class Generation: @unchecked Sendable {
     file.lockShared()
   }
 
-  deinit { munmap(memory, Self.length) }
+  deinit {
+    munmap(memory, Self.length)
+    // Not left to the close: a child process that is being made at this moment has a copy of the descriptor, and with it the lock, until it runs its program.
+    file.unlock()
+  }
 
   private static func open(_ path: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
     let file: FileDescriptor

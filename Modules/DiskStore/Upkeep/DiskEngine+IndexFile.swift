@@ -17,15 +17,17 @@ extension DiskEngine {
     return true
   }
 
-  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended metadata to entries the files are
-  /// listed first.
+  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended metadata to entries, and where it is
+  /// not known what lies at a name, the files are listed first.
   func saveIndex() {
     guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
-      indexFile.withLock({ $0.stamp }) != stamp, index.sum(folder.foreignChanges) != nil
+      indexFile.withLock({ $0.stamp }) != stamp
     else {
       return
     }
-    if !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
+    if index.hasDoubts || !index.knowsSizes(folder.foreignUses) {
+      guard index.isCurrent(folder.foreignChanges), (try? list()) != nil else { return }
+    }
     // Noted before the entries are taken: who changes something from here on takes the note back, and the file must not stay.
     indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
     let isWritten =

@@ -166,6 +166,14 @@ final class EntryIndex: Sendable {
     }
   }
 
+  /// Whether the files were listed, and others have changed nothing since.
+  func isCurrent(_ changes: FolderChanges?) -> Bool {
+    state.withLock { $0.isComplete && changes?.counts.isQuiet == true && $0.listed == changes }
+  }
+
+  /// Whether there are names at which nobody knows what lies until the next list.
+  var hasDoubts: Bool { state.withLock { !$0.doubted.isEmpty } }
+
   /// All entries, if that is what lies in the folder; nil while somebody changes something.
   func snapshot(_ changes: FolderChanges?) -> EntryShelves? {
     state.withLock { state in
