@@ -14,6 +14,10 @@ struct Fixture {
   static func run(
     _ configuration: AsyncHTTPDownloader.Configuration = .init(), _ body: (Fixture) async throws -> Void
   ) async throws {
+    var configuration = configuration
+    // Between two moments of a test there may be any time when the machine is busy. Who tests a time-out asks for one of his own.
+    configuration.idleTimeout = max(configuration.idleTimeout, .seconds(3_600))
+    configuration.connectTimeout = max(configuration.connectTimeout, .seconds(3_600))
     try await run(AsyncHTTPDownloader(configuration: configuration), body)
   }
 

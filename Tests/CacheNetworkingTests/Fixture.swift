@@ -16,6 +16,9 @@ struct Fixture {
     clock: any CacheClock = SystemClock(), _ body: (Fixture) async throws -> Void
   ) async throws {
     let origin = try await OriginServer.start()
+    var configuration = configuration
+    // Between two moments of a test there may be any time when the machine is busy. Who tests the time-out asks for one of his own.
+    configuration.idleTimeout = max(configuration.idleTimeout, .seconds(3_600))
     let downloader = SessionDownloader(configuration: configuration, delegate: delegate, clock: clock)
     do {
       try await body(Fixture(origin: origin, downloader: downloader))
