@@ -27,6 +27,8 @@ public final class DownloadTask: Sendable {
     var isUsed = false
     /// Why the download was given up.
     var cancellation: CacheError?
+    /// Whether a hook is still to judge the answer, or does.
+    var awaitsJudgement = false
     /// Cancels the hook that judges the answer, while one does.
     var judging: (@Sendable () -> Void)?
     /// Whether a transfer was started; nil while that is open.
@@ -56,8 +58,8 @@ public final class DownloadTask: Sendable {
 
   /// The download's time is over. Does nothing when everything has come and was judged, though it may not have been read yet.
   func expire(after limit: Duration) {
-    let (transfer, isJudged) = state.withLock { ($0.transfer, $0.judging == nil) }
-    guard transfer?.endedAt == nil || !isJudged else { return }
+    let (transfer, awaitsJudgement) = state.withLock { ($0.transfer, $0.awaitsJudgement) }
+    guard transfer?.endedAt == nil || awaitsJudgement else { return }
     cancel(because: CacheError(.timedOut, reason: "head and body did not come within \(limit)"))
   }
 
@@ -149,6 +151,9 @@ public final class DownloadTask: Sendable {
     }
   }
 
+  /// A hook is going to judge the answer.
+  func awaitJudgement() { state.withLock { $0.awaitsJudgement = true } }
+
   /// A hook judges the answer; `cancel` stops it, at once when the download has been given up already.
   func beginJudging(_ cancel: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
@@ -160,7 +165,7 @@ public final class DownloadTask: Sendable {
   }
 
   /// The answer is judged.
-  func endJudging() { state.withLock { $0.judging = nil } }
+  func endJudging() { state.withLock { ($0.awaitsJudgement, $0.judging) = (false, nil) } }
 
   /// The transfer runs.
   func didStart() {

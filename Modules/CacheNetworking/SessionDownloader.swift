@@ -199,6 +199,7 @@ public final class SessionDownloader: Downloader {
     }
     let exchange = HookedExchange(hooks, request)
     request.head = try await willStart(exchange, handle)
+    handle.awaitJudgement()
     let response: DownloadResponse
     do {
       response = try await send(request, in: engine, handle, deadline, began)

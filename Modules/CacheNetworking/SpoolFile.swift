@@ -38,13 +38,14 @@ final class SpoolFile: Sendable {
   /// Adds bytes at the end.
   func append(_ data: Data) async throws(CacheError) {
     let number = await withCheckedContinuation { (continuation: CheckedContinuation<Int32, Never>) in
-      queue.async { continuation.resume(returning: self.write(data)) }
+      // Without the file itself, whose last holder would else be this thread: it is gone as soon as who waits here lets go of it.
+      queue.async { [descriptor] in continuation.resume(returning: Self.write(data, to: descriptor)) }
     }
     guard number == 0 else { throw Self.error("could not be written", number, url) }
   }
 
   /// 0, or the error's number.
-  private func write(_ data: Data) -> Int32 {
+  private static func write(_ data: Data, to descriptor: Int32) -> Int32 {
     data.withUnsafeBytes { bytes in
       var rest = bytes[...]
       while !rest.isEmpty {

@@ -15,14 +15,17 @@ struct LoadTests {
       let gate = Gate()
       fixture.origin.setRoute("/", Route(Data("x".utf8), delivery: .gated(by: gate)))
       let request = try fixture.request("/")
+      // On the loop, which takes one after the other: who comes behind them finds them all in the queue.
+      let loop = try #require(fixture.downloader.preferredExecutor)
       let tasks = (0..<50).map { _ in
-        Task {
+        Task(executorPreference: loop) {
           let response = try await fixture.downloader.download(request)
           _ = try await response.body.collect()
           return response.metrics()
         }
       }
       await gate.arrived(2)
+      await Task(executorPreference: loop) {}.value
       gate.open()
       var queued = 0
       for task in tasks where try await task.value.queued != nil { queued += 1 }

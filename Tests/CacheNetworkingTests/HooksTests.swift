@@ -230,10 +230,11 @@ final class RecordingHooks: DownloaderHooks {
 
       #expect(await fixture.failure(of: try fixture.request("/cut"))?.code == .truncatedBody)
       #expect(hooks.calls.values.last == "failed truncatedBody")
+      // What is let go of is told of by who lets go of it last, and that may be a thread that has not got there yet.
       _ = try await fixture.get("/held").head
-      #expect(hooks.calls.values.last == "failed cancelled")
+      try await Turns.until { hooks.calls.values.last == "failed cancelled" }
       _ = try await fixture.get("/none").head
-      #expect(hooks.calls.values.last == "finished 204")
+      try await Turns.until { hooks.calls.values.last == "finished 204" }
     }
   }
 

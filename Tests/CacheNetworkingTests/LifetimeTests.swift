@@ -90,6 +90,7 @@ import Testing
 
       _ = try await fixture.get("/a").body.collect()
       _ = await fixture.failure(of: try fixture.request("/b"))
+      _ = await ends.wait(for: 2)
       let request = try fixture.request("/c")
       let task = Task { await fixture.failure(of: request) }
       await gate.arrived()

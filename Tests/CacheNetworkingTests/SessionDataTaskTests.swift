@@ -67,7 +67,7 @@ import Testing
   func cancelOne() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
-      let (task, _, response) = try await running(fixture, gate)
+      let (task, _, response) = try await running(fixture, gate, offset: 0)
       let (seen, cancelled) = (Recorder<Seen>(), Recorder<SessionDataTask.CancelToken>())
       task.onCallbackCancelled.delegate(on: cancelled) { (cancelled, token) in cancelled.record(token) }
       let token = try #require(task.addCallback { seen.record(Seen($0)) })
@@ -138,7 +138,7 @@ import Testing
   func remove() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
-      let (task, _, response) = try await running(fixture, gate)
+      let (task, _, response) = try await running(fixture, gate, offset: 0)
       let seen = Recorder<Seen>()
       let token = try #require(task.addCallback { seen.record(Seen($0)) })
       let before = seen.values
@@ -177,7 +177,7 @@ import Testing
   func forceCancel() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
-      let (task, _, response) = try await running(fixture, gate)
+      let (task, _, response) = try await running(fixture, gate, offset: 0)
       let seen = Recorder<Seen>()
       _ = task.addCallback { seen.record(Seen($0)) }
 
