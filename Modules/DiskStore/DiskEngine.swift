@@ -251,8 +251,9 @@ final class DiskEngine: Sendable {
     let path = folder.path(name)
     try folder.requireFolders(of: name)
     let descriptor = try FileDescriptor(path, .readAndWrite)
-    // Held until the descriptor is closed: other processes, and other caches of this one, append to the same log.
+    // Other processes, and other caches of this one, append to the same log.
     try descriptor.waitForLock(folder.calls)
+    defer { descriptor.unlock() }
     switch try EntryFile.read(descriptor, expecting: key, folder.calls) {
     case .entry(let file):
       guard file.header.revision == revision else { return .gone }

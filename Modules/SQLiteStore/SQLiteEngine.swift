@@ -23,7 +23,7 @@ final class SQLiteEngine: Sendable {
   let backlog: Backlog
   private let counted = Lock(SQLiteCounters())
   private let uses = Lock<[Pins.Place: Timestamp]>([:])
-  private let isCollecting = Lock(false)
+  let isCollecting = Lock(false)
   /// What looks found to clear away, and who does it.
   let clearing = Lock<(finds: Finds?, task: Task<Void, Never>?)>((nil, nil))
 

@@ -33,6 +33,22 @@ struct EntryIndexTests {
     #expect(index.known == (542, 3))
   }
 
+  @Test("what is stored while the first list is made leaves in the order in which it was stored, behind what was found")
+  func storedMeanwhile() {
+    // Given
+    let index = EntryIndex(LeastRecentlyUsed())
+    let names = (0..<12).map { name("\($0)") }
+    let old = name("old")
+
+    // When
+    index.beginList()
+    for (second, name) in names.enumerated() { index.stored(name, size: 10, at: now + .seconds(second)) }
+    for name in index.endList([old: use(), names[3]: use(), names[7]: use()]) { index.look(name, index.use(name)) }
+
+    // Then
+    #expect((0..<13).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [old] + names)
+  }
+
   @Test("files with holes may say any size: they count as the largest entry, and leave like others", arguments: [true, false])
   func hugeFiles(first: Bool) {
     // Given

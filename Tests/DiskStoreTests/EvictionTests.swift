@@ -46,6 +46,7 @@ struct EvictionTests {
     arguments: [true, false])
   func scan(isDefault: Bool) async throws {
     let cache = try cache(isDefault ? DiskCache.Configuration().eviction : LeastRecentlyUsed(), limit: 500_000)
+    #expect(try await cache.entryCount == 0, "listed before it is filled")
     try await fill(cache, 0..<30)
     for _ in 0..<3 { try await use(cache, 0..<30) }
     try await fill(cache, 100..<200)
@@ -57,6 +58,7 @@ struct EvictionTests {
   @Test("LRU goes by the exact order of uses, LFU by their number")
   func order() async throws {
     let recent = try cache(LeastRecentlyUsed())
+    #expect(try await recent.entryCount == 0, "listed before it is filled")
     try await fill(recent, 0..<40)
     var generator = SeededGenerator(state: 7)
     let order = Array(0..<40).shuffled(using: &generator)
@@ -68,6 +70,7 @@ struct EvictionTests {
     }
     try await recent.removeAll()
     let frequent = try cache(LeastFrequentlyUsed())
+    #expect(try await frequent.entryCount == 0, "listed before it is filled")
     try await fill(frequent, 0..<8)
     for number in 0..<8 { for _ in 0..<(number * 3 % 8) { try await use(frequent, number..<number + 1) } }
     try await frequent.trim(to: each * 4)
@@ -156,6 +159,7 @@ struct EvictionTests {
   func oftenUsed() async throws {
     let count = IndexFile.fewest
     let first = try cache(S3FIFO())
+    #expect(try await first.entryCount == 0, "listed before it is filled")
     for number in 0..<count { try await first.store(bytes(10), for: key(number), metadata(at: clock.now)) }
     for _ in 0..<3 { try await use(first, 0..<50) }
     for number in 0..<count where number >= 50 { try await use(first, number..<number + 1) }

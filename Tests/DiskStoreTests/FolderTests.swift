@@ -2,6 +2,14 @@ import CacheCore
 import DiskStore
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -166,8 +174,13 @@ struct FolderTests {
   @Test("caches that open a new folder at the same time agree on its key")
   func simultaneousOpening() async throws {
     let path = folder.path + "/new"
+    var calls = FileCalls.system
+    // Each syncs what it makes, while the others wait: two seconds in all, else.
+    calls.pause = { usleep(1_000_000) }
     let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
-      for _ in 0..<16 { group.addTask { try DiskCache(path: path).digestSecret } }
+      for _ in 0..<16 {
+        group.addTask { [calls] in try DiskCache(path: path, configuration: .init(), calls: calls).digestSecret }
+      }
       return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
     }
     #expect(secrets.count == 1)
@@ -260,6 +273,7 @@ struct FolderTests {
     let live = try DiskCache(path: folder.path)
     let writer = try await live.begin(key, metadata())
     try await writer.write(bytes(200_000))
+    #expect(try await live.entryCount == 0, "and what is done at opening is done")
     let spools = folder.temporaryFiles
     #expect(spools.count == 1)
     let tmp = folder.root + "/tmp"

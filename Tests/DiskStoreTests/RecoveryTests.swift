@@ -28,7 +28,8 @@ struct RecoveryTests {
 
   @Test("removing all removes all, also when the folder of temporary files was cleared away", arguments: [true, false])
   func removeAllWithoutTemporaryFolder(hasWritten: Bool) async throws {
-    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
+    let first = try DiskCache(path: folder.path)
+    try await first.store(bytes(5), for: key, metadata())
     let cache = try DiskCache(path: folder.path)
     if hasWritten { try await cache.store(bytes(5), for: CacheKey(resource: "s"), metadata()) }
     try remove(folder.root + "/tmp")
@@ -39,6 +40,8 @@ struct RecoveryTests {
     try await cache.store(bytes(6), for: key, metadata())
     #expect(try await cache.bytes(key) == bytes(6))
     #expect(folder.temporaryFiles.isEmpty)
+    // Who is let go of takes away what lies in that folder, at some time.
+    withExtendedLifetime(first) {}
   }
 
   @Test("a folder that was deleted is noticed when the entries are counted")
@@ -73,16 +76,12 @@ struct RecoveryTests {
   func countDuringChange() async throws {
     let cache = try DiskCache(path: folder.path)
     for number in 0..<3 { try await cache.store(bytes(5), for: CacheKey(resource: "\(number)"), metadata()) }
-    let path = folder.root + "/generation"
     // Another process has announced a change, and not yet made it.
-    var counters = try file(path)
-    counters[64] += 1
-    try counters.write(to: URL(filePath: path), options: [])
+    try folder.raise(.started)
     #expect(try await cache.entryCount == 3)
     try remove(folder.entryFiles[0])
     #expect(try await cache.entryCount == 2)
-    counters[128] += 1
-    try counters.write(to: URL(filePath: path), options: [])
+    try folder.raise(.finished)
     #expect(try await cache.entryCount == 2)
   }
 
@@ -107,7 +106,7 @@ struct RecoveryTests {
 
   /// Another opening of the folder that holds its lock.
   private func lockedFolder() throws -> Int32 {
-    let descriptor = open(folder.root, O_RDONLY)
+    let descriptor = open(folder.root, O_RDONLY | O_CLOEXEC)
     try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
     return descriptor
   }
@@ -133,7 +132,7 @@ struct RecoveryTests {
     try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
     let descriptor = try lockedFolder()
     let faults = FaultyFileSystem()
-    faults.set { $0.onPause = { number in if number == 3 { close(descriptor) } } }
+    faults.set { $0.onPause = { number in if number == 3 { unlockAndClose(descriptor) } } }
     let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
     #expect(faults.current.pauses == 3)
     #expect(try await cache.bytes(key) == bytes(5))

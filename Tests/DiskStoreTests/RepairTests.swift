@@ -41,6 +41,7 @@ struct RepairTests {
       content[content.count / 2 - 300] ^= 1
       try put(content, folder.entryFiles[index])
     }
+    #expect(try await cache.entryCount == 30, "and what is done at opening is done")
     try put(Data("half".utf8), folder.root + "/tmp/4711-ab-1.spool")
     let report = try await cache.repair()
     #expect(report.verification.good == 27)
@@ -114,9 +115,9 @@ struct RepairTests {
     #expect(try await one.open(key(7)) == nil)
 
     // When
-    let lock = open(folder.root, O_RDONLY)
+    let lock = open(folder.root, O_RDONLY | O_CLOEXEC)
     try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
-    faults.set { $0.onPause = { _ in close(lock) } }
+    faults.set { $0.onPause = { _ in unlockAndClose(lock) } }
     try await store(7..<8, in: two)
 
     // Then

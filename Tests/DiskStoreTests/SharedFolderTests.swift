@@ -4,6 +4,14 @@ import DiskStore
 import HTTPTypes
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -104,10 +112,10 @@ struct SharedFolderTests {
     try await one.store(bytes(10), for: CacheKey(resource: "r"), metadata())
     let before = try counters()
     let path = folder.root + "/generation"
-    var damaged = try file(path)
-    damaged.replaceSubrange(0..<3, with: [0, 0, 0])
-    // Not atomically: in place, as damage comes.
-    try damaged.write(to: URL(filePath: path), options: [])
+    // In place, as damage comes, and never shorter: it is mapped.
+    let descriptor = open(path, O_RDWR | O_CLOEXEC)
+    try #require(pwrite(descriptor, [0, 0, 0] as [UInt8], 3, 0) == 3)
+    close(descriptor)
     let three = try DiskCache(path: folder.path)
     #expect(try counters() == before)
     try await three.store(bytes(10), for: CacheKey(resource: "s"), metadata())

@@ -32,7 +32,7 @@ struct StuckLockTests {
 
   /// Another opening of the only entry's file that holds its lock.
   private func lockedEntry() throws -> Int32 {
-    let descriptor = open(try #require(folder.entryFiles.first), O_RDWR)
+    let descriptor = open(try #require(folder.entryFiles.first), O_RDWR | O_CLOEXEC)
     try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
     return descriptor
   }
@@ -64,7 +64,7 @@ struct StuckLockTests {
   func passing() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata())
     let descriptor = try lockedEntry()
-    faults.set { $0.onPause = { number in if number == 3 { close(descriptor) } } }
+    faults.set { $0.onPause = { number in if number == 3 { unlockAndClose(descriptor) } } }
     #expect(try await cache.refresh(key, stored, ifRevision: stored.revision))
     #expect(faults.current.pauses == 3)
   }

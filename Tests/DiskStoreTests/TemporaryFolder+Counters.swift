@@ -14,12 +14,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// Lets go of a file's lock. Closing alone does not, while a child process is being made that has a copy of the descriptor.
+func unlockAndClose(_ descriptor: Int32) {
+  _ = flock(descriptor, LOCK_UN)
+  close(descriptor)
+}
+
 extension TemporaryFolder {
   /// What a process that changes names raises before it (`started`) and after it (`finished`), as `Docs/DiskFormat.md` says.
   enum Counter: Int { case started = 64, finished = 128 }
 
   func raise(_ counter: Counter) throws {
-    let descriptor = open(root + "/generation", O_RDWR)
+    let descriptor = open(root + "/generation", O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }
     var number: UInt64 = 0
     guard pread(descriptor, &number, 8, off_t(counter.rawValue)) == 8 else {

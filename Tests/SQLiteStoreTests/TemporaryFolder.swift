@@ -1,5 +1,6 @@
 #if SQLite
 import CacheCore
+import CacheTesting
 import HTTPTypes
 @testable import SQLiteStore
 
@@ -51,6 +52,9 @@ func metadata(
 extension SQLiteCache {
   /// Returns when what looks have found is cleared away.
   func cleared() async { await engine.clearing.withLock { $0.task }?.value }
+
+  /// Returns when what was left behind is collected, which begins at opening.
+  func collected() async throws { try await Turns.until { [engine] in !engine.isCollecting.withLock { $0 } } }
 
   /// The body under `key`, whole; nil: a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }

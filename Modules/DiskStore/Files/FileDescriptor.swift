@@ -102,7 +102,8 @@ final class FileDescriptor: Sendable {
   /// How often a lock is asked for, with a pause in between: two seconds in all.
   private static let lockAttempts = 100
 
-  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor. Where the file system has no locks, none is taken.
+  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor, but for a child process
+  /// that is being made at that moment and has a copy of it: who unlocks doesn't depend on that. Where the file system has no locks, none is taken.
   ///
   /// - Throws: ``SystemError/wouldBlock`` when somebody else holds it all the time: who is suspended never lets go.
   func waitForLock(_ calls: FileCalls) throws(SystemError) {
@@ -129,6 +130,7 @@ final class FileDescriptor: Sendable {
     return result == 0 ? nil : .last
   }
 
+  /// Lets go of the lock, whoever has copies of the descriptor.
   func unlock() { _ = flock(raw, LOCK_UN) }
 
   /// Sets the time of the last use, which is what the file's modification time stands for here.

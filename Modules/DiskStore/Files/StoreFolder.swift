@@ -70,7 +70,8 @@ final class StoreFolder: Sendable {
       wasWritable = Atomic(isWritable)
       if isWritable {
         let lock = try Self.locked(root, calls)
-        let prepared = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: nil) }
+        defer { lock.unlock() }
+        let prepared = try Self.prepare(root, calls, key: nil)
         key = prepared.key
         if syncsFolders { try Self.synchronise(root, made: made, calls) }
         state = Lock(State(generation: prepared.generation))
@@ -158,7 +159,8 @@ final class StoreFolder: Sendable {
     guard let lock = waits ? try? Self.locked(root, calls) : try? FileDescriptor(root, .folder),
       waits || lock.lockExclusively()
     else { return }
-    let found = withExtendedLifetime(lock) { try? Generation(generationPath, calls) }
+    let found = try? Generation(generationPath, calls)
+    lock.unlock()
     if let found { adopt(found) }
   }
 
@@ -179,8 +181,10 @@ final class StoreFolder: Sendable {
     let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
     let lock = try Self.locked(root, calls)
-    let generation = try withExtendedLifetime(lock) { () throws(SystemError) in try Self.prepare(root, calls, key: key).generation
-    }
+    let generation = try { () throws(SystemError) in
+      defer { lock.unlock() }
+      return try Self.prepare(root, calls, key: key).generation
+    }()
     if syncsFolders { try Self.synchronise(root, made: made, calls) }
     adopt(generation)
     state.withLock { state in

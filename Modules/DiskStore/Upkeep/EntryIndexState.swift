@@ -88,7 +88,10 @@ struct EntryIndexState {
       known.forEach { name, use in
         if let last = entries[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
       }
-      for name in again { set(name, known[name]) }
+      // Behind all that was found, in the order of their uses.
+      for name in again { set(name, nil) }
+      let changed = again.compactMap { name in known[name].map { (key: name, value: $0) } }
+      for (name, use) in changed.byLastUse() { set(name, use) }
       return (known, knownOrder)
     }
   }
