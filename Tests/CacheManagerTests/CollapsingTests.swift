@@ -145,6 +145,7 @@ struct CollapsingTests {
     house.clock.advance(by: .seconds(121))
     asked = house.ask(times: 2)
     await house.clock.sleepers(1)
+    await gate.arrived(4)
     #expect(gate.arrivals == 4)
     gate.open()
     _ = try await asked.value
@@ -290,6 +291,7 @@ struct CollapsingTests {
     let asked = house.ask(times: 10)
     if seconds != nil {
       await house.clock.sleepers(9)
+      await gate.arrived()
       #expect(gate.arrivals == 1)
       house.clock.advance(by: .seconds(5))
     }

@@ -215,9 +215,7 @@ struct CachingTests {
       origin.setRoute("/b", Route(Data("123".utf8), etag: "v", fields: [.cacheControl: "no-cache"]))
       for path in ["/a", "/a", "/b", "/b"] { _ = try await gateway.get(path) }
       let status = try await RawClient.connect(try #require(gateway.statusPort))
-      try await status.send("GET /status.json HTTP/1.1\r\nHost: h\r\n\r\n")
-      let answer = try await status.answer()
-      let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
+      let (document, _) = try await status.document { $0.traffic.requests == 4 }
       #expect(document.mode == "shared")
       #expect(document.traffic.hits == 1)
       #expect(document.traffic.revalidations == 1)

@@ -4,6 +4,8 @@ import Foundation
 import NIOCore
 import NIOPosix
 
+@testable import Gateway
+
 /// A client of bare bytes: what it sends and what it gets is what stands on the wire.
 final class RawClient: Sendable {
   struct State: Sendable {
@@ -75,6 +77,20 @@ final class RawClient: Sendable {
       state.bytes.moveReaderIndex(forwardBy: answer.length)
       return .success(answer)
     }.get()
+  }
+
+  /// What the status page says once it says what is waited for, or after a thousand questions: an answer is with its client before it is counted.
+  func document(
+    _ target: String = "/status.json", where isReady: (StatusDocument) -> Bool
+  ) async throws -> (StatusDocument, RawAnswer) {
+    for question in 1... {
+      try await send("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+      let answer = try await answer()
+      let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
+      if isReady(document) || question == 1_000 { return (document, answer) }
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    throw NoAnswer(got: "")
   }
 
   struct NoAnswer: Error { var got: String }

@@ -19,10 +19,8 @@ struct StatusTests {
       origin.setRoute("/status.json", Route(OriginAnswer(text: "the origin's own")))
       #expect(try await gateway.get("/status.json").body == "the origin's own")
       let status = try await RawClient.connect(try #require(gateway.statusPort))
-      try await status.send("GET /status.json?x HTTP/1.1\r\nHost: h\r\n\r\n")
-      let answer = try await status.answer()
+      let (document, answer) = try await status.document("/status.json?x") { $0.traffic.requests == 1 }
       #expect(answer["content-type"] == "application/json")
-      let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
       #expect(document.origin == "http://127.0.0.1:\(origin.port)")
       #expect(document.mode == "off")
       #expect(document.traffic.requests == 1)

@@ -113,15 +113,17 @@ struct ThumbnailRunTests {
     let pictures = try place.list()
     let run = try ThumbnailRun(place.settings, network: ScriptedDownloader())
 
-    // When: at the first line.
-    let summary = await withTaskGroup(of: Summary.self) { group in
-      let (firsts, continuation) = AsyncStream.makeStream(of: Void.self)
-      let report = ProgressReport(total: pictures.count, isTerminal: false) { _ in continuation.yield() }
-      group.addTask { await run.make(pictures, report) }
-      for await _ in firsts { break }
-      group.cancelAll()
-      return await group.next() ?? Summary()
+    // When: in the first line, behind which the next picture is not begun.
+    let gate = Gate()
+    let cancel = Lock<(@Sendable () -> Void)?>(nil)
+    let report = ProgressReport(total: pictures.count, isTerminal: false) { _ in cancel.withLock { $0 }?() }
+    let making = Task {
+      await gate.pass()
+      return await run.make(pictures, report)
     }
+    cancel.withLock { $0 = { making.cancel() } }
+    gate.open()
+    let summary = await making.value
 
     // Then
     #expect(summary.cancelled > 0 && summary.cancelled + summary.made == 24 && summary.failed == 0)

@@ -60,6 +60,8 @@ struct Demo {
       configuration.memory = MemoryCache(clock: clock)
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
       configuration.validator = ETagValidator()
+      // What is to be stored is shown to be, on a slow disk too.
+      configuration.storePatience = nil
     }
     return ResourceManager(configuration)
   }

@@ -62,6 +62,8 @@ struct ImageDemo {
     configuration.validator = ETagValidator()
     configuration.executor = DecodingExecutor()
     configuration.storagePolicy = .all
+    // What is to be stored is shown to be, on a slow disk too.
+    configuration.storePatience = nil
     return ResourceManager(configuration)
   }
 
