@@ -15,9 +15,10 @@ struct Fixture {
     _ configuration: AsyncHTTPDownloader.Configuration = .init(), _ body: (Fixture) async throws -> Void
   ) async throws {
     var configuration = configuration
-    // Between two moments of a test there may be any time when the machine is busy. Who tests a time-out asks for one of his own.
-    configuration.idleTimeout = max(configuration.idleTimeout, .seconds(3_600))
-    configuration.connectTimeout = max(configuration.connectTimeout, .seconds(3_600))
+    // Between two moments of a test there may be any time when the machine is busy.
+    let usual = AsyncHTTPDownloader.Configuration()
+    if configuration.idleTimeout == usual.idleTimeout { configuration.idleTimeout = .seconds(3_600) }
+    if configuration.connectTimeout == usual.connectTimeout { configuration.connectTimeout = .seconds(3_600) }
     try await run(AsyncHTTPDownloader(configuration: configuration), body)
   }
 

@@ -17,8 +17,8 @@ struct Fixture {
   ) async throws {
     let origin = try await OriginServer.start()
     var configuration = configuration
-    // Between two moments of a test there may be any time when the machine is busy. Who tests the time-out asks for one of his own.
-    configuration.idleTimeout = max(configuration.idleTimeout, .seconds(3_600))
+    // Between two moments of a test there may be any time when the machine is busy.
+    if configuration.idleTimeout == SessionDownloader.Configuration().idleTimeout { configuration.idleTimeout = .seconds(3_600) }
     let downloader = SessionDownloader(configuration: configuration, delegate: delegate, clock: clock)
     do {
       try await body(Fixture(origin: origin, downloader: downloader))

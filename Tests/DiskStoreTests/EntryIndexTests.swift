@@ -49,6 +49,24 @@ struct EntryIndexTests {
     #expect((0..<13).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [old] + names)
   }
 
+  @Test("what is freshened while the first list is made has been used as often as the index file says")
+  func freshenedMeanwhile() {
+    // Given
+    let index = EntryIndex(LeastFrequentlyUsed())
+    let (often, once) = (name("often"), name("once"))
+    let found = [
+      often: EntryIndex.Use(size: 10, last: now, uses: 3), once: EntryIndex.Use(size: 10, last: now + .seconds(5), uses: 1),
+    ]
+
+    // When
+    index.beginList()
+    index.resized(often, size: 20, at: now + .seconds(1))
+    for name in index.endList(found) { index.look(name, index.use(name)) }
+
+    // Then
+    #expect((0..<2).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [once, often])
+  }
+
   @Test("files with holes may say any size: they count as the largest entry, and leave like others", arguments: [true, false])
   func hugeFiles(first: Bool) {
     // Given

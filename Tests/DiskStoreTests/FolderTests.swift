@@ -175,7 +175,7 @@ struct FolderTests {
   func simultaneousOpening() async throws {
     let path = folder.path + "/new"
     var calls = FileCalls.system
-    // Each syncs what it makes, while the others wait: two seconds in all, else.
+    // Who is first flushes the key while the others wait, on a slow disk for longer than the two seconds that they have: that they are bounded is another test's.
     calls.pause = { usleep(1_000_000) }
     let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
       for _ in 0..<16 {

@@ -1,5 +1,6 @@
 #if Origin
 import CacheCore
+import CacheTesting
 import Etagere
 import Foundation
 import LoopbackOrigin
@@ -40,10 +41,7 @@ private func countDescriptors(_ engine: StormEngine) async throws {
   let before = try descriptors()
   let outcome = try await Storm(engine: engine, loads: 600, seed: 4).run()
   // The last ones are closed by who lets go of them last, on its own thread.
-  for look in 0..<70_000 {
-    if try descriptors() <= before + 16 { break }
-    if look < 10_000 { await Task.yield() } else { try await Task.sleep(for: .milliseconds(1)) }
-  }
+  try? await Turns.until(limit: 70_000) { try descriptors() <= before + 16 }
   let after = try descriptors()
   // A few connections may be kept for the next load.
   guard after <= before + 16, outcome.wrong.isEmpty, outcome.ends.count == 600 else {

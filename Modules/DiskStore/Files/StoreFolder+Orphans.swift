@@ -33,8 +33,14 @@ extension StoreFolder {
     guard let file = try? FileDescriptor("\(tmp)/\(owner).lock", .readAndWrite) else {
       // The drafts of a key have no owner, but whoever makes one holds the folder's lock.
       guard !owner.contains("-"), let folder = try? FileDescriptor(root, .folder) else { return false }
-      return !folder.lockExclusively()
+      return !Self.canBeLocked(folder)
     }
-    return !file.lockExclusively()
+    return !Self.canBeLocked(file)
+  }
+
+  /// Whether nobody holds its lock. Let go of at once, and not by the close alone: see ``FileDescriptor/waitForLock(_:)``.
+  private static func canBeLocked(_ file: FileDescriptor) -> Bool {
+    defer { file.unlock() }
+    return file.lockExclusively()
   }
 }

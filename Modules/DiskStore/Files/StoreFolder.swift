@@ -70,8 +70,11 @@ final class StoreFolder: Sendable {
       wasWritable = Atomic(isWritable)
       if isWritable {
         let lock = try Self.locked(root, calls)
-        defer { lock.unlock() }
-        let prepared = try Self.prepare(root, calls, key: nil)
+        let prepared = try {
+          () throws(SystemError) in
+          defer { lock.unlock() }
+          return try Self.prepare(root, calls, key: nil)
+        }()
         key = prepared.key
         if syncsFolders { try Self.synchronise(root, made: made, calls) }
         state = Lock(State(generation: prepared.generation))

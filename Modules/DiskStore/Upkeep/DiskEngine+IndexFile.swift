@@ -21,13 +21,11 @@ extension DiskEngine {
   /// not known what lies at a name, the files are listed first.
   func saveIndex() {
     guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
-      indexFile.withLock({ $0.stamp }) != stamp
+      indexFile.withLock({ $0.stamp }) != stamp, index.isCurrent(folder.foreignChanges)
     else {
       return
     }
-    if index.hasDoubts || !index.knowsSizes(folder.foreignUses) {
-      guard index.isCurrent(folder.foreignChanges), (try? list()) != nil else { return }
-    }
+    if index.hasDoubts || !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
     // Noted before the entries are taken: who changes something from here on takes the note back, and the file must not stay.
     indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
     let isWritten =

@@ -88,9 +88,14 @@ struct EntryIndexState {
       known.forEach { name, use in
         if let last = entries[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
       }
-      // Behind all that was found, in the order of their uses.
-      for name in again { set(name, nil) }
-      let changed = again.compactMap { name in known[name].map { (key: name, value: $0) } }
+      // Behind all that was found, in the order of their uses; used as often as the index file said, where that was more.
+      let changed = again.compactMap { name -> (key: EntryName, value: EntryIndex.Use)? in
+        let uses = entries[name]?.uses ?? 0
+        set(name, nil)
+        guard var use = known[name] else { return nil }
+        use.uses = max(use.uses, uses)
+        return (name, use)
+      }
       for (name, use) in changed.byLastUse() { set(name, use) }
       return (known, knownOrder)
     }

@@ -12,7 +12,7 @@ struct HammerSuite {
 
   func run() async throws -> [String] {
     var findings: [String] = []
-    for number in [2, 4] { findings.append(try await run(number, seconds: trial.isQuick ? 3 : 30)) }
+    for number in [2, 4] { findings.append(try await run(number, seconds: trial.isQuick ? 3 : 60)) }
     return findings
   }
 
