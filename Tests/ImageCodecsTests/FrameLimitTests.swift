@@ -1,5 +1,6 @@
 #if canImport(ImageIO) || VIPS
 import CacheCore
+import CacheTesting
 import ImageCodecs
 import Testing
 

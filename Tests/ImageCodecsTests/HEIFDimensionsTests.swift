@@ -1,5 +1,6 @@
 #if VIPS
 import CacheCore
+import CacheTesting
 import Testing
 
 @testable import ImageCodecs

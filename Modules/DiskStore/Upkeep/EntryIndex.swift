@@ -158,17 +158,14 @@ final class EntryIndex: Sendable {
   /// Bytes and entries; nil when the files must be listed first because nobody did, or because others changed something since.
   func sum(_ changes: FolderChanges?) -> (size: Int64, count: Int)? {
     state.withLock { state in
-      // A change that was under way while the files were listed may be in the list or not.
-      guard state.isComplete, let changes, changes.counts.isQuiet, state.listed == changes, state.doubted.isEmpty else {
-        return nil
-      }
+      guard state.isCurrent(changes), state.doubted.isEmpty else { return nil }
       return (state.entries.total, state.entries.count)
     }
   }
 
   /// Whether the files were listed, and others have changed nothing since.
   func isCurrent(_ changes: FolderChanges?) -> Bool {
-    state.withLock { $0.isComplete && changes?.counts.isQuiet == true && $0.listed == changes }
+    state.withLock { $0.isCurrent(changes) }
   }
 
   /// Whether there are names at which nobody knows what lies until the next list.
@@ -177,9 +174,7 @@ final class EntryIndex: Sendable {
   /// All entries, if that is what lies in the folder; nil while somebody changes something.
   func snapshot(_ changes: FolderChanges?) -> EntryShelves? {
     state.withLock { state in
-      guard state.isComplete, let changes, changes.counts.isQuiet, state.listed == changes, state.placing.isEmpty,
-        state.doubted.isEmpty
-      else { return nil }
+      guard state.isCurrent(changes), state.placing.isEmpty, state.doubted.isEmpty else { return nil }
       return state.entries
     }
   }

@@ -133,11 +133,14 @@ struct EntryIndexState {
     }
   }
 
+  /// Whether the files were listed, and others have changed nothing since. A change that was under way while they were listed may be in the list or not.
+  func isCurrent(_ changes: FolderChanges?) -> Bool {
+    guard isComplete, let changes else { return false }
+    return changes == listed && changes.counts.isQuiet
+  }
+
   /// Whether what the index says of a resource is so.
   func vouches(for resource: NameDigest, _ changes: FolderChanges?) -> Bool {
-    guard isComplete, !isClosed, let changes, changes == listed, changes.counts.isQuiet, !placing.contains(resource) else {
-      return false
-    }
-    return doubted[resource] == nil
+    isCurrent(changes) && !isClosed && !placing.contains(resource) && doubted[resource] == nil
   }
 }

@@ -1,4 +1,5 @@
 import CacheCore
+import CacheTesting
 import Testing
 
 @testable import CacheTransport

@@ -1,13 +1,13 @@
 #if canImport(Darwin)
-import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-import Musl
+internal import Musl
 #endif
 
 /// What this thread computes while `work` runs: whatever else the machine has to do, it is not in it. In seconds.
-func threadTime(_ work: () throws -> Void) rethrows -> Double {
+package func threadTime(_ work: () throws -> Void) rethrows -> Double {
   func now() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
