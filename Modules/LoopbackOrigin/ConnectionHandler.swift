@@ -96,9 +96,10 @@ final class ConnectionHandler: ChannelInboundHandler {
         link.flush()
       }
     case .body(let part):
-      guard let body = incoming?.body, let path = incoming?.path else { return }
+      // Its length alone: a copy of the body here would make each append copy all that has arrived.
+      guard let length = incoming?.body.length, let path = incoming?.path else { return }
       core.recorder.receivedBody(bytes: part.readableBytes, path: path)
-      if part.readableBytes > core.requestBodyLimit - body.length {
+      if part.readableBytes > core.requestBodyLimit - length {
         incoming?.isTooLarge = true
         incoming?.body = ReceivedBody(kept: 0)
       } else if incoming?.isTooLarge == false {
