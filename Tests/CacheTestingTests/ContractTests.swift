@@ -105,21 +105,30 @@ struct ContractTests {
       (.sharesEverything, "requests that may not share are sent each"),
     ])
   func flawedDownloaders(_ flaw: FlawedDownloader.Flaw, _ broken: String) async {
-    let violated = await withTaskGroup(of: String?.self) { group in
-      for statement in DownloaderContract.cases where !statement.needs.contains(.sockets) {
-        group.addTask {
-          let network = ScriptedDownloader()
-          do {
-            try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network, within: .seconds(60))
-            return nil
-          } catch {
-            return statement.name
-          }
+    let statements = DownloaderContract.cases.filter { !$0.needs.contains(.sockets) }
+    let (results, continuation) = AsyncStream.makeStream(of: (name: String, isKept: Bool).self)
+    for statement in statements {
+      // Some flaws make a statement hang. The one that is expected to be violated may show it that way, so its bound is short.
+      let bound = Duration.seconds(statement.name == broken ? 5 : 60)
+      Task {
+        let network = ScriptedDownloader()
+        do {
+          try await statement.run(on: FlawedDownloader(sound: network, flaw: flaw), origin: network, within: bound)
+          continuation.yield((statement.name, true))
+        } catch {
+          continuation.yield((statement.name, false))
         }
       }
-      return await group.reduce(into: [String]()) { names, name in if let name { names.append(name) } }
+    }
+    var (kept, violated) = (0, [String]())
+    for await result in results {
+      if result.isKept { kept += 1 } else { violated.append(result.name) }
+      // Statements that hang would end only at their bound, and cannot change the verdict any more.
+      let isDecided = violated.contains(broken) && statements.count - kept < DownloaderContract.cases.count / 2
+      if isDecided || kept + violated.count == statements.count { break }
     }
     #expect(violated.contains(broken))
+    // An engine with one mistake keeps most statements: a contract that always fails would prove nothing.
     #expect(violated.count < DownloaderContract.cases.count / 2)
   }
 
