@@ -102,7 +102,7 @@ struct PropertyTests {
       ?? ""
   }
 
-  @Test("reading never traps: 100,000 strings of bytes in every field that is read")
+  @Test("reading never traps, whatever bytes stand in the fields that are read")
   func parsers() {
     var generator = SeededGenerator(11)
     let pieces: [[UInt8]] = [
@@ -116,11 +116,11 @@ struct PropertyTests {
         .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .authorization, .accept,
         .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLocation,
       ] + ETagValidator.defaultTargets
-    // One thread alone: under the thread sanitizer there is nothing to find here, and the other tests need the machine.
+    // The fuzz target "headers" reads far more of them. One thread alone gives the thread sanitizer nothing to find.
     #if TSAN
     let rounds = 2_000
     #else
-    let rounds = 100_000
+    let rounds = 20_000
     #endif
     var decided = 0
     for _ in 0..<rounds {
