@@ -258,9 +258,8 @@ public final class SessionDownloader: Downloader {
     let body = try await outgoingBody(of: request, in: engine, handle)
     let share = try enter(request, in: engine, url: url, body: body, startedAt: began)
     let transfer = share.transfer
-    let source = TransferBody(share, deadline: deadline)
+    let source = TransferBody(share, priority: request.priority, deadline: deadline)
     guard handle.link(transfer, share.token) else { throw .cancelled }
-    rank(transfer, by: request.priority)
     handle.didStart()
     let head = try await source.head()
     // By this request's own clock: who joins late has not waited as long as the first.
@@ -307,12 +306,6 @@ public final class SessionDownloader: Downloader {
       transfer.watchIdleness(watch, at: clock.uptime)
       return transfer
     }
-  }
-
-  private func rank(_ transfer: SessionDataTask, by priority: LoadPriority) {
-    // First the observer: a rise in between would be lost.
-    priority.onRaise { [weak transfer] level in transfer?.raise(to: level) }
-    transfer.raise(to: priority.level)
   }
 
   private static func url(of head: HTTPRequest) throws(CacheError) -> URL {

@@ -6,16 +6,26 @@ internal import HTTPTypes
 final class TransferBody: Body.Source {
   private enum Outcome { case complete, failed(CacheError) }
 
+  /// What the request adds to the transfer, until its body has ended.
+  private struct Held {
+    /// The request's own time limit.
+    var deadline: DeadlineWatch.Appointment?
+    /// Raises the transfer with the request's priority.
+    var observation: LoadPriority.Observation?
+  }
+
   private let task: SessionDataTask
   private let token: SessionDataTask.CancelToken
   private let outcome = Lock<Outcome?>(nil)
-  /// The request's own time limit, while it counts.
-  private let deadline: Lock<DeadlineWatch.Appointment?>
+  private let held: Lock<Held>
 
-  init(_ share: TransferTable.Share, deadline: DeadlineWatch.Appointment?) {
+  init(_ share: TransferTable.Share, priority: LoadPriority, deadline: DeadlineWatch.Appointment?) {
     task = share.transfer
     token = share.token
-    self.deadline = Lock(deadline)
+    let observation = priority.onRaise { [weak task = share.transfer] level in task?.raise(to: level) }
+    held = Lock(Held(deadline: deadline, observation: observation))
+    // After the observer is there: an earlier raise was not told to it.
+    task.raise(to: priority.level)
   }
 
   deinit { task.cancel(token: token) }
@@ -41,27 +51,30 @@ final class TransferBody: Body.Source {
       case .data(let data): return data
       case .end(nil):
         outcome.withLock { $0 = .complete }
-        endDeadline()
+        releaseHeld()
         return nil
       case .end(let error?):
         if error.code != .misuse {
           outcome.withLock { $0 = .failed(error) }
-          endDeadline()
+          releaseHeld()
         }
         throw error
       }
     }
   }
 
-  private func endDeadline() {
-    let appointment = deadline.withLock { deadline in
-      defer { deadline = nil }
-      return deadline
+  private func releaseHeld() {
+    let former = held.withLock { held in
+      defer { held = Held() }
+      return held
     }
-    withExtendedLifetime(appointment) {}
+    withExtendedLifetime(former) {}
   }
 
-  func cancel() { task.cancel(token: token) }
+  func cancel() {
+    task.cancel(token: token)
+    releaseHeld()
+  }
 
   /// `URLSession` keeps trailers to itself, on every platform.
   var trailers: HTTPFields? { nil }

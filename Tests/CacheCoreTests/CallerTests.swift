@@ -8,7 +8,8 @@ struct CallerTests {
   func priority() {
     let priority = LoadPriority(.low)
     let told = Lock<[LoadPriority.Level]>([])
-    priority.onRaise { level in told.withLock { $0.append(level) } }
+    let observation = priority.onRaise { level in told.withLock { $0.append(level) } }
+    defer { observation.cancel() }
 
     for level in [LoadPriority.Level.veryLow, .low, .normal, .low, .normal, .veryHigh, .high] { priority.raise(to: level) }
 
@@ -20,14 +21,73 @@ struct CallerTests {
   func observerCallsBack() {
     let priority = LoadPriority(.low)
     let seen = Lock<LoadPriority.Level?>(nil)
-    priority.onRaise { [weak priority] _ in
+    let observation = priority.onRaise { [weak priority] _ in
       let level = priority?.level
       priority?.raise(to: .veryHigh)
       seen.withLock { $0 = $0 ?? level }
     }
+    defer { observation.cancel() }
     priority.raise(to: .high)
     #expect(priority.level == .veryHigh)
     #expect(seen.withLock { $0 } == .veryHigh)
+  }
+
+  @Test("observers are called in the order of registration, those whose observation has ended are not called")
+  func observationsEnd() {
+    let priority = LoadPriority(.veryLow)
+    let told = Lock<[Int]>([])
+    var observations = (0..<6).map { number in priority.onRaise { _ in told.withLock { $0.append(number) } } }
+    #expect(priority.observers == 6)
+
+    observations[1].cancel()
+    observations[1].cancel()
+    observations.remove(at: 4)
+    priority.raise(to: .low)
+    #expect(told.withLock { $0 } == [0, 2, 3, 5])
+
+    observations = []
+    priority.raise(to: .high)
+    #expect(told.withLock { $0 } == [0, 2, 3, 5] && priority.observers == 0)
+  }
+
+  /// Uses a priority while it is released.
+  private final class Captured: Sendable {
+    let priority: LoadPriority
+
+    init(_ priority: LoadPriority) { self.priority = priority }
+
+    deinit { priority.raise(to: .veryHigh) }
+  }
+
+  @Test("an observer is released when its observation is cancelled, without a lock held")
+  func observerIsReleased() {
+    let priority = LoadPriority(.low)
+    var captured: Captured? = Captured(priority)
+    weak let released = captured
+    let observation = priority.onRaise { [captured] _ in _ = captured }
+    captured = nil
+    #expect(released != nil)
+
+    observation.cancel()
+    #expect(released == nil && priority.level == .veryHigh)
+  }
+
+  @Test("observers may end observations during a raise, their own too")
+  func observersEndObservations() {
+    let priority = LoadPriority(.low)
+    let kept = Lock<[LoadPriority.Observation]>([])
+    let calls = Lock(0)
+    for _ in 0..<2 {
+      let observation = priority.onRaise { _ in
+        calls.withLock { $0 += 1 }
+        for observation in kept.withLock({ $0 }) { observation.cancel() }
+      }
+      kept.withLock { $0.append(observation) }
+    }
+    priority.raise(to: .normal)
+    priority.raise(to: .high)
+    // The second one may be called by the raise during which it ended, and by none after.
+    #expect((1...2).contains(calls.withLock { $0 }) && priority.observers == 0)
   }
 
   @Test("levels are ordered, the most urgent last")

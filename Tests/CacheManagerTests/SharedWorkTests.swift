@@ -230,6 +230,25 @@ struct SharedWorkTests {
     #expect(order.lines == ["2", "3", "1", "0"])
   }
 
+  @Test("a load that its caller keeps has no observer of its priority left after its end")
+  func observersEnd() async throws {
+    let (house, answer) = (try House(), Gate())
+    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    let ends = Counter()
+    let tasks = (0..<20).map { index in
+      house.manager.load(ResourceRequest(house.url), as: index % 2 == 0 ? shop.whole : shop.whole.map("last") { $0 }) { _ in
+        ends.increment()
+      }
+    }
+    await answer.arrived()
+    #expect(tasks.allSatisfy { $0.priority.observers == 1 })
+    tasks[1].cancel()
+    #expect(tasks[1].priority.observers == 0)
+
+    answer.open()
+    try await Turns.until { ends.value == 20 && tasks.allSatisfy { $0.priority.observers == 0 } }
+  }
+
   @Test("of those who are equally urgent, who goes on with a value is let in before who begins one")
   func goingOn() async throws {
     let places = Workplaces(1)

@@ -178,5 +178,31 @@ import FoundationNetworking
       #expect(try await first.body.collect() == second.body.collect())
     }
   }
+
+  @Test("a priority that many downloads have used has no observers left, however they end")
+  func observersEnd() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(100)))
+      let gate = Gate()
+      fixture.origin.setRoute("/held", Route(pattern(100), delivery: OriginDelivery(bodyGate: gate)))
+      let priority = LoadPriority(.low)
+      for _ in 0..<20 {
+        _ = try await fixture.downloader.download(fixture.request("/a", priority: priority)).body.collect()
+      }
+      #expect(priority.observers == 0)
+
+      let held = try await fixture.downloader.download(fixture.request("/held", priority: priority))
+      let cancelled = try await fixture.downloader.download(fixture.request("/held", priority: priority))
+      var dropped: DownloadResponse? = try await fixture.downloader.download(fixture.request("/held", priority: priority))
+      #expect(priority.observers == 3 && dropped != nil)
+      cancelled.body.source.cancel()
+      dropped = nil
+      #expect(priority.observers == 1)
+
+      gate.open()
+      #expect(try await held.body.collect() == pattern(100))
+      #expect(priority.observers == 0)
+    }
+  }
 }
 #endif

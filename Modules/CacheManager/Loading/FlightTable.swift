@@ -78,8 +78,9 @@ final class FlightTable: Sendable {
 
   /// The flight is as urgent as its most urgent waiter.
   private func follow<Output: Shareable>(_ flight: Flight<Output>, _ task: LoadTask, _ token: Int) {
+    if task.isHandedOut { task.observePriority { [weak flight] in flight?.priority.raise(to: $0) } }
+    // After the observer is there: an earlier raise was not told to it.
     flight.priority.raise(to: task.priority.level)
-    if task.isHandedOut { task.priority.onRaise { [weak flight] in flight?.priority.raise(to: $0) } }
     task.link { flight.leave(token, $0) }
   }
 

@@ -2,14 +2,36 @@ public import CacheCore
 
 /// A load under way, as the callback form returns it. Letting go of it does not end the load.
 public final class LoadTask: Sendable {
-  private enum State {
+  private enum Phase {
     case waiting
     case joined(leave: @Sendable (Departure) -> Void)
     case cancelled(CacheError)
     case ended
   }
 
-  private let state = Lock(State.waiting)
+  private struct State {
+    var phase = Phase.waiting
+    /// What follows the priority now. Nil after the end.
+    var observation: LoadPriority.Observation?
+
+    /// Ends the load.
+    ///
+    /// - Returns: what to call, and what to release, outside the lock.
+    mutating func end(_ end: Phase) -> (leave: (@Sendable (Departure) -> Void)?, LoadPriority.Observation?) {
+      defer { observation = nil }
+      switch phase {
+      case .waiting:
+        phase = end
+        return (nil, observation)
+      case .joined(let leave):
+        phase = end
+        return (leave, observation)
+      case .cancelled, .ended: return (nil, nil)
+      }
+    }
+  }
+
+  private let state = Lock(State())
   /// How urgent the load is; may be raised while it runs.
   public let priority: LoadPriority
 
@@ -26,31 +48,38 @@ public final class LoadTask: Sendable {
 
   /// Whether ``cancel()`` was called before the load had ended.
   public var isCancelled: Bool {
-    state.withLock { if case .cancelled(let error) = $0 { error.isCancellation } else { false } }
+    state.withLock { if case .cancelled(let error) = $0.phase { error.isCancellation } else { false } }
   }
 
   /// A latch: what comes before the load is joined to a flight is carried out on joining.
   func end(with error: CacheError) {
-    let leave = state.withLock { state -> (@Sendable (Departure) -> Void)? in
-      switch state {
-      case .waiting:
-        state = .cancelled(error)
-        return nil
-      case .joined(let leave):
-        state = .cancelled(error)
-        return leave
-      case .cancelled, .ended: return nil
+    let (leave, observation) = state.withLock { $0.end(.cancelled(error)) }
+    observation?.cancel()
+    leave?(.failed(error))
+  }
+
+  /// Calls `observer` at each raise of the priority, until the load ends or another observer replaces this one.
+  ///
+  /// One at a time follows the priority: the queue that the load waits in, then the flight that it has joined.
+  func observePriority(_ observer: @escaping @Sendable (LoadPriority.Level) -> Void) {
+    let observation = priority.onRaise(observer)
+    let former = state.withLock { state in
+      switch state.phase {
+      case .waiting, .joined:
+        defer { state.observation = observation }
+        return state.observation
+      case .cancelled, .ended: return observation
       }
     }
-    leave?(.failed(error))
+    former?.cancel()
   }
 
   /// Links the load to what it waits for. May be called again when a follower has to ask for itself.
   func link(_ leave: @escaping @Sendable (Departure) -> Void) {
     let departure = state.withLock { state -> Departure? in
-      switch state {
+      switch state.phase {
       case .waiting, .joined:
-        state = .joined(leave: leave)
+        state.phase = .joined(leave: leave)
         return nil
       case .cancelled(let error): return .failed(error)
       case .ended: return .satisfied
@@ -61,17 +90,8 @@ public final class LoadTask: Sendable {
 
   /// The load has its outcome: what it waited for goes on, if at all, without it.
   func finish() {
-    let leave = state.withLock { state -> (@Sendable (Departure) -> Void)? in
-      switch state {
-      case .joined(let leave):
-        state = .ended
-        return leave
-      case .waiting:
-        state = .ended
-        return nil
-      case .cancelled, .ended: return nil
-      }
-    }
+    let (leave, observation) = state.withLock { $0.end(.ended) }
+    observation?.cancel()
     leave?(.satisfied)
   }
 }

@@ -114,8 +114,9 @@ final class MemoryBudget: Sendable {
   /// Out of line: most claims are granted at once.
   @inline(never)
   private func wait(_ ticket: MemoryLedger.Ticket, _ priority: LoadPriority) async throws(CacheError) {
-    priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
-    // Once more: a rise before the observer was there was told to nobody.
+    let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
+    defer { observation.cancel() }
+    // After the observer is there: an earlier raise was not told to it.
     raise(ticket, to: priority.level)
     let isGranted = await withTaskCancellationHandler {
       await withCheckedContinuation { begin(ticket, $0) }

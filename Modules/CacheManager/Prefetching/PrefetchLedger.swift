@@ -16,8 +16,8 @@ struct PrefetchLedger {
   }
 
   enum Entry {
-    /// Waits now, under this number.
-    case new(Int)
+    /// Waits now.
+    case new
     /// The same waits, or is under way, already.
     case duplicate(of: Item)
   }
@@ -36,25 +36,29 @@ struct PrefetchLedger {
   /// So many are asked for at once: if all of them fail, all are listed.
   mutating func expect(_ count: Int) { listed = max(listed, count) }
 
-  mutating func enter(_ item: Item) -> Entry {
+  /// The number of the next item.
+  mutating func nextNumber() -> Int {
+    last += 1
+    return last
+  }
+
+  mutating func enter(_ item: Item, as number: Int) -> Entry {
     // What is no GET has an effect each time.
     if item.load.head.method == .get, let former = numbers[item.key].flatMap({ items[$0] }) {
       duplicates += 1
       return .duplicate(of: former)
     }
     progress.total += 1
-    last += 1
-    items[last] = item
-    numbers[item.key] = last
-    line.append(last, item.task.priority.level)
-    return .new(last)
+    items[number] = item
+    numbers[item.key] = number
+    line.append(number, item.task.priority.level)
+    return .new
   }
 
   /// Something that can't even be asked for.
   mutating func refuse(_ url: URL, _ error: CacheError) {
     progress.total += 1
-    last += 1
-    fail(last, url, error)
+    fail(nextNumber(), url, error)
   }
 
   mutating func raise(_ number: Int, to level: LoadPriority.Level) { line.raise(number, to: level) }

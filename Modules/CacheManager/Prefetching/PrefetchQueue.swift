@@ -52,15 +52,13 @@ final class PrefetchQueue: Sendable {
       return change { $0.ledger.refuse(request.url, error) }
     }
     let item = PrefetchLedger.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
-    // Before anybody can start it, which ends the interest.
+    // Both before another thread can start the item: the start removes the interest, and the flight replaces the observer.
     core.interest.add(item.task.priority, for: item.key)
-    switch change({ $0.ledger.enter(item) }) {
-    case .duplicate(let former):
+    let number = state.withLock { $0.ledger.nextNumber() }
+    item.task.observePriority { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
+    if case .duplicate(let former) = change({ $0.ledger.enter(item, as: number) }) {
       core.interest.remove(item.task.priority, for: item.key)
       former.task.priority.raise(to: level)
-    case .new(let number):
-      item.task.priority.onRaise { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
-      state.withLock { $0.ledger.raise(number, to: item.task.priority.level) }
     }
   }
 

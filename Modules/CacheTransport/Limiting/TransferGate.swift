@@ -35,6 +35,9 @@ final class TransferGate: Sendable {
   /// - Throws: `CacheError.Code.queueFull`, or the cancellation of the calling task.
   func enter(host: String, priority: LoadPriority) async throws(CacheError) -> TransferSlot {
     let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
+    // Before the level is read: a raise in between would be lost. A raise of a ticket that does not wait yet is ignored.
+    let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
+    defer { observation.cancel() }
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { wait(ticket, host, priority, $0) }
     } onCancel: {
@@ -62,10 +65,7 @@ final class TransferGate: Sendable {
         return nil
       }
     }
-    if let outcome { return continuation.resume(returning: outcome) }
-    priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
-    // Once more: a rise before the observer was there was told to nobody.
-    raise(ticket, to: priority.level)
+    if let outcome { continuation.resume(returning: outcome) }
   }
 
   private func raise(_ ticket: TransferQueue.Ticket, to level: LoadPriority.Level) {

@@ -101,6 +101,33 @@ struct LimitedDownloaderTests {
     #expect(network.requests.map(\.path) == ["/0", "/3", "/2", "/1"])
   }
 
+  @Test("a priority that many transfers have waited with has no observers left, and still raises those that wait")
+  func observersEnd() async throws {
+    for path in 0...100 { try serve("https://e.com/\(path)", .ok("x")) }
+    let downloader = limited(TransferLimits(total: 1))
+    let first = try await downloader.download(Ask.request("https://e.com/0"))
+    let shared = LoadPriority(.low)
+    var tasks: [Task<Void, any Error>] = []
+    for path in 1...100 {
+      // The last one waits with a priority of its own, which is higher than the others' before their raise.
+      let priority = path == 100 ? LoadPriority(.normal) : shared
+      tasks.append(
+        Task { _ = try await downloader.download(Ask.request("https://e.com/\(path)", priority: priority)).body.collect() })
+      try await Turns.until { downloader.waitingTransfers == path }
+    }
+    #expect(shared.observers == 99)
+    for task in tasks[..<50] { task.cancel() }
+    try await Turns.until { shared.observers == 49 }
+    shared.raise(to: .high)
+
+    _ = try await first.body.collect()
+    for task in tasks { _ = await task.result }
+    #expect(shared.observers == 0)
+    let served = network.requests.map(\.path)
+    // One slot in eight is for the oldest waiter, and the last one is the youngest.
+    #expect(served.count == 51 && served.last == "/100")
+  }
+
   @Test("let go of who is cancelled while it waits, at once, and of who was cancelled before")
   func cancelled() async throws {
     try serve("https://e.com/a", .ok("x"))
