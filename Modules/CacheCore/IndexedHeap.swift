@@ -15,6 +15,10 @@ package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
   /// The member with the smallest rank.
   @inlinable package var first: (member: Member, rank: Rank)? { nodes.first }
 
+  /// The rank of a member; nil when it is not there.
+  @inlinable
+  package func rank(of member: Member) -> Rank? { places[member].map { nodes[$0].rank } }
+
   /// Enters a member, or moves it.
   @inlinable
   package mutating func set(_ member: Member, _ rank: Rank) {

@@ -29,4 +29,33 @@ struct IndexedHeapTests {
     #expect(order == model.sorted { $0.value < $1.value }.map(\.key))
     #expect(heap.isEmpty)
   }
+
+  /// A rank that counts how often two are compared.
+  private struct CountedRank: Comparable {
+    static let comparisons = Lock(0)
+    let value: Int
+
+    static func < (a: Self, b: Self) -> Bool {
+      comparisons.withLock { $0 += 1 }
+      return a.value < b.value
+    }
+  }
+
+  @Test("no step compares more members than a few for each doubling of their number")
+  func comparisons() {
+    for exponent in [6, 10, 14] {
+      let count = 1 << exponent
+      var heap = IndexedHeap<Int, CountedRank>()
+      var most = 0
+      func counted(_ step: () -> Void) {
+        let before = CountedRank.comparisons.withLock { $0 }
+        step()
+        most = max(most, CountedRank.comparisons.withLock { $0 } - before)
+      }
+      for member in 0..<count { counted { heap.set(member, CountedRank(value: (member * 7_919) % count)) } }
+      for member in 0..<count where member % 3 == 0 { counted { heap.set(member, CountedRank(value: -member)) } }
+      while let first = heap.first { counted { heap.remove(first.member) } }
+      #expect(most <= 2 * exponent + 4)
+    }
+  }
 }

@@ -210,16 +210,16 @@ struct SharedWorkTests {
 
   @Test("a place is given to the most urgent of those who wait, and of equals to who came first")
   func places() async throws {
-    let places = Workplaces(1)
+    let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())
     let levels: [LoadPriority.Level] = [.low, .normal, .veryHigh, .normal]
     let priorities = levels.map { LoadPriority($0) }
-    let holder = Task { try? await places.work(LoadPriority(.veryLow)) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await slots.work(LoadPriority(.veryLow)) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     var waiting: [Task<Void, Never>] = []
     for (index, priority) in priorities.enumerated() {
-      waiting.append(Task { try? await places.work(priority) { () throws(CacheError) in order.append("\(index)") } })
-      try await Turns.until { places.waiting == index + 1 }
+      waiting.append(Task { try? await slots.work(priority) { () throws(CacheError) in order.append("\(index)") } })
+      try await Turns.until { slots.waiting == index + 1 }
     }
     // It rises while it waits.
     priorities[3].raise(to: .high)
@@ -249,20 +249,49 @@ struct SharedWorkTests {
     try await Turns.until { ends.value == 20 && tasks.allSatisfy { $0.priority.observers == 0 } }
   }
 
+  @Test("waiters that share a priority are raised together, and leave no observer")
+  func slotsAreRaised() async throws {
+    let (slots, shared) = (PrioritySemaphore(1), LoadPriority(.low))
+    let (gate, order) = (Gate(), CallLog())
+    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    await gate.arrived()
+    var waiting: [Task<Void, Never>] = []
+    for index in 0..<60 {
+      let priority = index % 3 == 0 ? LoadPriority(.normal) : shared
+      waiting.append(Task { try? await slots.work(priority) { () throws(CacheError) in order.append("\(index)") } })
+      try await Turns.until { slots.waiting == index + 1 }
+    }
+    #expect(shared.observers == 40)
+    let cancelled = (0..<60).filter { $0 % 3 == 1 }
+    for index in cancelled { waiting[index].cancel() }
+    try await Turns.until { slots.waiting == 40 && shared.observers == 20 }
+    shared.raise(to: .high)
+
+    gate.open()
+    _ = await holder.value
+    for task in waiting { await task.value }
+
+    let (raised, others) = ((0..<60).filter { $0 % 3 == 2 }, (0..<60).filter { $0 % 3 == 0 })
+    #expect(order.lines == (raised + others).map(String.init))
+    #expect(shared.observers == 0 && slots.waiting == 0)
+  }
+
   @Test("of those who are equally urgent, who goes on with a value is let in before who begins one")
   func goingOn() async throws {
-    let places = Workplaces(1)
+    let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())
-    let holder = Task { try? await places.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     var waiting: [Task<Void, Never>] = []
     let lines: [(LoadPriority.Level, Bool)] = [(.normal, false), (.low, true), (.normal, true), (.high, false), (.normal, true)]
-    for (index, (level, goesOn)) in lines.enumerated() {
+    for (index, (level, isContinuing)) in lines.enumerated() {
       waiting.append(
         Task {
-          try? await places.work(LoadPriority(level), goesOn: goesOn) { () throws(CacheError) in order.append("\(index)") }
+          try? await slots.work(LoadPriority(level), isContinuing: isContinuing) { () throws(CacheError) in
+            order.append("\(index)")
+          }
         })
-      try await Turns.until { places.waiting == index + 1 }
+      try await Turns.until { slots.waiting == index + 1 }
     }
 
     gate.open()
@@ -274,26 +303,26 @@ struct SharedWorkTests {
 
   @Test("who is cancelled while waiting for a place leaves the line, and takes nobody's place")
   func placesCancelled() async throws {
-    let places = Workplaces(1)
+    let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())
-    let holder = Task { try? await places.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     let cancelled = Task { () -> Bool in
       do throws(CacheError) {
-        try await places.work(LoadPriority()) { () throws(CacheError) in order.append("cancelled") }
+        try await slots.work(LoadPriority()) { () throws(CacheError) in order.append("cancelled") }
         return false
       } catch {
         return error.isCancellation
       }
     }
-    try await Turns.until { places.waiting == 1 }
+    try await Turns.until { slots.waiting == 1 }
     cancelled.cancel()
     #expect(await cancelled.value)
 
     gate.open()
     _ = await holder.value
-    try await places.work(LoadPriority()) { () throws(CacheError) in order.append("next") }
+    try await slots.work(LoadPriority()) { () throws(CacheError) in order.append("next") }
 
-    #expect(order.lines == ["next"] && places.waiting == 0)
+    #expect(order.lines == ["next"] && slots.waiting == 0)
   }
 }

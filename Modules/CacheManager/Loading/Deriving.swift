@@ -86,7 +86,7 @@ struct Deriving<Value: Sendable>: Sendable {
     else { return }
     guard coding.canEncode(made.value) else { return await keepOriginal(fetched, in: store) }
     do throws(CacheError) {
-      let data = try await work(goesOn: true) { () throws(CacheError) in
+      let data = try await work(isContinuing: true) { () throws(CacheError) in
         try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, fetched.metadata) }
       }
       if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
@@ -143,7 +143,7 @@ struct Deriving<Value: Sendable>: Sendable {
       let before = try await made(of: fetched, upTo: count - 1)
       let change = form.changes[count - 1]
       // It is thought to make as much as it is made of.
-      return try await counted(form.cost(before.value), goesOn: true) { @concurrent () throws(CacheError) in
+      return try await counted(form.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
         try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, fetched.metadata) }
       }
     }
@@ -158,10 +158,10 @@ struct Deriving<Value: Sendable>: Sendable {
 
   /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing waits for no room.
   private func counted(
-    _ memory: @autoclosure @escaping @Sendable () -> Int, goesOn: Bool = false,
+    _ memory: @autoclosure @escaping @Sendable () -> Int, isContinuing: Bool = false,
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Counted<Value> {
-    try await core.workplaces.work(priority, goesOn: goesOn) { () throws(CacheError) in
+    try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
       try await placed { [budget = core.budget, cost = form.cost, priority] () throws(CacheError) in
         let memory = memory()
         guard memory > 0 else { return budget.counted(try await make(), cost) }
@@ -172,9 +172,9 @@ struct Deriving<Value: Sendable>: Sendable {
 
   /// Work that waits for nothing, in its place, as soon as there is one.
   private func work<Result: Sendable>(
-    goesOn: Bool = false, _ body: @escaping @Sendable () throws(CacheError) -> Result
+    isContinuing: Bool = false, _ body: @escaping @Sendable () throws(CacheError) -> Result
   ) async throws(CacheError) -> Result {
-    try await core.workplaces.work(priority, goesOn: goesOn) { () throws(CacheError) in
+    try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
       try await placed { @concurrent () throws(CacheError) in try body() }
     }
   }

@@ -30,15 +30,15 @@ final class LoadCore: Sendable {
   let collapsing = CollapseTable()
   /// Steps of forms that are under way.
   let steps = SharedSteps()
-  /// How many of them at once.
-  let workplaces: Workplaces
+  /// Limits how many steps run at once.
+  let workSlots: PrioritySemaphore
   /// How much memory loads take at once.
   let budget: MemoryBudget
 
   init(_ configuration: ResourceManager.Configuration) {
     self.configuration = configuration
     patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
-    workplaces = Workplaces(configuration.makingLimit)
+    workSlots = PrioritySemaphore(configuration.makingLimit)
     budget = MemoryBudget(configuration.memoryBudget)
   }
 

@@ -8,7 +8,7 @@ internal import CacheCore
 /// - Of those whose body grows beyond what is left, one at a time goes on whatever it takes; the others wait for it, or for room.
 /// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not that one.
 struct MemoryLedger {
-  typealias Ticket = WaitingLine.Ticket
+  typealias Ticket = PriorityQueue.Ticket
 
   enum Claim: Equatable {
     /// To ask for a body, which is thought to become so large.
@@ -29,11 +29,6 @@ struct MemoryLedger {
     var workers = 0
   }
 
-  private struct Waiter {
-    var claim: Claim
-    var level: LoadPriority.Level
-  }
-
   /// In the order in which they are served: what lets others end goes before what begins something.
   private enum Stage: Int, CaseIterable { case work, growth, body, place }
 
@@ -47,8 +42,8 @@ struct MemoryLedger {
   private(set) var peak = 0
   /// How large a body is thought to become that nothing is known of: about as large as the last ones.
   private(set) var expectation: Int
-  private var waiters: [Ticket: Waiter] = [:]
-  private var lines = [WaitingLine](repeating: WaitingLine(), count: Stage.allCases.count)
+  private var waiters: [Ticket: Claim] = [:]
+  private var queues = [PriorityQueue](repeating: PriorityQueue(), count: Stage.allCases.count)
   /// The one share that may grow beyond the limit.
   private var overdrawn: Int?
 
@@ -68,23 +63,21 @@ struct MemoryLedger {
 
   /// Somebody wants something. He waits unless he is among those who are served.
   ///
-  /// - Returns: who has what he waited for now: who is next changes with who comes, and with how often a line was served.
+  /// - Returns: who has what he waited for now: who is next changes with who comes, and with how often a queue was served.
   mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
     if case .growth(_, let share) = claim, overdrawn == share {
       // The others who grow wait for this one's end, so it can't stand behind them.
       grant(claim)
       return [ticket]
     }
-    waiters[ticket] = Waiter(claim: claim, level: level)
-    lines[Self.stage(of: claim).rawValue].set(ticket, level)
+    waiters[ticket] = claim
+    queues[Self.stage(of: claim).rawValue].insert(ticket, level)
     return served()
   }
 
   /// - Returns: who has what he waited for now.
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> [Ticket] {
-    guard let waiter = waiters[ticket], level > waiter.level else { return [] }
-    waiters[ticket]?.level = level
-    lines[Self.stage(of: waiter.claim).rawValue].set(ticket, level)
+    guard let claim = waiters[ticket], queues[Self.stage(of: claim).rawValue].raise(ticket, to: level) else { return [] }
     return served()
   }
 
@@ -92,8 +85,8 @@ struct MemoryLedger {
   ///
   /// - Returns: who has what he waited for now.
   mutating func withdraw(_ ticket: Ticket) -> [Ticket] {
-    guard let waiter = waiters.removeValue(forKey: ticket) else { return [] }
-    lines[Self.stage(of: waiter.claim).rawValue].remove(ticket)
+    guard let claim = waiters.removeValue(forKey: ticket) else { return [] }
+    queues[Self.stage(of: claim).rawValue].remove(ticket)
     return served()
   }
 
@@ -150,12 +143,12 @@ struct MemoryLedger {
   /// Serves who is next, if there is enough for him. He is waited for: who needs much would never have it otherwise.
   private mutating func next() -> Ticket? {
     for stage in Stage.allCases {
-      guard let ticket = lines[stage.rawValue].next(), let claim = waiters[ticket]?.claim else { continue }
+      guard let ticket = queues[stage.rawValue].next(), let claim = waiters[ticket] else { continue }
       guard fits(claim) else { return nil }
       grant(claim)
       waiters[ticket] = nil
-      lines[stage.rawValue].remove(ticket)
-      lines[stage.rawValue].countServed()
+      queues[stage.rawValue].remove(ticket)
+      queues[stage.rawValue].countServed()
       return ticket
     }
     return nil

@@ -9,6 +9,9 @@ internal import Foundation
 
 /// The books of a prefetcher: what waits, what is under way, and what has become of the rest.
 struct PrefetchLedger {
+  /// Given in the order of asking.
+  typealias Number = PriorityQueue.Ticket
+
   struct Item: Sendable {
     var load: ResolvedLoad
     var key: FlightKey
@@ -22,13 +25,13 @@ struct PrefetchLedger {
     case duplicate(of: Item)
   }
 
-  private var line = PrefetchLine()
+  private var queue = PriorityQueue()
   /// Those that wait and those under way, numbered in the order of asking.
-  private var items: [Int: Item] = [:]
-  private var numbers: [FlightKey: Int] = [:]
-  private var last = 0
+  private var items: [Number: Item] = [:]
+  private var numbers: [FlightKey: Number] = [:]
+  private var last: Number = 0
   /// The latest, and up to as many before them: cut down when twice as many have come as are listed.
-  private var failures: [(number: Int, failure: PrefetchReport.Failure)] = []
+  private var failures: [(number: Number, failure: PrefetchReport.Failure)] = []
   private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
@@ -37,12 +40,12 @@ struct PrefetchLedger {
   mutating func expect(_ count: Int) { listed = max(listed, count) }
 
   /// The number of the next item.
-  mutating func nextNumber() -> Int {
+  mutating func nextNumber() -> Number {
     last += 1
     return last
   }
 
-  mutating func enter(_ item: Item, as number: Int) -> Entry {
+  mutating func enter(_ item: Item, as number: Number) -> Entry {
     // What is no GET has an effect each time.
     if item.load.head.method == .get, let former = numbers[item.key].flatMap({ items[$0] }) {
       duplicates += 1
@@ -51,7 +54,7 @@ struct PrefetchLedger {
     progress.total += 1
     items[number] = item
     numbers[item.key] = number
-    line.append(number, item.task.priority.level)
+    queue.insert(number, item.task.priority.level)
     return .new
   }
 
@@ -61,17 +64,18 @@ struct PrefetchLedger {
     fail(nextNumber(), url, error)
   }
 
-  mutating func raise(_ number: Int, to level: LoadPriority.Level) { line.raise(number, to: level) }
+  mutating func raise(_ number: Number, to level: LoadPriority.Level) { queue.raise(number, to: level) }
 
   /// The next one, which is under way from now on.
-  mutating func begin() -> (number: Int, item: Item)? {
-    guard let number = line.next(), let item = items[number] else { return nil }
+  mutating func begin() -> (number: Number, item: Item)? {
+    guard let number = queue.next(), let item = items[number] else { return nil }
+    queue.remove(number)
     progress.running += 1
     return (number, item)
   }
 
   /// One that was under way has come to its end.
-  mutating func end(_ number: Int, _ result: Result<Resource<Void>, CacheError>) {
+  mutating func end(_ number: Number, _ result: Result<Resource<Void>, CacheError>) {
     guard let item = take(number) else { return }
     progress.running -= 1
     switch result {
@@ -86,9 +90,9 @@ struct PrefetchLedger {
 
   /// Takes those out that wait, as far as they are meant.
   mutating func cancelWaiting(_ isMeant: (URL) -> Bool) -> [Item] {
-    let meant = items.filter { line.contains($0.key) && isMeant($0.value.load.url) }.keys.sorted()
+    let meant = items.filter { queue.contains($0.key) && isMeant($0.value.load.url) }.keys.sorted()
     return meant.compactMap { number in
-      line.remove(number)
+      queue.remove(number)
       guard let item = take(number) else { return nil }
       fail(number, item.load.url, .cancelled.about(item.load.address))
       return item
@@ -96,7 +100,7 @@ struct PrefetchLedger {
   }
 
   func running(_ isMeant: (URL) -> Bool) -> [Item] {
-    items.filter { !line.contains($0.key) && isMeant($0.value.load.url) }.map(\.value)
+    items.filter { !queue.contains($0.key) && isMeant($0.value.load.url) }.map(\.value)
   }
 
   var report: PrefetchReport {
@@ -109,13 +113,13 @@ struct PrefetchLedger {
     return report
   }
 
-  private mutating func take(_ number: Int) -> Item? {
+  private mutating func take(_ number: Number) -> Item? {
     guard let item = items.removeValue(forKey: number) else { return nil }
     if numbers[item.key] == number { numbers[item.key] = nil }
     return item
   }
 
-  private mutating func fail(_ number: Int, _ url: URL, _ error: CacheError) {
+  private mutating func fail(_ number: Number, _ url: URL, _ error: CacheError) {
     progress.failed += 1
     failures.append((number, .init(url: url, error: error)))
     if failures.count >= 2 * listed { failures.removeFirst(failures.count - listed) }

@@ -82,7 +82,7 @@ final class PrefetchQueue: Sendable {
     while let (number, item) = next() { start(number, item) }
   }
 
-  private func next() -> (number: Int, item: PrefetchLedger.Item)? {
+  private func next() -> (number: PrefetchLedger.Number, item: PrefetchLedger.Item)? {
     change { state in
       guard !state.isPaused, state.ledger.progress.running < concurrency, let next = state.ledger.begin() else {
         state.isPumping = false
@@ -92,7 +92,7 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  private func start(_ number: Int, _ item: PrefetchLedger.Item) {
+  private func start(_ number: PrefetchLedger.Number, _ item: PrefetchLedger.Item) {
     core.interest.remove(item.task.priority, for: item.key)
     switch destination {
     case .cache, .memory:
@@ -106,7 +106,7 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  private func ended(_ number: Int, _ result: Result<Resource<Void>, CacheError>) {
+  private func ended(_ number: PrefetchLedger.Number, _ result: Result<Resource<Void>, CacheError>) {
     change { $0.ledger.end(number, result) }
     pump()
   }

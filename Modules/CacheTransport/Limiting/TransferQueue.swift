@@ -2,29 +2,25 @@ internal import CacheCore
 
 /// Who may transfer now and who is next: the decisions of ``TransferLimits``, without waiting. O(log n) for each.
 struct TransferQueue {
-  typealias Ticket = WaitingLine.Ticket
+  typealias Ticket = PriorityQueue.Ticket
 
   enum Admission: Equatable { case admitted, waiting, full }
 
   /// Every so many-th slot is for who has waited longest.
-  static let turn = WaitingLine.turn
+  static let turn = PriorityQueue.turn
 
   private struct Host {
     var active = 0
-    var line: WaitingLine
-  }
-
-  private struct Waiter {
-    var host: String
-    var level: LoadPriority.Level
+    var queue: PriorityQueue
   }
 
   private let limits: TransferLimits
   private var hosts: [String: Host] = [:]
-  private var waiters: [Ticket: Waiter] = [:]
+  /// The host of each waiter.
+  private var waiters: [Ticket: String] = [:]
   private var granted = 0
   /// Hosts with a waiter and a free slot, by their best and by their oldest waiter.
-  private var ranked = IndexedHeap<String, WaitingLine.Rank>()
+  private var ranked = IndexedHeap<String, PriorityQueue.Rank>()
   private var aged = IndexedHeap<String, Ticket>()
 
   /// Slots that are taken.
@@ -41,8 +37,8 @@ struct TransferQueue {
 
   /// Somebody wants a slot.
   mutating func enter(_ ticket: Ticket, host: String, level: LoadPriority.Level) -> Admission {
-    waiters[ticket] = Waiter(host: host, level: level)
-    hosts[host, default: Host(line: WaitingLine(isLastFirst: limits.order == .lastInFirstOut))].line.set(ticket, level)
+    waiters[ticket] = host
+    hosts[host, default: Host(queue: PriorityQueue(isLastFirst: limits.order == .lastInFirstOut))].queue.insert(ticket, level)
     refresh(host)
     if next() != nil { return .admitted }
     guard let most = limits.maximumWaiting, waiters.count > most else { return .waiting }
@@ -52,10 +48,8 @@ struct TransferQueue {
 
   /// A waiter has become more urgent; one that does not wait is ignored.
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) {
-    guard let waiter = waiters[ticket], level > waiter.level else { return }
-    waiters[ticket]?.level = level
-    hosts[waiter.host]?.line.set(ticket, level)
-    refresh(waiter.host)
+    guard let host = waiters[ticket], hosts[host]?.queue.raise(ticket, to: level) == true else { return }
+    refresh(host)
   }
 
   /// A waiter goes away.
@@ -63,9 +57,9 @@ struct TransferQueue {
   /// - Returns: whether it waited.
   @discardableResult
   mutating func withdraw(_ ticket: Ticket) -> Bool {
-    guard let waiter = waiters.removeValue(forKey: ticket) else { return false }
-    hosts[waiter.host]?.line.remove(ticket)
-    refresh(waiter.host)
+    guard let host = waiters.removeValue(forKey: ticket) else { return false }
+    hosts[host]?.queue.remove(ticket)
+    refresh(host)
     return true
   }
 
@@ -84,11 +78,11 @@ struct TransferQueue {
     guard active < limits.total else { return nil }
     let isTurn = granted % Self.turn == Self.turn - 1
     guard let name = isTurn ? aged.first?.member : ranked.first?.member else { return nil }
-    guard let ticket = hosts[name]?.line.next(isTurn: isTurn) else { return nil }
+    guard let ticket = hosts[name]?.queue.next(isTurn: isTurn) else { return nil }
     active += 1
     granted += 1
     hosts[name]?.active += 1
-    hosts[name]?.line.countServed()
+    hosts[name]?.queue.countServed()
     withdraw(ticket)
     return ticket
   }
@@ -96,13 +90,13 @@ struct TransferQueue {
   /// Sets where a host stands among those that could have a slot.
   private mutating func refresh(_ name: String) {
     guard let host = hosts[name] else { return }
-    if host.active < limits.perHost, let best = host.line.bestRank, let oldest = host.line.oldest {
+    if host.active < limits.perHost, let best = host.queue.bestRank, let oldest = host.queue.oldest {
       ranked.set(name, best)
       aged.set(name, oldest)
     } else {
       ranked.remove(name)
       aged.remove(name)
-      if host.active == 0, host.line.isEmpty { hosts[name] = nil }
+      if host.active == 0, host.queue.isEmpty { hosts[name] = nil }
     }
   }
 }

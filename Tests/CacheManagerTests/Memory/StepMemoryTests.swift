@@ -24,7 +24,7 @@ struct StepMemoryTests {
       house.network.answer(url, .ok("abcdefgh"))
       return Task { _ = try await house.load(form, at: url) }
     }
-    try await Turns.until { gate.held == limit && house.manager.core.workplaces.waiting == 200 - limit }
+    try await Turns.until { gate.held == limit && house.manager.core.workSlots.waiting == 200 - limit }
     gate.open()
     for load in loads { try await load.value }
 
