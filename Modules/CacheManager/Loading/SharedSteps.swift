@@ -46,6 +46,9 @@ final class SharedSteps: Sendable {
         return (own, true)
       }
       guard isOwn else {
+        let observation = priority.onRaise { [owner = work.priority] level in owner.raise(to: level) }
+        defer { observation.cancel() }
+        // After the observer is there: an earlier raise was not told to it.
         work.priority.raise(to: priority.level)
         joining()
         guard let result = await work.end.value() else { throw .cancelled }

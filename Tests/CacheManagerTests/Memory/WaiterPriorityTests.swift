@@ -32,4 +32,29 @@ struct WaiterPriorityTests {
 
     #expect(shared.observers == 0 && order.lines.count == 51)
   }
+
+  @Test("a shared step is raised with each load that waits for it, for as long as it waits")
+  func sharedStep() async throws {
+    let (steps, gate) = (SharedSteps(), Gate())
+    let (first, second) = (LoadPriority(.low), LoadPriority(.low))
+    let id = SharedSteps.ID(Int.self, of: Revision.mint(), stem: "step", on: nil)
+    let maker = Task {
+      try await steps.outcome(of: id, first, joining: {}) { () async throws(CacheError) -> Int in
+        await gate.pass()
+        return 1
+      }
+    }
+    await gate.arrived()
+    let joins = Counter()
+    let waiter = Task {
+      try await steps.outcome(of: id, second, joining: { joins.increment() }) { () async throws(CacheError) -> Int in 2 }
+    }
+    try await Turns.until { joins.value == 1 }
+    second.raise(to: .high)
+    #expect(first.level == .high)
+
+    gate.open()
+    #expect(try await [maker.value, waiter.value] == [1, 1])
+    #expect(second.observers == 0)
+  }
 }
