@@ -77,7 +77,12 @@ extension CacheError {
   }
 
   #if canImport(FoundationNetworking)
-  private static func restriction(_ error: URLError) -> (Code, String)? { nil }
+  /// Foundation compares a URL's host with libcurl's, and only one of them has the brackets of an IPv6 address. The request is refused before anything is sent
+  /// (swift-corelibs-foundation #5496, corrected after Swift 6.3).
+  private static func restriction(_ error: URLError) -> (Code, String)? {
+    guard error.code == .badURL, error.failingURL?.host()?.contains(":") == true else { return nil }
+    return (.unsupported, "URLSession on Linux cannot load IPv6 literal hosts; use a host name, or AsyncHTTPDownloader")
+  }
 
   // Here these two codes are libcurl's "empty reply" and, since no other scheme gets as far as this, "not HTTP".
   private static var badServerResponse: (Code, String) { (.connectionLost, "the server closed without an answer") }

@@ -20,7 +20,8 @@ public import FoundationNetworking
 ///
 /// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to ``Configuration/bufferLimit``; for
 /// large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed in `Docs/CacheNetworking.md`: the gravest is that
-/// Foundation traps when a server closes in the middle of the header section.
+/// Foundation traps when a server closes in the middle of the header section. A URL whose host is an IPv6 literal fails there with
+/// `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?

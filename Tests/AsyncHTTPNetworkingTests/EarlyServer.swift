@@ -14,15 +14,16 @@ final class EarlyServer: Sendable {
     self.url = url
   }
 
-  static func start() async throws -> EarlyServer {
+  /// - Parameter host: the address that it listens on, as it stands in a URL.
+  static func start(on host: String = "127.0.0.1") async throws -> EarlyServer {
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 16)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Refusal()) }
       }
-      .bind(host: "127.0.0.1", port: 0).get()
+      .bind(host: host.filter { $0 != "[" && $0 != "]" }, port: 0).get()
     let port = try #require(channel.localAddress?.port)
-    return EarlyServer(channel, url: try #require(URL(string: "http://127.0.0.1:\(port)/")))
+    return EarlyServer(channel, url: try #require(URL(string: "http://\(host):\(port)/")))
   }
 
   func stop() async throws { try await channel.close() }

@@ -62,6 +62,16 @@ struct RequestTests {
     }
   }
 
+  @Test("a host may be an IPv6 literal")
+  func addressLiteral() async throws {
+    let server = try await EarlyServer.start(on: "[::1]")
+    let downloader = AsyncHTTPDownloader()
+    let response = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: server.url)))
+    #expect(response.head.status == .contentTooLarge)
+    await downloader.close()
+    try await server.stop()
+  }
+
   @Test("an empty body is told as such")
   func empty() async throws {
     try await Fixture.run { fixture in

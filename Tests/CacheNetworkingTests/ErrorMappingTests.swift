@@ -45,6 +45,21 @@ import FoundationNetworking
     #expect(CacheError(urlError: platform).code == expected)
   }
 
+  #if canImport(FoundationNetworking)
+  @Test(
+    "on Linux the error of an IPv6 literal names the limit of URLSession and does not blame the URL",
+    arguments: [("http://[::1]:80/", true), ("https://[fe80::1%25eth0]/", true), ("http://example.com/a:b", false)])
+  func addressLiteral(_ text: String, isLimit: Bool) throws {
+    let platform = URLError(.badURL, userInfo: [NSURLErrorFailingURLErrorKey: try #require(URL(string: text))])
+
+    let error = CacheError(urlError: platform)
+
+    #expect(error.code == (isLimit ? .unsupported : .invalidURL))
+    #expect(error.reason.contains("URLSession on Linux cannot load IPv6 literal hosts") == isLimit)
+    #expect((error.underlying as? URLError)?.code == .badURL)
+  }
+  #endif
+
   @Test("an unknown error after the head is a body that broke off, told with both numbers")
   func truncated() {
     let platform = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "something new"])
