@@ -19,7 +19,7 @@ extension AsyncHTTPDownloader.Configuration {
     // Else a refused connection is tried again and again until the time for connecting is over; trying again is for who asks.
     client.connectionPool.retryConnectionEstablishment = false
     client.tlsConfiguration = try tls.client()
-    client.proxy = proxy.map(HTTPClient.Configuration.Proxy.init)
+    if let proxy { client.proxy = try HTTPClient.Configuration.Proxy(proxy) }
     // Through a proxy the peer is the proxy, which the configuration trusts.
     let check = proxy == nil ? addressPolicy.map(PeerCheck.init) : nil
     let initializer: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
@@ -96,14 +96,15 @@ extension AsyncHTTPDownloader.TLS.PEM {
 }
 
 extension HTTPClient.Configuration.Proxy {
-  init(_ proxy: AsyncHTTPDownloader.Proxy) {
+  init(_ proxy: AsyncHTTPDownloader.Proxy) throws(CacheError) {
+    let host = try HostName.ascii(proxy.host)
     switch proxy.kind {
-    case .socks5: self = .socksServer(host: proxy.host, port: proxy.port)
-    case .http(nil): self = .server(host: proxy.host, port: proxy.port)
+    case .socks5: self = .socksServer(host: host, port: proxy.port)
+    case .http(nil): self = .server(host: host, port: proxy.port)
     case .http(.basic(let user, let password)):
-      self = .server(host: proxy.host, port: proxy.port, authorization: .basic(username: user, password: password))
+      self = .server(host: host, port: proxy.port, authorization: .basic(username: user, password: password))
     case .http(.bearer(let token)):
-      self = .server(host: proxy.host, port: proxy.port, authorization: .bearer(tokens: token))
+      self = .server(host: host, port: proxy.port, authorization: .bearer(tokens: token))
     }
   }
 }

@@ -117,8 +117,15 @@ extension AsyncHTTPDownloader {
     public var additionalRoots: [PEM] = []
     /// Who this client is; nil: nobody in particular.
     public var identity: Identity?
-    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a port, in lower case.
+    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a port.
     public var trustedHosts: Set<String> = []
+
+    /// Whether the certificate of a host is not looked at. Case does not count, and an international name may be in Unicode or in ASCII.
+    func trusts(_ host: String) -> Bool {
+      guard !trustedHosts.isEmpty else { return false }
+      let name = HostName.comparable(host)
+      return trustedHosts.contains { HostName.comparable($0) == name }
+    }
 
     /// The system's authorities, and no identity.
     public init() {}

@@ -163,7 +163,7 @@ public final class AsyncHTTPDownloader: Downloader {
   ) throws(CacheError) -> TransferBody {
     // Not `self`: a downloader that is released must not take the end of its transfers with it.
     let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
-    let tls = configuration.tls.trustedHosts.contains(outgoing.host.lowercased()) ? unverified : nil
+    let tls = configuration.tls.trusts(outgoing.host) ? unverified : nil
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
     // A client of their own has connections of its own: streams of the other's HTTP/2 connection are no places for uploads.
     let host = plain == nil && owner.hasUploadClient ? "upload \(outgoing.hostAndPort)" : outgoing.hostAndPort

@@ -7,6 +7,8 @@ internal import NIOSSL
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
+// Nothing of it is called here: where it is linked, FoundationEssentials converts international hosts (see `HostName`).
+internal import FoundationInternationalization
 #else
 internal import Foundation
 #endif
@@ -33,7 +35,7 @@ struct OutgoingRequest: Sendable {
     guard scheme == "http" || scheme == "https" else {
       throw CacheError(.unsupportedScheme, reason: "only http and https can be downloaded", url: head.absoluteURL?.absoluteString)
     }
-    guard let authority = head.authority, let host = Self.host(authority) else {
+    guard let authority = try Self.authority(of: head), let host = Self.host(authority) else {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.absoluteString)
     }
     self.host = host
@@ -66,6 +68,12 @@ struct OutgoingRequest: Sendable {
     request.body = .stream(
       UploadBody(body: body, transfer: transfer), length: body.length.map { .known($0) } ?? .unknown)
     return request
+  }
+
+  private static func authority(of head: HTTPRequest) throws(CacheError) -> String? {
+    var head = head
+    try head.convertHost()
+    return head.authority
   }
 
   private static func host(_ authority: String) -> String? {

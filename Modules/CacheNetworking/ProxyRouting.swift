@@ -19,7 +19,10 @@ struct ProxyRouting: Sendable {
   init(_ source: SessionDownloader.Configuration.ProxySource, environment: [String: String], hasOnlyEnvironment: Bool) {
     self.hasOnlyEnvironment = hasOnlyEnvironment
     // A value that is no proxy is libcurl's to complain about.
-    platform = hasOnlyEnvironment ? try? ProxySettings(environment: environment, readsCapitalHTTP: false) : nil
+    var platform = hasOnlyEnvironment ? try? ProxySettings(environment: environment, readsCapitalHTTP: false) : nil
+    // libcurl compares the patterns of `no_proxy` with a host's ASCII form, and does not convert them.
+    platform?.exceptions.removeAll { !$0.utf8.allSatisfy { $0 < 0x80 } }
+    self.platform = platform
     switch source {
     case .platform: wanted = nil
     case .none: wanted = .success(ProxySettings())

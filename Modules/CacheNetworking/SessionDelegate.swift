@@ -255,7 +255,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   private func judgeServer(
     _ space: URLProtectionSpace, _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    if trustedHosts.contains(space.host), let trust = space.serverTrust {
+    let host = HostName.comparable(space.host)
+    if trustedHosts.contains(where: { HostName.comparable($0) == host }), let trust = space.serverTrust {
       completionHandler(.useCredential, URLCredential(trust: trust))
     } else {
       completionHandler(.performDefaultHandling, nil)

@@ -26,7 +26,7 @@ extension SessionDownloader.Configuration {
       // There is one SOCKS proxy for everything.
       let prefix = proxy.kind == .socks5 ? "SOCKS" : prefix
       dictionary["\(prefix)Enable"] = 1
-      dictionary["\(prefix)Proxy"] = proxy.host
+      dictionary["\(prefix)Proxy"] = (try? HostName.ascii(proxy.host)) ?? proxy.host
       dictionary["\(prefix)Port"] = proxy.port
     }
     guard !dictionary.isEmpty, !settings.exceptions.isEmpty else { return dictionary }
@@ -36,9 +36,10 @@ extension SessionDownloader.Configuration {
 
   /// A name stands for all below it in `no_proxy`; here that needs a second pattern.
   private static func exceptionPatterns(_ exception: String) -> [String] {
-    let name =
+    let written =
       exception.hasPrefix("*.")
       ? String(exception.dropFirst(2)) : exception.hasPrefix(".") ? String(exception.dropFirst()) : exception
+    let name = (try? HostName.ascii(written)) ?? written
     let isName = IPAddress(name) == nil && !name.contains("/") && !name.contains(":") && name != "*"
     return isName ? [name, "*.\(name)"] : [name]
   }

@@ -310,6 +310,8 @@ public final class SessionDownloader: Downloader {
   }
 
   private static func url(of head: HTTPRequest) throws(CacheError) -> URL {
+    var head = head
+    try head.convertHost()
     guard let url = head.absoluteURL else { throw CacheError(.invalidURL, reason: "the request names no URL") }
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
       throw CacheError(.unsupportedScheme, reason: "only http and https can be downloaded", url: url.absoluteString)

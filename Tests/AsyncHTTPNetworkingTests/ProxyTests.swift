@@ -57,6 +57,44 @@ struct ProxyTests {
     }
   }
 
+  @Test("a proxy and the server behind it see the ASCII form of an international host, however it is written")
+  func international() async throws {
+    try await run { origin, proxy in
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
+      for text in ["http://bücher.example/a", "http://b%C3%BCcher.example/a", "http://xn--bcher-kva.example/a"] {
+        #expect(try await downloader.download(request(text)).body.collect() == Data("through".utf8))
+      }
+      for authority in ["BÜCHER.example", "b%C3%BCcher.example"] {
+        let head = HTTPRequest(method: .get, scheme: "http", authority: authority, path: "/a")
+        #expect(try await downloader.download(DownloadRequest(head: head)).body.collect() == Data("through".utf8))
+      }
+      let secure = await failure(downloader, try request("https://bücher.example/a"))
+      await downloader.close()
+
+      let connects = Set(proxy.log.heads.map { String($0.prefix { $0 != "\r\n" }) })
+      #expect(connects == ["CONNECT xn--bcher-kva.example:80 HTTP/1.1", "CONNECT xn--bcher-kva.example:443 HTTP/1.1"])
+      #expect(origin.requests.map(\.head.authority) == Array(repeating: "xn--bcher-kva.example", count: 5))
+      // The origin does not speak TLS. The name is in the handshake's first record (RFC 6066 §3).
+      #expect(secure?.code == .tlsFailure)
+      let hello = try #require(proxy.log.firstBytes.first { $0.first == 22 })
+      #expect(Data(hello).range(of: Data("xn--bcher-kva.example".utf8)) != nil)
+    }
+  }
+
+  @Test("an international host without an ASCII form is refused before anything is sent")
+  func refusedName() async throws {
+    try await run { _, proxy in
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
+      let head = HTTPRequest(method: .get, scheme: "http", authority: "ü..example", path: "/a")
+      let error = await failure(downloader, DownloadRequest(head: head))
+      await downloader.close()
+      #expect(error?.code == .invalidURL && error?.reason.contains("ü..example") == true)
+      #expect(proxy.log.heads.isEmpty)
+      let refused = #expect(throws: CacheError.self) { _ = try self.downloader(.init(host: "ü..example", port: 1)) }
+      #expect(refused?.code == .invalidURL)
+    }
+  }
+
   @Test("https goes through a tunnel, in which TLS begins with the server and not with the proxy")
   func secure() async throws {
     try await run { origin, proxy in

@@ -72,6 +72,8 @@ import Testing
   @Test(
     "exceptions, one by one",
     arguments: [
+      ("bücher.example", "http://xn--bcher-kva.example/", true), (".xn--bcher-kva.example", "http://a.BÜCHER.example/", true),
+      ("BÜCHER.example:80", "http://b%C3%BCcher.example/", true), ("ü..a", "http://xn--bcher-kva.example/", false),
       ("example.org", "http://example.org/", true), ("example.org", "http://www.Example.ORG/", true),
       (".example.org", "http://example.org/", true), (".example.org", "http://www.example.org/", true),
       ("*.example.org", "http://www.example.org/", true), ("example.org", "http://badexample.org/", false),

@@ -37,6 +37,7 @@ import Testing
       (.settings(.init(http: .init(host: "proxy", port: 1))), ["http_proxy": "http://proxy:1/"], true),
       (.settings(.init(http: .init(host: "proxy", port: 2))), ["http_proxy": "proxy:1"], false),
       (.environment, ["http_proxy": "proxy:1"], true), (.environment, ["HTTP_PROXY": "proxy:1"], false),
+      (.environment, ["http_proxy": "proxy:1", "no_proxy": "xn--bcher-kva.example"], true),
       (.environment, [:], true), (.environment, ["http_proxy": "ftp://proxy"], false),
     ] as [(Source, [String: String], Bool)])
   func refused(source: Source, environment: [String: String], isPossible: Bool) {
@@ -48,6 +49,17 @@ import Testing
       #expect(!isPossible)
       #expect(error.code == .invalidConfiguration)
     }
+  }
+
+  @Test("on Linux a name in no_proxy that libcurl does not convert is refused, and never sent to the proxy")
+  func internationalException() throws {
+    let url = try #require(URL(string: "http://bücher.example/"))
+    func routing(_ exception: String) -> ProxyRouting {
+      ProxyRouting(.environment, environment: ["http_proxy": "proxy:1", "no_proxy": exception], hasOnlyEnvironment: true)
+    }
+    #expect(try routing("xn--bcher-kva.example").proxy(for: url) == nil)
+    let error = #expect(throws: CacheError.self) { try routing("bücher.example").proxy(for: url) }
+    #expect(error?.code == .invalidConfiguration)
   }
 
   @Test("elsewhere the platform is told, and its own settings are its secret")
@@ -80,6 +92,10 @@ import Testing
     #expect(dictionary["ExceptionsList"] as? [String] == patterns)
     #expect(!dictionary.values.contains { "\($0)".contains("secret") })
     #expect(SessionDownloader.Configuration.proxyDictionary(ProxySettings()).isEmpty)
+    let international = SessionDownloader.Configuration.proxyDictionary(
+      ProxySettings(http: .init(host: "bücher.example", port: 1), exceptions: [".bücher.example"]))
+    #expect(international["HTTPProxy"] as? String == "xn--bcher-kva.example")
+    #expect(international["ExceptionsList"] as? [String] == ["xn--bcher-kva.example", "*.xn--bcher-kva.example"])
   }
 }
 

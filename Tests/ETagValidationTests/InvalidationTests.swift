@@ -49,6 +49,15 @@ struct InvalidationTests {
     }
   }
 
+  @Test("Location may spell an international host of the same origin another way")
+  func internationalLocation() {
+    let request = HTTPRequest(method: .post, scheme: "https", authority: "xn--bcher-kva.example", path: "/a")
+    for location in ["https://b%C3%BCcher.example/b", "//BÜCHER.example:443/b"] {
+      let outdated = invalidated(request, .head(201, "Location: \(location)"))
+      #expect(outdated == ["https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example/b"])
+    }
+  }
+
   @Test(
     "a new answer that must not be stored outdates the stored one that it replaces",
     arguments: ["Cache-Control: no-store", "Vary: *"])

@@ -1,4 +1,5 @@
 #if Tool
+import CacheTesting
 import Etagere
 import Foundation
 import LoopbackOrigin
@@ -43,6 +44,33 @@ struct CacheCommandTests {
       #expect(try await place.etagere("get", fresh, stale).status == 0)
       try await body(place, origin, fresh, stale)
     }
+  }
+
+  @Test("a URL is found and removed by every spelling of an international host")
+  func internationalHost() async throws {
+    // Given: an entry of the cache folder, since no name can be resolved here.
+    let place = try Workplace()
+    let store = try DiskCache(folder: URL(filePath: place.cache, directoryHint: .isDirectory))
+    let network = ScriptedDownloader()
+    let url = try #require(URL(string: "http://bücher.example/a"))
+    network.serve(url) { _ in .ok("x", cacheControl: "max-age=3600") }
+    let manager = ResourceManager(
+      .init {
+        $0.downloader = network
+        $0.store = store
+        $0.validator = ETagValidator()
+      })
+    _ = try await manager.load(url)
+    await manager.close()
+
+    // When
+    let found = try await place.etagere("get", "--policy", "cacheOnly", "http://xn--bcher-kva.example/a")
+    let removed = try await place.etagere("cache", "remove", "http://BÜCHER.example/a")
+
+    // Then
+    #expect(found.status == 0 && found.lines.first?.hasPrefix("disk") == true)
+    #expect(removed.status == 0)
+    #expect(place.entryFiles.isEmpty)
   }
 
   @Test("stats counts entries, bytes and freshness")

@@ -25,6 +25,9 @@ struct FailureTests {
         what: "no URL", url: "not a url", status: 3, reason: "not an absolute URL (no scheme, such as https://)"),
       Failure(what: "no text", url: "", status: 3, reason: "not a URL"),
       Failure(what: "no host", url: "http://", status: 3, reason: "the URL has no host"),
+      Failure(
+        what: "an impossible international host", url: "http://ü..example/", status: 3,
+        reason: "the host 'ü..example' is not a valid international name (IDNA, RFC 5891)"),
       Failure(what: "no such port", url: "http://127.0.0.1:70000/", status: 3, reason: "port 70000 does not exist"),
       Failure(
         what: "data without a comma", url: "data:text", status: 3, reason: "a data: URL needs a comma in front of its data"),

@@ -41,7 +41,7 @@ public struct ResourceRequest: Sendable {
     options: RequestOptions = RequestOptions()
   ) throws(CacheError) {
     guard let url = URL(string: text) else {
-      throw CacheError(.invalidURL, reason: "not a URL", url: text)
+      throw (HostName.refusal(ofURL: text) ?? CacheError(.invalidURL, reason: "not a URL")).about(text)
     }
     _ = try HTTPRequest(resource: url, method: method)
     self.init(url, method: method, headerFields: headerFields, body: body, options: options)

@@ -5,7 +5,7 @@ package import Foundation
 #endif
 
 extension ResourceID {
-  /// The effective URI that a URL names, where the URL's own text is that already, as nearly always: `http` or `https`, a host of small letters, digits, dots and single hyphens,
+  /// The effective URI that a URL names, where the URL's own text is that already, as nearly always: `http` or `https`, a host of small letters, digits, dots and hyphens,
   /// a port that is not the scheme's own, a path, and behind the host nothing but bytes that every reader leaves as they are. No text is made then.
   ///
   /// Nil says nothing: ``uri(of:)`` decides about the request that is made of the URL.
@@ -21,23 +21,13 @@ extension ResourceID {
     guard text[(isSecure ? 5 : 4)..<host].elementsEqual("://".utf8) else { return false }
     var place = host
     while place < text.count, isPlainInHost(text[place]) { place += 1 }
-    // A name in Punycode (`xn--…`, RFC 3492) is the URL's affair: it may have been told as another text.
-    guard place > host, place < text.count, !hasTwoHyphens(text[host..<place]) else { return false }
+    guard place > host, place < text.count else { return false }
     if text[place] == UInt8(ascii: ":") {
       guard let end = endOfPort(text, from: place + 1, standard: isSecure ? 443 : 80) else { return false }
       place = end
     }
     guard place < text.count, text[place] == UInt8(ascii: "/") else { return false }
     return text[place...].allSatisfy(isPlainInPath)
-  }
-
-  private static func hasTwoHyphens(_ host: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
-    var last: UInt8 = 0
-    for byte in host {
-      if byte == UInt8(ascii: "-"), last == byte { return true }
-      last = byte
-    }
-    return false
   }
 
   private static func endOfPort(_ text: UnsafeBufferPointer<UInt8>, from start: Int, standard: Int) -> Int? {

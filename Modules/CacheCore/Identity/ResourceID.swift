@@ -3,7 +3,7 @@ public import HTTPTypes
 /// How the text of ``CacheKey/resource`` is made.
 ///
 /// The effective URI (RFC 9110 §7.1) without fragment and user information, its scheme and host in lower case and a default port left out
-/// (RFC 3986 §6.2.2, §6.2.3), or the caller's own key (presigned URLs); in front of it the partition (tenant), where there is one. The three kinds
+/// (RFC 3986 §6.2.2, §6.2.3) and an international host in ASCII (`xn--…`, RFC 5891), or the caller's own key (presigned URLs); in front of it the partition (tenant), where there is one. The three kinds
 /// can't be mistaken for each other, whatever a caller puts in: a control character, which no URI contains, tells them apart, and the partition carries its length.
 public enum ResourceID {
   private static let mark = "\u{1F}"
@@ -63,6 +63,13 @@ public enum ResourceID {
     return Substring(bytes)
   }
 
+  /// The authority with its host in ASCII, so that every spelling of an international host names one resource. A host without an ASCII form is unchanged: no engine
+  /// loads it.
+  private static func inASCII(_ authority: String, _ scheme: String) -> String {
+    guard scheme == "http" || scheme == "https" else { return authority }
+    return (try? HostName.ascii(authority: authority)) ?? authority
+  }
+
   /// In lower case; mostly it is already, and what is costs no copy.
   private static func lowercased(_ text: String) -> String {
     let isLowercase = text.utf8.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
@@ -77,7 +84,7 @@ public enum ResourceID {
       return uri(scheme, authority[...], request.path ?? "")
     }
     guard let scheme = request.scheme.map(lowercased) else { return nil }
-    guard let named = request.authority.map(lowercased), !named.isEmpty else {
+    guard let named = request.authority.map({ lowercased(inASCII($0, scheme)) }), !named.isEmpty else {
       // `file:///a` and `data:…` have no authority.
       return request.path.map { scheme == "data" ? "data:\($0)" : "\(scheme)://\($0)" }
     }

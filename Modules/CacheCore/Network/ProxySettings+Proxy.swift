@@ -49,10 +49,10 @@ extension ProxySettings {
       if let at = rest.lastIndex(of: "@") {
         let login = rest[..<at]
         let parts = login.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = Self.decoded(parts[0]) else { return nil }
+        guard let user = HostName.percentDecoded(parts[0]) else { return nil }
         self.user = user
         if parts.count == 2 {
-          guard let password = Self.decoded(parts[1]) else { return nil }
+          guard let password = HostName.percentDecoded(parts[1]) else { return nil }
           self.password = password
         }
         rest = rest[rest.index(after: at)...]
@@ -61,23 +61,6 @@ extension ProxySettings {
       guard host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return nil }
       self.host = host
       self.port = port ?? (kind == .https ? 443 : 1080)
-    }
-
-    /// Without its percent-encoding (RFC 3986 §2.1); nil where that is broken, or the bytes are no UTF-8.
-    private static func decoded(_ text: Substring) -> String? {
-      var bytes: [UInt8] = []
-      var rest = text.utf8[...]
-      while let byte = rest.popFirst() {
-        guard byte == UInt8(ascii: "%") else {
-          bytes.append(byte)
-          continue
-        }
-        let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard digits.count == 2, let value = UInt8(exactly: digits[0] * 16 + digits[1]) else { return nil }
-        bytes.append(value)
-        rest = rest.dropFirst(2)
-      }
-      return String(validating: bytes, as: UTF8.self)
     }
   }
 }

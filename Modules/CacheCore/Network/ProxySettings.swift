@@ -32,7 +32,7 @@ public struct ProxySettings: Hashable, Sendable {
     guard let proxy = candidate(for: url) else { return nil }
     guard let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
     let port = url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
-    return exceptions.contains { Self.exception($0, covers: host.lowercased(), port: port) } ? nil : proxy
+    return exceptions.contains { Self.exception($0, covers: HostName.comparable(host), port: port) } ? nil : proxy
   }
 
   private func candidate(for url: URL) -> Proxy? {
@@ -53,7 +53,7 @@ public struct ProxySettings: Hashable, Sendable {
     if let address = IPAddress(host.trimmingRootDot) { return range(pattern, contains: address) }
     if pattern.hasPrefix("*.") { pattern.removeFirst() }
     if pattern.hasPrefix(".") { pattern.removeFirst() }
-    let name = pattern.trimmingRootDot
+    let name = HostName.comparable(pattern.trimmingRootDot)
     guard !name.isEmpty else { return false }
     let wanted = host.trimmingRootDot
     return wanted == name || wanted.hasSuffix(".\(name)")

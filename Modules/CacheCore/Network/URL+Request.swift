@@ -9,7 +9,9 @@ public import Foundation
 extension HTTPRequest {
   /// A request for a URL. User information in it becomes an `Authorization` field (Basic, RFC 7617), and the fragment stays here.
   ///
-  /// - Throws: ``CacheError/Code/invalidURL`` when the URL is relative, or an HTTP URL has no host.
+  /// An international host becomes its ASCII form (`xn--…`), so that every spelling of a host names the same resource.
+  ///
+  /// - Throws: ``CacheError/Code/invalidURL`` when the URL is relative, or when the host of an HTTP URL is missing or has no ASCII form.
   public init(
     resource url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
   ) throws(CacheError) {
@@ -22,12 +24,14 @@ extension HTTPRequest {
       self.init(method: method, scheme: scheme, authority: nil, path: String(Substring(data)), headerFields: headerFields)
       return
     }
-    let host = url.host(percentEncoded: true) ?? ""
+    var host = url.host(percentEncoded: true) ?? ""
     if host.isEmpty, scheme == "http" || scheme == "https" {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
     }
+    if host.utf8.first != UInt8(ascii: "["), host.utf8.contains(UInt8(ascii: ":")) { host = "[\(host)]" }
+    // Foundation returns an international host percent-encoded here, although the URL's own text has its ASCII form.
+    if scheme == "http" || scheme == "https" { host = try Self.asciiHost(host, of: url) }
     var authority = host
-    if host.utf8.first != UInt8(ascii: "["), host.utf8.contains(UInt8(ascii: ":")) { authority = "[\(host)]" }
     if let port = url.port {
       guard (1...65535).contains(port) else {
         throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)
@@ -43,6 +47,23 @@ extension HTTPRequest {
       let password = url.password(percentEncoded: false) ?? ""
       self.headerFields[.authorization] = "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
     }
+  }
+
+  private static func asciiHost(_ host: String, of url: URL) throws(CacheError) -> String {
+    do throws(CacheError) {
+      return try HostName.ascii(host)
+    } catch {
+      throw error.about(url.absoluteString)
+    }
+  }
+
+  /// Converts an international host of the authority to its ASCII form. Does nothing for other schemes than `http` and `https`.
+  ///
+  /// - Throws: ``CacheError/Code/invalidURL`` if the host has no ASCII form.
+  package mutating func convertHost() throws(CacheError) {
+    guard let authority, let scheme = scheme?.lowercased(), scheme == "http" || scheme == "https" else { return }
+    let converted = try HostName.ascii(authority: authority)
+    if converted != authority { self.authority = converted }
   }
 
   /// The URL that the request names, or nil when it names none.

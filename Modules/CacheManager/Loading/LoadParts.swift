@@ -157,6 +157,7 @@ struct LoadParts: Sendable {
     try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
     head = request
     if let modifier = options.requestModifier ?? manager.requestModifier { try modifier(&head) }
+    try head.convertHost()
     resource = ResourceID.make(
       uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
   }

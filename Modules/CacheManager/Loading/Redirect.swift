@@ -25,7 +25,8 @@ enum Redirect {
   static func proposal(after response: HTTPResponse, to step: Step) throws(CacheError) -> Step? {
     guard leads(response), let location = response.headerFields[.location] else { return nil }
     guard let url = URL(string: location, relativeTo: step.url)?.absoluteURL else {
-      throw CacheError(.redirectRefused, reason: "redirected to what is no URL: \(location.prefix(80))")
+      let reason = HostName.refusal(ofURL: location)?.reason ?? "not a URL"
+      throw CacheError(.redirectRefused, reason: "redirected to \(location.prefix(80)): \(reason)")
     }
     var fields = step.request.headerFields
     var (method, body) = (step.request.method, step.body)
@@ -61,7 +62,8 @@ enum Redirect {
     case .refuse(let reason):
       throw CacheError(
         .redirectRefused, reason: "redirected to \(proposal.url.address): \(reason)", status: response.status.code)
-    case .rewrite(let request):
+    case .rewrite(var request):
+      try request.convertHost()
       guard let url = request.absoluteURL else {
         throw CacheError(.redirectRefused, reason: "the redirect's handler left no URL to load")
       }

@@ -47,6 +47,7 @@ struct Source: Sendable {
     var head = asked
     do throws(CacheError) {
       try modifier(&head)
+      try head.convertHost()
     } catch {
       throw error.about(url.address)
     }
@@ -92,7 +93,8 @@ extension URL {
   /// Scheme, host and port (RFC 6454 §4).
   func isSameOrigin(as other: URL) -> Bool {
     func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
-    return scheme?.lowercased() == other.scheme?.lowercased() && host()?.lowercased() == other.host()?.lowercased()
+    func host(_ url: URL) -> String? { url.host().map(HostName.comparable) }
+    return scheme?.lowercased() == other.scheme?.lowercased() && host(self) == host(other)
       && port(self) == port(other)
   }
 

@@ -34,7 +34,7 @@ struct GuardTests {
   private let network = ScriptedDownloader()
   private let resolver = ScriptedResolver([
     "public.com": ["93.184.216.34", "2606:2800:220:1::1"], "mixed.com": ["93.184.216.34", "10.0.0.1"],
-    "inside.com": ["192.168.1.1"],
+    "inside.com": ["192.168.1.1"], "xn--bcher-kva.example": ["192.168.1.1"],
     "six.com": ["fd00::1"], "meta.com": ["169.254.169.254"], "nowhere.com": [],
   ])
 
@@ -59,6 +59,9 @@ struct GuardTests {
       ("http://[::1]:80/", .addressRefused),
       ("http://127.0.0.1./", .addressRefused), ("http://public.com@127.0.0.1/", .addressRefused), ("http://0/", .addressRefused),
       ("http://[64:ff9b::7f00:1]/", .addressRefused), ("http://%31%32%37.0.0.1/", .addressRefused),
+      ("http://１２７。0。0。1/", .addressRefused),
+      ("http://%EF%BC%91%EF%BC%92%EF%BC%97.1/", .addressRefused), ("http://bücher.example/", .addressRefused),
+      ("http://b%C3%BCcher.example/", .addressRefused),
       ("ftp://public.com/", .unsupportedScheme),
     ])
   func refused(_ text: String, _ code: CacheError.Code) async throws {
@@ -79,7 +82,9 @@ struct GuardTests {
 
   @Test(
     "are judged at each hop of a redirect",
-    arguments: ["http://127.0.0.1/secret", "http://inside.com/", "//2130706433/", "http://public.com@[::1]/"])
+    arguments: [
+      "http://127.0.0.1/secret", "http://inside.com/", "//2130706433/", "http://public.com@[::1]/", "http://①②⑦.0.0.1/",
+    ])
   func redirects(_ location: String) async throws {
     network.serve(try Ask.url("http://public.com/a")) { _ in .redirect(to: location) }
     let manager = ResourceManager(.init { $0.downloader = downloader })

@@ -16,7 +16,8 @@ struct TransferHostTests {
       ("https", "a.example:0443", "a.example:443"),
       ("http", "a.example:443", "a.example:443"), ("http", "user@a.example", "a.example:80"), ("http", "[::1]", "::1:80"),
       ("http", "[::1]:80", "::1:80"), ("http", "[::1]:", "::1:80"), ("file", "a", "a"), ("http", "a:b", "a:b"),
-      ("http", "", ":80"),
+      ("http", "", ":80"), ("http", "BÜCHER.example", "xn--bcher-kva.example:80"),
+      ("https", "b%C3%BCcher.example:443", "xn--bcher-kva.example:443"), ("http", "ü..a", "ü..a:80"),
     ])
   func name(_ scheme: String, _ authority: String, _ name: String) {
     let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: "/")

@@ -1,0 +1,93 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The ASCII form of host names (IDNA, RFC 5891). DNS, TLS, the `Host` field and cache keys use this form.
+///
+/// Foundation does the conversion, with ICU. FoundationEssentials alone cannot do it: its URL types call a hook that FoundationInternationalization installs
+/// when it is loaded. So CacheCore does not link ICU, and converts hosts in every program that does.
+package enum HostName {
+  /// Returns the ASCII form of a host name. A name that is ASCII already, and an address in brackets, are returned unchanged.
+  ///
+  /// - Parameter host: the host of an authority (RFC 3986 §3.2.2), without a port. It may be percent-encoded.
+  /// - Throws: ``CacheError/Code/invalidURL`` if the name has no ASCII form.
+  package static func ascii(_ host: String) throws(CacheError) -> String {
+    // The percent sign of an address belongs to its zone (RFC 6874).
+    guard needsConversion(host), host.utf8.first != UInt8(ascii: "["), IPAddress(host) == nil else { return host }
+    guard let name = percentDecoded(host[...]) else {
+      throw CacheError(.invalidURL, reason: "the host '\(host)' is not percent-encoded UTF-8")
+    }
+    // Foundation encodes a name with escapes as it stands: `ü%2E` becomes `xn--%2e-…`. Decoding that would name another host.
+    let isMixed = host.utf8.contains(UInt8(ascii: "%")) && name.lowercased().contains("xn--")
+    guard !isMixed, let ascii = converted(name) else { throw refusal(of: name, hasIDNA: converted("ü") != nil) }
+    return ascii
+  }
+
+  /// Returns an authority whose host is in ASCII. User information and the port stay as they are.
+  ///
+  /// - Throws: ``CacheError/Code/invalidURL`` if the host has no ASCII form.
+  package static func ascii(authority: String) throws(CacheError) -> String {
+    guard needsConversion(authority) else { return authority }
+    let hostAndPort = HostPort.withoutUserInformation(authority)
+    guard needsConversion(hostAndPort), hostAndPort.utf8.first != UInt8(ascii: "[") else { return authority }
+    let end = hostAndPort.utf8.lastIndex(of: UInt8(ascii: ":")) ?? hostAndPort.endIndex
+    let host = try ascii(String(hostAndPort[..<end]))
+    // By bytes: a combining mark behind the `@` is not a character of its own.
+    return "\(Substring(authority.utf8.dropLast(hostAndPort.utf8.count)))\(host)\(hostAndPort[end...])"
+  }
+
+  /// Returns the ASCII form of a host in lower case, for comparisons. A host that cannot be converted is returned in lower case only.
+  package static func comparable(_ host: String) -> String { ((try? ascii(host)) ?? host).lowercased() }
+
+  /// The reason why Foundation makes no URL of a text, if the text's host is the reason.
+  package static func refusal(ofURL text: String) -> CacheError? {
+    guard let start = text.firstRange(of: "://")?.upperBound else { return nil }
+    let authority = text[start...].prefix { !"/?#".contains($0) }
+    do throws(CacheError) {
+      _ = try ascii(authority: String(authority))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  static func refusal(of name: String, hasIDNA: Bool) -> CacheError {
+    let reason =
+      hasIDNA
+      ? "the host '\(name)' is not a valid international name (IDNA, RFC 5891)"
+      : "the host '\(name)' cannot be converted to ASCII: link FoundationInternationalization, or write the host as xn--…"
+    return CacheError(.invalidURL, reason: reason)
+  }
+
+  /// Decodes percent-encoded UTF-8 (RFC 3986 §2.1). Returns `nil` for an incomplete escape or other bytes.
+  static func percentDecoded(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+      guard digits.count == 2, let value = UInt8(exactly: digits[0] * 16 + digits[1]) else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func needsConversion(_ text: String) -> Bool {
+    text.utf8.contains { $0 >= 0x80 || $0 == UInt8(ascii: "%") }
+  }
+
+  /// Foundation percent-encodes what it cannot convert. Brackets would make an address of a name.
+  private static func converted(_ name: String) -> String? {
+    var components = URLComponents()
+    components.scheme = "https"
+    components.host = name
+    guard let host = components.encodedHost, !needsConversion(host), host.utf8.first != UInt8(ascii: "[") else { return nil }
+    return host
+  }
+}
