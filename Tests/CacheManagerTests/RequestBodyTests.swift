@@ -92,6 +92,26 @@ struct RequestBodyTests {
     }
   }
 
+  @Test("a 304 that nobody asked for does not send a forwarded request again with an empty body", arguments: [true, false])
+  func forwarded(isStream: Bool) async throws {
+    let network = PullingDownloader(.streaming([], status: .notModified), .streaming(["done"]))
+    let house = try House { $0.downloader = network }
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/search")
+    guard isStream else {
+      let response = try await house.manager.respond(to: request, body: Body(Data("query".utf8)))
+      #expect(try await response.body.collect() == Data("done".utf8))
+      #expect(network.bodies == ["query", "query"])
+      return
+    }
+
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.respond(to: request, body: Body(length: 5, source: ChunkedBody(["qu", "ery"])))
+    }
+
+    #expect(error?.code == .malformedResponse && error?.status == 304)
+    #expect(network.bodies == ["query"])
+  }
+
   @Test("a 304 that nobody asked for does not send a POST twice")
   func notModified() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming([], status: .notModified) }
@@ -100,5 +120,26 @@ struct RequestBodyTests {
     await #expect(throws: CacheError.self) { try await house.manager.load(request(house.url)) }
 
     #expect(network.seen.count == 1)
+  }
+}
+
+/// A network that reads each request's body chunk by chunk, as an engine does.
+private final class PullingDownloader: Downloader {
+  let id = ComponentID.unique(PullingDownloader.self)
+  private let state: Lock<(bodies: [String], responses: [DownloadResponse])>
+
+  init(_ responses: DownloadResponse...) { state = Lock(([], responses)) }
+
+  var bodies: [String] { state.withLock { $0.bodies } }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    var data = Data()
+    while let chunk = try await request.body?.source.next() { data.append(chunk) }
+    let response = state.withLock { state in
+      state.bodies.append(String(decoding: data, as: UTF8.self))
+      return state.responses.isEmpty ? nil : state.responses.removeFirst()
+    }
+    guard let response else { throw CacheError(.unscripted, reason: "no response is left") }
+    return response
   }
 }

@@ -21,8 +21,8 @@ struct Forwarding: Sendable {
   }
 
   /// Sends the request; once more, without the cache's own conditions, when the answer to them is of no use.
-  func run(_ first: HTTPRequest, _ body: Body?) async throws(CacheError) -> CachedResponse {
-    var sent = first
+  func run(_ first: HTTPRequest, _ firstBody: Body?) async throws(CacheError) -> CachedResponse {
+    var (sent, body) = (first, firstBody)
     for attempt in 1...2 {
       guard let downloader = load.downloader else { return try await standIn(for: Self.noDownloader, sent, load.clock.now) }
       let requestTime = load.clock.now
@@ -39,13 +39,26 @@ struct Forwarding: Sendable {
       let verdict = judge(.success(answer.response.head), sent, requestTime)
       switch try await carryOut(verdict, answer, sent) {
       case .answered(let response): return response
-      case .again(let next): sent = next
+      case .again(let next): (sent, body) = (next, try Self.anew(body, after: answer.response.head.status.code))
       }
     }
     let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
     leadership?.unshared(.failure(error), isUsual: false)
     throw error
+  }
+
+  /// The request's body, for a second request.
+  ///
+  /// - Throws: an error where the body is a stream: the first request has read it, and a second one would be sent with an empty body.
+  private static func anew(_ body: Body?, after status: Int) throws(CacheError) -> Body? {
+    guard let body else { return nil }
+    guard let data = body.data else {
+      throw CacheError(
+        .malformedResponse,
+        reason: "the response cannot be used, and the request cannot be sent again because its body was a stream", status: status)
+    }
+    return Body(data)
   }
 
   private func judge(
