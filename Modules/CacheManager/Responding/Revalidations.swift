@@ -25,6 +25,8 @@ final class Revalidations: Sendable {
     var running: [Subject: Work] = [:]
     var last = 0
     var isClosed = false
+    /// The callers of ``Revalidations/close()`` that wait until nothing runs.
+    var closers: [CheckedContinuation<Void, Never>] = []
   }
 
   private let state = Lock(State())
@@ -41,8 +43,14 @@ final class Revalidations: Sendable {
 
   /// The turn is over.
   func leave(_ subject: Subject) {
-    let work = state.withLock { $0.running.removeValue(forKey: subject) }
+    let (work, closers) = state.withLock { state in
+      let work = state.running.removeValue(forKey: subject)
+      guard state.running.isEmpty else { return (work, [CheckedContinuation<Void, Never>]()) }
+      defer { state.closers = [] }
+      return (work, state.closers)
+    }
     work?.end.make(())
+    for closer in closers { closer.resume() }
   }
 
   /// Begins the work, unless some is under way for the same resource, or the manager is closing.
@@ -68,16 +76,19 @@ final class Revalidations: Sendable {
 
   /// Begins nothing more, stops what runs, and returns when it has ended.
   func close() async {
-    while true {
-      let running = state.withLock { state in
-        state.isClosed = true
-        return state.running.values.compactMap(\.task)
+    let running = state.withLock { state in
+      state.isClosed = true
+      return state.running.values.compactMap(\.task)
+    }
+    // Work that has no task yet is cancelled by `begin`, which finds this closed.
+    for task in running { task.cancel() }
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        if state.running.isEmpty { return true }
+        state.closers.append(continuation)
+        return false
       }
-      for task in running { task.cancel() }
-      for task in running { await task.value }
-      // One that was being begun shows itself a moment later.
-      if state.withLock({ $0.running.isEmpty }) { return }
-      await Task.yield()
+      if isIdle { continuation.resume() }
     }
   }
 }
