@@ -2,6 +2,7 @@ import CacheCore
 import CacheManager
 import CacheTesting
 import DiskStore
+import Dispatch
 import Foundation
 import HTTPTypes
 import MemoryStore
@@ -61,6 +62,30 @@ struct FileFailureTests {
     let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: folder.file()) }
 
     #expect(error?.errno == EACCES && error?.path == folder.file().path)
+  }
+
+  @Test("a load does not wait for its temporary file to be closed", .timeLimit(.minutes(1)))
+  func slowClose() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    house.network.answer(house.url, .ok("bytes"))
+    var calls = DraftCalls.system
+    let close = calls.close
+    let held = DispatchSemaphore(value: 0)
+    let isClosed = Lock(false)
+    calls.close = { descriptor in
+      held.wait()
+      close(descriptor)
+      isClosed.withLock { $0 = true }
+    }
+
+    _ = try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+    // The flight, which held the file, has ended too.
+    await house.manager.close()
+    held.signal()
+
+    #expect(folder.content() == Data("bytes".utf8) && folder.names == ["film.mp4"])
+    try await Turns.until { isClosed.withLock { $0 } }
   }
 
   @Test("only file: URLs are files")

@@ -22,6 +22,8 @@ package struct DraftCalls: Sendable {
   package var sync: @Sendable (Int32) -> Failure?
   /// Moves a file to where another may be, which it replaces.
   package var rename: @Sendable (_ from: String, _ to: String) -> Failure?
+  /// Closes the file; it may wait for the disk.
+  package var close: @Sendable (Int32) -> Void
 
   /// The system's own.
   package static let system = DraftCalls(
@@ -36,8 +38,10 @@ package struct DraftCalls: Sendable {
       #endif
       return fsync(descriptor) == 0 ? nil : Failure(number: errno)
     },
-    rename: { from, to in move(from, to) == 0 ? nil : Failure(number: errno) })
+    rename: { from, to in move(from, to) == 0 ? nil : Failure(number: errno) },
+    close: { letGo(of: $0) })
 }
 
-// Outside the type, where the name means the system's function and not the member.
+// Outside the type, where the names mean the system's functions and not the members.
 private func move(_ from: String, _ to: String) -> Int32 { rename(from, to) }
+private func letGo(of descriptor: Int32) { close(descriptor) }

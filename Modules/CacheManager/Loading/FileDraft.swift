@@ -72,8 +72,12 @@ final class FileDraft: Sendable {
   }
 
   deinit {
-    if state.withLock({ $0.isNamed }) { _ = unlink(path) }
-    close(descriptor)
+    // The last reference may go on any thread, also the main one, and both calls may wait for the disk.
+    let isNamed = state.withLock { $0.isNamed }
+    lane.async { [path, descriptor, calls] in
+      if isNamed { _ = unlink(path) }
+      calls.close(descriptor)
+    }
   }
 
   private static func error(_ number: Int32, _ action: String, _ path: String) -> CacheError {
