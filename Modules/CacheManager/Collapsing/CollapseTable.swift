@@ -6,19 +6,46 @@ final class CollapseTable: Sendable {
   enum Place {
     /// It is the first: it asks, and tells.
     case leading(Leadership)
-    case following(CollapsedRequest)
+    /// It waits for another request.
+    ///
+    /// - Parameter isEarly: whether it arrived before that request got its response.
+    case following(CollapsedRequest, isEarly: Bool)
     /// It asks for itself, and nobody waits for it.
     case alone
-    /// Its answer was stored since it looked into the stores.
-    case late
+    /// The response to an equal request was stored since it looked into the stores.
+    ///
+    /// - Parameter brought: that response, where it is not fresh and this request arrived before it.
+    case late(_ brought: CollapsedRequest.Brought?)
+  }
+
+  /// A request that may be joined.
+  private struct Open {
+    let request: CollapsedRequest
+    /// What is known of its response, and the value of ``State/count`` when that came; nil: it waits for one.
+    var response: (count: Int, facts: CachingFacts)?
+
+    /// Whether a request that arrived at `count` arrived before the response.
+    func isEarly(_ count: Int) -> Bool { response.map { count < $0.count } ?? true }
+  }
+
+  /// A request whose response was stored. Digests stand for its key, since a key has credentials.
+  private struct Ended {
+    let hash: Int
+    let digest: Int
+    /// The value of ``State/count`` when it got its response.
+    let answered: Int
+    /// The value of ``State/count`` when the response was stored.
+    let stored: Int
+    let brought: CollapsedRequest.Brought
   }
 
   private struct State {
-    var open: [FlightKey: CollapsedRequest] = [:]
+    var open: [FlightKey: Open] = [:]
     /// Hashes of requests whose answers others can't use, with the time until which they don't wait for each other. A hash, since a key has credentials.
     var marks: [Int: Timestamp] = [:]
-    /// Hashes of the latest requests whose answers were stored, each in the place of its number.
-    var stored = [Int](repeating: 0, count: CollapseTable.memory)
+    /// The latest requests whose responses were stored, the oldest first.
+    var ended: [Ended] = []
+    /// The number of responses that came, and of those that were stored since.
     var count = 0
   }
 
@@ -31,14 +58,14 @@ final class CollapseTable: Sendable {
 
   private let state = Lock(State())
 
-  /// How many requests have ended with a stored answer: who looks into the stores takes it before.
+  /// A number that grows with each response that comes, and with each that is stored. A request takes it when it arrives, before it looks into the stores.
   var count: Int { state.withLock { $0.count } }
 
   /// Finds the place of a request that can't be answered with what is stored.
   ///
   /// - Parameters:
   ///   - key: equal for requests that may get one answer.
-  ///   - count: as it was before the request looked into the stores.
+  ///   - count: the value of ``count`` when the request arrived.
   ///   - mayLead: whether its answer may be one for others.
   ///   - shelf: where it has looked.
   func place(_ key: FlightKey, since count: Int, mayLead: Bool, _ shelf: Shelf) -> Place {
@@ -46,32 +73,58 @@ final class CollapseTable: Sendable {
     let now = load.clock.now
     return state.withLock { state in
       // What was asked for before a purge is not for who comes after it.
-      if let request = state.open[key], !load.removals.mayHaveMet(shelf.resource, since: request.epoch) {
-        return .following(request)
+      if let open = state.open[key], !load.removals.mayHaveMet(shelf.resource, since: open.request.epoch) {
+        let isEarly = open.isEarly(count)
+        // Else it asks anew, also for those that come after it.
+        if isEarly || open.response?.facts.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
       }
-      if Self.wasStored(hash, since: count, state) { return .late }
+      if let late = Self.late(key, since: count, state, now) { return late }
       guard mayLead else { return .alone }
-      let request = CollapsedRequest(epoch: shelf.epoch)
+      let request = CollapsedRequest(shelf)
       // Nobody waits for a marked one; but what comes of it ends the mark, or renews it.
-      if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = request }
+      if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = Open(request: request) }
       return .leading(Leadership(request, key, self, load.clock))
     }
   }
 
-  private static func wasStored(_ hash: Int, since count: Int, _ state: State) -> Bool {
-    guard state.count - count <= memory else { return true }
-    return (count..<state.count).contains { state.stored[$0 % memory] == hash }
+  /// The place of a request that finds the response to an equal one stored since it arrived; nil: there is no such response.
+  private static func late(_ key: FlightKey, since count: Int, _ state: State, _ now: Timestamp) -> Place? {
+    let hash = key.hashValue
+    for ended in state.ended.reversed() {
+      guard ended.stored > count else { return nil }
+      guard ended.hash == hash else { continue }
+      // A fresh response is found in the stores.
+      let isWanted = ended.answered > count && !ended.brought.candidate.metadata.facts.isFresh(at: now)
+      return .late(isWanted && ended.digest == key.digest ? ended.brought : nil)
+    }
+    // Older ones that were stored since then may be forgotten.
+    return state.ended.count == memory ? .late(nil) : nil
+  }
+
+  /// The request has got its response. A request that arrives from now on may use it only where it is fresh.
+  func answered(_ request: CollapsedRequest, _ key: FlightKey, _ facts: CachingFacts) {
+    state.withLock { state in
+      guard state.open[key]?.request === request else { return }
+      state.count += 1
+      state.open[key]?.response = (state.count, facts)
+    }
   }
 
   /// Nobody joins it any more.
-  func end(_ request: CollapsedRequest, _ key: FlightKey, isStored: Bool) {
-    let hash = key.hashValue
-    state.withLock { state in
-      guard state.open[key] === request else { return }
+  ///
+  /// - Parameter brought: its response, where that is stored.
+  func end(_ request: CollapsedRequest, _ key: FlightKey, bringing brought: CollapsedRequest.Brought?) {
+    // What is forgotten is released outside the lock.
+    _ = state.withLock { state -> Ended? in
+      guard let open = state.open[key], open.request === request else { return nil }
       state.open[key] = nil
-      guard isStored else { return }
-      state.stored[state.count % Self.memory] = hash
+      guard let brought else { return nil }
+      let forgotten = state.ended.count == Self.memory ? state.ended.removeFirst() : nil
       state.count += 1
+      state.ended.append(
+        Ended(
+          hash: key.hashValue, digest: key.digest, answered: open.response?.count ?? 0, stored: state.count, brought: brought))
+      return forgotten
     }
   }
 

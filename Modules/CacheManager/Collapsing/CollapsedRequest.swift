@@ -3,6 +3,17 @@ internal import HTTPTypes
 
 /// A request on its way to the origin, which equal ones wait for (RFC 9111 §4).
 final class CollapsedRequest: Sendable {
+  /// A stored response that a request has brought.
+  struct Brought: Sendable {
+    var candidate: Candidate
+    /// The status that the origin sent, where it was a 304.
+    var status: Int?
+    /// What had been removed when the request was begun: see ``RemovalEpoch``.
+    var epoch: Int
+    /// The digest of the request's cookies.
+    var cookies: Int
+  }
+
   /// What those who wait are told, once: as soon as it is known.
   enum Outcome: Sendable {
     /// The answer is being stored, and may be read as it comes.
@@ -22,7 +33,21 @@ final class CollapsedRequest: Sendable {
   /// What had been removed when the request was begun: see ``RemovalEpoch``.
   let epoch: Int
 
-  init(epoch: Int) { self.epoch = epoch }
+  private let cookies: Int
+
+  /// - Parameter shelf: where the request has looked.
+  init(_ shelf: Shelf) {
+    epoch = shelf.epoch
+    cookies = Self.cookies(of: shelf.load.head)
+  }
+
+  /// A digest of the cookies of a request, which tells whether two requests have equal ones.
+  static func cookies(of request: HTTPRequest) -> Int { request.headerFields[values: .cookie].hashValue }
+
+  /// The response, as other requests get it.
+  func brought(_ candidate: Candidate, status: Int?) -> Brought {
+    Brought(candidate: candidate, status: status, epoch: epoch, cookies: cookies)
+  }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
 

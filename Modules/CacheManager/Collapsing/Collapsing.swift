@@ -39,7 +39,7 @@ struct Collapsing: Sendable {
 
   /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as they are known.
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
-    let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).selectingFields(of: $1.metadata)) }
+    let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).sharingFields(of: $1.metadata)) }
     var head = load.head
     if head.method != .get { head.method = .get }
     // As a rule the request has none of them.

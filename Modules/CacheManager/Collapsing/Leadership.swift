@@ -21,6 +21,9 @@ final class Leadership: Sendable {
   /// Whether those who wait, and those who join, have been told of the end.
   var isOver: Bool { ending.withLock { $0 } }
 
+  /// The head of a response is there that is stored, or that confirms a stored one.
+  func answered(_ facts: CachingFacts) { table.answered(request, key, facts) }
+
   /// The answer is being stored. Others join until it is whole, which ``stored(_:status:)`` tells.
   func grows(as candidate: Candidate, in body: SharedBody) {
     table.unmark(key)
@@ -31,7 +34,10 @@ final class Leadership: Sendable {
   func stored(_ candidate: Candidate, status: Int?) {
     guard end() else { return }
     table.unmark(key)
-    table.end(request, key, isStored: true)
+    var kept = candidate
+    // The bytes are in the stores.
+    kept.data = nil
+    table.end(request, key, bringing: request.brought(kept, status: status))
     request.tell(.stored(candidate, status: status))
   }
 
@@ -39,13 +45,13 @@ final class Leadership: Sendable {
   func unshared(_ answer: Result<HTTPResponse, CacheError>, isUsual: Bool) {
     guard end() else { return }
     if isUsual { table.mark(key, at: clock.now) }
-    table.end(request, key, isStored: false)
+    table.end(request, key, bringing: nil)
     request.tell(.unshared(answer))
   }
 
   func abandon() {
     guard end() else { return }
-    table.end(request, key, isStored: false)
+    table.end(request, key, bringing: nil)
     request.tell(.abandoned)
   }
 

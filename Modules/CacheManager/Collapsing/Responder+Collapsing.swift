@@ -5,23 +5,27 @@ internal import HTTPTypes
 extension Responder {
   /// Sends the request, or waits for the answer to another.
   ///
-  /// - Parameter count: the table's, from before anybody looked into the stores.
+  /// - Parameter arrival: the count of the table when the request arrived.
   func forward(
-    _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: Body?, since count: Int
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: Body?, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     var collapsing = collapsing
     guard let limit = collapsing.left(at: load.clock.uptime), body == nil, isCollapsible else {
       return try await forwarding.run(sent, body)
     }
     let key = collapsing.key(of: load, forwarding.candidates)
-    switch core.collapsing.place(key, since: count, mayLead: mayLead(forwarding.reason), shelf) {
+    switch core.collapsing.place(key, since: arrival, mayLead: mayLead(forwarding.reason), shelf) {
     case .alone: return try await forwarding.run(sent, nil)
-    case .late: return try await again(collapsing.again())
+    case .late(nil): return try await again(collapsing.again())
+    case .late(let brought?):
+      return try await follow(forwarding, sent, collapsing, brought, isEarly: true) { () throws(CacheError) in
+        try await self.reply(with: brought.candidate)
+      }
     case .leading(let leadership):
       var leading = forwarding
       leading.leadership = leadership
       return try await leading.run(sent, nil)
-    case .following(let request):
+    case .following(let request, let isEarly):
       load.observe(.joined(url: load.address))
       let outcome = await request.outcome(within: limit, by: load.clock)
       if Task.isCancelled { throw .cancelled }
@@ -32,17 +36,13 @@ extension Responder {
         if let reply = try await forwarding.standIn(for: answer, sent) { return reply }
         return try await forwarding.run(sent, nil)
       case .growing(let candidate, let body):
-        guard candidate.metadata.facts.isFresh(at: load.clock.now) else {
-          // It began too long ago for this one: who comes next need not find it.
-          core.collapsing.end(request, key, isStored: false)
-          return try await again(collapsing.again())
-        }
         let left = collapsing.left(at: load.clock.uptime) ?? .zero
-        return try await follow(forwarding, sent, collapsing, candidate, status: nil) {
+        return try await follow(forwarding, sent, collapsing, request.brought(candidate, status: nil), isEarly: isEarly) {
           await self.reply(with: candidate, from: body, left)
         }
       case .stored(let candidate, let status):
-        return try await follow(forwarding, sent, collapsing, candidate, status: status) { () throws(CacheError) in
+        let brought = request.brought(candidate, status: status)
+        return try await follow(forwarding, sent, collapsing, brought, isEarly: isEarly) { () throws(CacheError) in
           try await self.reply(with: candidate)
         }
       }
@@ -50,11 +50,26 @@ extension Responder {
   }
 
   /// Answers with what another's request has brought, where this one may have it.
+  ///
+  /// - Parameter isEarly: whether this request arrived before that response did. Then it needs no validation of its own.
   private func follow(
-    _ forwarding: Forwarding, _ sent: HTTPRequest, _ collapsing: Collapsing, _ candidate: Candidate, status: Int?,
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ collapsing: Collapsing, _ brought: CollapsedRequest.Brought, isEarly: Bool,
     _ reply: () async throws(CacheError) -> CachedResponse?
   ) async throws(CacheError) -> CachedResponse {
-    switch Planner(load).plan(load.head, stored: [candidate.metadata]) {
+    let (candidate, status) = (brought.candidate, brought.status)
+    // A response that was asked for before a purge may be one that the purge is about.
+    guard !load.removals.mayHaveMet(shelf.resource, since: brought.epoch),
+      isEarly || candidate.metadata.facts.isFresh(at: load.clock.now)
+    else { return try await again(collapsing.again()) }
+    let planner = Planner(load)
+    // A request with other cookies may get another response. Requests with equal cookies find each other.
+    guard candidate.metadata.wasFresh || brought.cookies == CollapsedRequest.cookies(of: load.head) else {
+      return try await again(collapsing.again(knowing: planner.sharingFields(of: candidate.metadata)))
+    }
+    let plan =
+      isEarly
+      ? planner.plan(load.head, validatedMeanwhile: candidate.metadata) : planner.plan(load.head, stored: [candidate.metadata])
+    switch plan {
     case .use:
       guard let reply = try await reply() else {
         if Task.isCancelled { throw .cancelled }
@@ -63,7 +78,7 @@ extension Responder {
       return finished(reply, forwarding.collapsed(with: candidate.metadata, status: status))
     // Who needs the same variant finds each other.
     case .fetch(_, _, .varyMiss):
-      return try await again(collapsing.again(knowing: Planner(load).selectingFields(of: candidate.metadata)))
+      return try await again(collapsing.again(knowing: planner.sharingFields(of: candidate.metadata)))
     case .fetch, .answer: return try await forwarding.run(sent, nil)
     }
   }

@@ -14,7 +14,8 @@ extension ResourceManager {
   /// and go to the origin where none may. Redirects are answers, bodies are as they are on the wire, and nothing is sent twice, but for a 304 that confirms nothing that is
   /// stored. Where nothing may be asked and nothing is stored, the answer is 504.
   ///
-  /// Equal requests at the same moment become one to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``.
+  /// Equal requests at the same moment become one to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``. Requests that arrived before its response
+  /// share it, also where the response states no lifetime.
   ///
   /// Of the options, those about values (executor, callback queue, accepted statuses, redirects, alternatives) have no meaning here.
   ///

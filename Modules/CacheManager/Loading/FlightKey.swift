@@ -42,6 +42,15 @@ final class FlightKey: Hashable, Sendable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
+  /// A hash of the bytes of the resource's name, of the request and of the components. It stands for the key where the key is not to be held.
+  var digest: Int {
+    var hasher = Hasher()
+    hasher.combine(CacheKey(resource: resource))
+    hasher.combine(head)
+    hasher.combine(load.parts.components)
+    return hasher.finalize()
+  }
+
   static func == (a: FlightKey, b: FlightKey) -> Bool {
     a === b || (a.hash == b.hash && a.head == b.head && a.timeout == b.timeout && a.isSameWork(as: b))
   }

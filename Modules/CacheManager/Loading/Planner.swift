@@ -12,10 +12,24 @@ struct Planner {
   }
 
   func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
+    plan(request, stored: stored, at: load.clock.now)
+  }
+
+  /// Decides about a response that the origin sent, or confirmed, after the request had arrived. The request needs no validation of its own
+  /// (RFC 9111 §4). Everything else that it demands of a response counts: selecting fields, age, directives.
+  func plan(_ request: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
+    let now = load.clock.now
+    var validated = metadata
+    validated.facts.alwaysAsk = false
+    validated.facts.freshUntil = max(metadata.facts.freshUntil, now + .nanoseconds(1))
+    return plan(request, stored: [validated], at: now)
+  }
+
+  private func plan(_ request: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
     if let validator = load.validator {
       // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the origin's to answer.
       let stored = load.isExchange || request.wantsWholeBody ? stored : []
-      return validator.plan(request, policy: policy, stored: stored, now: load.clock.now)
+      return validator.plan(request, policy: policy, stored: stored, now: now)
     }
     // The stores have dropped what is expired: what they still hold may be used.
     guard request.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
@@ -26,15 +40,17 @@ struct Planner {
     case .standard, .cacheFirst, .cacheOnly, .memoryElseReload: return .use(newest, thenRevalidate: nil)
     case .staleWhileRevalidate: return .use(newest, thenRevalidate: request)
     case .revalidate(let floor, _):
-      if let floor, load.clock.now - stored[newest].responseTime < floor { return .use(newest, thenRevalidate: nil) }
+      if let floor, now - stored[newest].responseTime < floor { return .use(newest, thenRevalidate: nil) }
       return .fetch(request, fallback: newest, reason: .request)
     case .reload: return .fetch(request, fallback: nil, reason: .request)
     }
   }
 
-  /// The request fields that selected a stored answer; without a validator nothing selects.
-  func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
-    load.validator?.selectingFields(of: metadata) ?? []
+  /// The request fields in which requests must be equal to share one response: those that selected it, and `Cookie` where it was not fresh even when it came. An
+  /// origin that states no lifetime may make such a response for one user, and not say so. Without a validator no field selects.
+  func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
+    let names = load.validator?.selectingFields(of: metadata) ?? []
+    return metadata.wasFresh ? names : names + [.cookie]
   }
 
   /// Which stored answer the request selects, fresh or not.
@@ -80,4 +96,9 @@ extension HTTPRequest {
         [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range].contains(field.name)
       }
   }
+}
+
+extension StoredMetadata {
+  /// Whether the response could be used without validation when it came.
+  var wasFresh: Bool { facts.isFresh(at: responseTime) }
 }

@@ -26,7 +26,7 @@ extension Forwarding {
   private func share(_ storing: StoringBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> Body {
     let alone = Body(length: storing.length, source: storing)
     guard let leadership else { return alone }
-    guard isReusable(candidate.metadata) else {
+    guard isShareable(candidate.metadata) else {
       leadership.unshared(.success(candidate.metadata.response), isUsual: true)
       return alone
     }
@@ -39,16 +39,21 @@ extension Forwarding {
     return alone
   }
 
-  /// Whether an equal request may be answered with an answer.
-  func isReusable(_ metadata: StoredMetadata) -> Bool {
-    // Nothing lets it be used: no need to make the question that a plan would come with.
-    if load.validator != nil, load.policy == .standard, !metadata.facts.isFresh(at: load.clock.now),
-      metadata.facts.servesStaleUntil == nil,
-      !load.head.headerFields.contains(.cacheControl)
-    {
-      return false
-    }
-    guard case .use = Planner(load).plan(load.head, stored: [metadata]) else { return false }
+  /// Whether equal requests that arrived before a response may be answered with it.
+  func isShareable(_ metadata: StoredMetadata) -> Bool {
+    // Without a stated lifetime, a response that sets a cookie is likely to be for one user.
+    guard metadata.wasFresh || !metadata.response.headerFields.contains(.setCookie) else { return false }
+    guard case .use = Planner(load).plan(load.head, validatedMeanwhile: metadata) else { return false }
+    return true
+  }
+
+  /// Whether other requests may use what a 304 has confirmed. They may not where a 200 with the same fields could not be stored (`no-store`, or `private` in a
+  /// shared cache).
+  func sharesConfirmation(_ answer: Answer) -> Bool {
+    let verdict = Planner(load).judge(
+      .success(HTTPResponse(status: .ok, headerFields: answer.response.head.headerFields)), to: load.head, sent: load.head,
+      fallback: nil, stored: [], requestTime: answer.requestTime)
+    guard case .store = verdict else { return false }
     return true
   }
 }

@@ -15,7 +15,7 @@ struct Forwarding: Sendable {
   private var stored: [StoredMetadata] { candidates.map(\.metadata) }
 
   /// An answer's head, and when it was asked for.
-  private struct Answer {
+  struct Answer {
     var response: DownloadResponse
     var requestTime: Timestamp
   }
@@ -37,6 +37,7 @@ struct Forwarding: Sendable {
         return try await standIn(for: error, sent, requestTime)
       }
       let verdict = judge(.success(answer.response.head), sent, requestTime)
+      if let facts = verdict.facts { leadership?.answered(facts) }
       switch try await carryOut(verdict, answer, sent) {
       case .answered(let response): return response
       case .again(let next): (sent, body) = (next, try Self.anew(body, after: answer.response.head.status.code))
@@ -169,7 +170,7 @@ struct Forwarding: Sendable {
     var isStored = false
     if let copy, reply.head.status == metadata.response.status {
       (reply.body, isStored) = try await storing(reply.body, copy.metadata, copy.variant, replacing: [])
-    } else if isReusable(metadata) {
+    } else if isShareable(metadata), metadata.facts.isFresh(at: load.clock.now) || sharesConfirmation(answer) {
       leadership?.stored(confirmed, status: head.status.code)
     } else {
       leadership?.unshared(.success(head), isUsual: copy == nil)
@@ -237,5 +238,15 @@ struct Forwarding: Sendable {
 
   private static var noDownloader: CacheError {
     CacheError(.noDownloader, reason: "not in the cache, and there is no downloader to ask")
+  }
+}
+
+extension ValidationVerdict {
+  /// What is known of a response that is stored, or confirmed; nil: it is neither.
+  fileprivate var facts: CachingFacts? {
+    switch self {
+    case .freshen(_, let metadata, _), .store(_, let metadata, _), .complete(_, _, let metadata, _): metadata.facts
+    case .pass, .refetch, .serveStale: nil
+    }
   }
 }

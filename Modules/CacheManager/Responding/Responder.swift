@@ -29,7 +29,7 @@ struct Responder: Sendable {
 
   func respond(sending body: Body?) async throws(CacheError) -> CachedResponse {
     let request = load.head
-    let count = core.collapsing.count
+    let arrival = core.collapsing.count
     var candidates = try await shelf.candidates(for: request)
     while true {
       if Task.isCancelled { throw .cancelled }
@@ -50,7 +50,7 @@ struct Responder: Sendable {
           return unanswered(HTTPResponse(status: .gatewayTimeout))
         }
         let forwarding = Forwarding(responder: self, candidates: candidates, fallback: fallback, reason: reason)
-        return try await forward(forwarding, sent, body, since: count)
+        return try await forward(forwarding, sent, body, since: arrival)
       case .answer(let head):
         body?.source.cancel()
         return unanswered(head)
