@@ -146,7 +146,7 @@ struct AlternativeTests {
 
     #expect(again.text == "bytes" && again.source == (fromDisk ? .disk : .memory) && again.url == mirror)
     #expect(again.key.resource == house.url.absoluteString)
-    #expect(try await house.manager.lookup(mirror) == .none)
+    #expect(try await house.manager.lookup(mirror) == .miss)
   }
 
   @Test("the original is never asked about a mirror's validators, nor a mirror about the original's")

@@ -48,7 +48,7 @@ struct HonestyTests {
     gate.open()
     _ = await load.result
 
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
     #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
   }
 

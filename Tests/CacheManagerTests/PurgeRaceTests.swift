@@ -96,7 +96,7 @@ struct PurgeRaceTests {
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
     #expect(house.disk.keys.isEmpty)
   }
 
@@ -175,7 +175,7 @@ struct PurgeFailureTests {
     }
     #expect(house.memory.count == 0)
     #expect(try await house.manager.purge(.url(house.url)) == 1)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
   }
 
   @Test("a memory store that can't list what it holds says so too, and the disk is purged")
@@ -189,7 +189,7 @@ struct PurgeFailureTests {
     #expect(error?.code == .unsupported && error?.reason.contains("UnlistedMemory") == true)
     #expect(house.disk.keys.isEmpty)
     #expect(try await house.manager.purge(.url(house.url)) == 1)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
   }
 
   @Test("a disk that fails is the error, and memory is purged all the same", arguments: PurgeMode.allCases)

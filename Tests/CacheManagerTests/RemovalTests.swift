@@ -45,7 +45,7 @@ struct RemovalTests {
     try await removing.value
 
     #expect(house.memory.count == 0 && store.base.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
   }
 
   @Test("nor afterwards", arguments: Removing.allCases)
@@ -62,7 +62,7 @@ struct RemovalTests {
 
     #expect(try await late.value.source == .disk)
     #expect(house.memory.count == 0 && store.base.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
   }
 }
 

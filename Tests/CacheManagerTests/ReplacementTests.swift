@@ -99,7 +99,7 @@ struct ReplacementTests {
     _ = try await house.manager.load(first, options: options)
 
     #expect(try await house.manager.load(second, options: options).source == .memory)
-    #expect(try await house.manager.lookup(first) == .none)
+    #expect(try await house.manager.lookup(first) == .miss)
   }
 
   @Test("an answer that must not be kept removes what it replaces, also under the caller's own key")
@@ -111,7 +111,7 @@ struct ReplacementTests {
 
     #expect(try await house.manager.load(url, options: options).text == "secret")
     #expect(house.disk.keys.isEmpty)
-    #expect(try await house.manager.lookup(url, options: options) == .none)
+    #expect(try await house.manager.lookup(url, options: options) == .miss)
   }
 
   @Test("an unsafe request that succeeds removes what is stored of its resource")
@@ -122,7 +122,7 @@ struct ReplacementTests {
     _ = try await house.manager.load(ResourceRequest(house.url, method: .put))
 
     #expect(house.disk.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
   }
 
   @Test("the partition: tenants do not see each other's answers")
@@ -249,7 +249,7 @@ struct CacheLookTests {
   func lookup() async throws {
     let house = try House()
     house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
     _ = try await house.manager.load(house.url)
     #expect(try await house.manager.lookup(house.url) == .memory(isFresh: true))
     house.restart()
@@ -269,7 +269,7 @@ struct CacheLookTests {
     try await house.manager.remove(house.url, from: .memory)
     #expect(try await house.manager.lookup(house.url) == .disk(isFresh: true))
     try await house.manager.remove(house.url)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
 
     _ = try await house.manager.load(house.url)
     try await house.manager.clear(.disk)

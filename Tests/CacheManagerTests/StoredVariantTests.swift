@@ -239,7 +239,7 @@ struct StoredVariantTests {
     house.restart()
 
     #expect(try await house.manager.contains(house.url) == false)
-    #expect(try await house.manager.lookup(house.url) == .none)
+    #expect(try await house.manager.lookup(house.url) == .miss)
     #expect(await #expect(throws: CacheError.self) { _ = try await house.load(.bytes, .policy(.cacheOnly)) }?.code == .notCached)
     let told = try await house.ask()
     #expect(told.text == "abcdefgh" && house.network.requests.count == 2)
@@ -250,15 +250,15 @@ struct StoredVariantTests {
     let house = try House()
     house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
     let request = ResourceRequest(house.url)
-    #expect(try await house.manager.lookup(request, as: shop.short()) == .none)
+    #expect(try await house.manager.lookup(request, as: shop.short()) == .miss)
     _ = try await house.load(shop.short(), .keeping(.variants))
 
     #expect(try await house.manager.lookup(request, as: shop.short()) == .memory(isFresh: true))
     house.restart()
     house.clock.advance(by: .seconds(61))
     #expect(try await house.manager.lookup(request, as: shop.short()) == .disk(isFresh: false))
-    #expect(try await house.manager.lookup(request, as: shop.short(3)) == .none)
-    #expect(try await house.manager.lookup(request, as: shop.plain()) == .none)
+    #expect(try await house.manager.lookup(request, as: shop.short(3)) == .miss)
+    #expect(try await house.manager.lookup(request, as: shop.plain()) == .miss)
   }
 
   @Test("only the cache may be asked: a stored variant answers, another form does not")

@@ -26,7 +26,7 @@ struct DamageTests {
       // Then
       #expect(error?.isUnreachable == true)
       #expect(error?.url == url.absoluteString)
-      #expect(try await manager.lookup(url) == .none)
+      #expect(try await manager.lookup(url) == .miss)
       #expect(street.folder.entries.isEmpty)
 
       street.origin.setRoute("/a", Route(pattern(100_000), etag: "v1", fields: fields))

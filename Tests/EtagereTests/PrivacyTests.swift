@@ -65,7 +65,7 @@ struct PrivacyTests {
       street.origin.setRoute("/mine", Self.route(vary: false))
       let manager = try street.manager()
       _ = try await manager.load(Self.request(url, "anna-0001"))
-      #expect(try await manager.lookup(url) == .none)
+      #expect(try await manager.lookup(url) == .miss)
       #expect(try await manager.load(url).data == Data("for nobody".utf8))
     }
   }

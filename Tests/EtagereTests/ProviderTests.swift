@@ -45,7 +45,7 @@ struct ProviderTests {
       #expect(resource.data == pattern(300_000))
       #expect(resource.source == .provider)
     }
-    #expect(try await manager.lookup(file) == .none)
+    #expect(try await manager.lookup(file) == .miss)
     #expect(folder.entries.isEmpty)
 
     try Data("changed".utf8).write(to: file)
@@ -63,7 +63,7 @@ struct ProviderTests {
     #expect(resource.data == Data("Hello".utf8))
     #expect(resource.source == .provider)
     #expect(resource.response.headerFields[.contentType] == "text/plain")
-    #expect(try await manager.lookup(url) == .none)
+    #expect(try await manager.lookup(url) == .miss)
     #expect(folder.entries.isEmpty)
   }
 

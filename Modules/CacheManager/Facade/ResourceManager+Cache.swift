@@ -6,10 +6,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where a look into the cache found a resource.
+/// The layer in which a lookup found a resource.
 public enum CacheLookup: Hashable, Sendable {
-  /// Nowhere. That is no error.
-  case none
+  /// In no layer. This is not an error.
+  case miss
   /// In memory; `isFresh` says whether it would be used without asking.
   case memory(isFresh: Bool)
   /// On disk, and not in memory.
@@ -36,7 +36,7 @@ extension ResourceManager {
     let load = try ResolvedLoad(request, configuration, core)
     let shelf = Shelf(load: load, resource: load.parts.resource)
     let candidates = try await shelf.candidates(for: load.head)
-    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
+    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
     let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
     return shelf.value(of: candidates[index], form: "", as: Data.self) != nil
       ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
@@ -63,7 +63,7 @@ extension ResourceManager {
       return .memory(isFresh: hit.metadata.facts.isFresh(at: load.clock.now))
     }
     let candidates = try await shelf.candidates(for: load.head)
-    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .none }
+    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
     let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
     return shelf.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
