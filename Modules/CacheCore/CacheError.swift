@@ -195,6 +195,11 @@ extension CacheError.Code {
   public static let other = Self(rawValue: "other")
 }
 
+extension CacheError.Code: CustomStringConvertible {
+  /// The code's name.
+  public var description: String { rawValue }
+}
+
 extension CacheError: CustomStringConvertible {
   /// One line: what it is about, then why.
   public var description: String {

@@ -34,6 +34,12 @@ struct CacheErrorTests {
     #expect(CacheError.Code(rawValue: "diskFull") == .diskFull)
   }
 
+  @Test("has a code that prints as its name")
+  func code() {
+    #expect("\(CacheError.Code.connectionRefused)" == "connectionRefused")
+    #expect("\(CacheError.Code(rawValue: "ownCode"))" == "ownCode")
+  }
+
   @Test("is named after its URL once")
   func about() {
     #expect(CacheError(.other, reason: "why").about("u").url == "u")

@@ -147,6 +147,15 @@ struct CallerTests {
     #expect(isMain)
   }
 
+  @Test("sets print as the names of what they contain, and accepted statuses as ranges")
+  func descriptions() {
+    #expect("\(CacheLayers.all)" == "[memory, disk]" && "\(CacheLayers.disk)" == "[disk]" && "\(CacheLayers())" == "[]")
+    #expect("\(NetworkAccess.all)" == "[cellular, expensive, constrained]")
+    #expect("\(AddressPolicy.Kinds.all)" == "[loopback, privateUse, linkLocal, metadata, multicast, reserved]")
+    #expect("\(AcceptedStatuses(200..<300, 304..<305))" == "200..<300, 304..<305")
+    #expect("\(LoadPolicy.cacheFirst)" == "cacheFirst" && "\(ResourceSource.network)" == "network")
+  }
+
   @Test("what a caller sets goes before what the manager has")
   func overrides() {
     #expect(Override<Int>.inherited.resolved(1) == 1)

@@ -55,6 +55,12 @@ struct IdentityTests {
     #expect(Revision(high: 1, low: 0xABC).description == "00000000000000010000000000000abc")
   }
 
+  @Test("a component's identity prints as its type and its parameters")
+  func printedIdentity() {
+    #expect("\(ComponentID(SystemClock.self))" == "CacheCore.SystemClock")
+    #expect("\(ComponentID(SystemClock.self, parameters: "a"))" == "CacheCore.SystemClock(a)")
+  }
+
   @Test("components of one type and equal parameters answer alike; a unique one is like no other")
   func components() {
     #expect(ComponentID(Int.self, parameters: "a") == ComponentID(Int.self, parameters: "a"))

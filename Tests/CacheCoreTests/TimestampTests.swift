@@ -33,6 +33,19 @@ struct TimestampTests {
     #expect(time - duration == difference)
   }
 
+  @Test(
+    "print as a date and a time",
+    arguments: [
+      (Timestamp(seconds: 784_111_777), "1994-11-06T08:49:37Z"),
+      (Timestamp(nanoseconds: 1), "1970-01-01T00:00:00.000000001Z"),
+      (Timestamp(nanoseconds: -1), "1969-12-31T23:59:59.999999999Z"),
+      (.distantPast, "1677-09-21T00:12:43.145224192Z"),
+      (.distantFuture, "2262-04-11T23:47:16.854775807Z"),
+    ])
+  func printed(_ time: Timestamp, _ text: String) {
+    #expect("\(time)" == text)
+  }
+
   @Test("tell the time between them, and saturate at 292 years")
   func between() {
     #expect(Timestamp(seconds: 10) - Timestamp(seconds: 4) == .seconds(6))

@@ -37,6 +37,11 @@ extension House {
 
 @Suite("Purging")
 struct PurgeTests {
+  @Test("a selection prints as it is written")
+  func printed() {
+    #expect("\(PurgeSelection.tag("news"))" == "tag(\"news\")" && "\(PurgeSelection.everything)" == "everything")
+  }
+
   @Test(
     "soft: the next use asks the origin, whose 304 makes it fresh again; in memory, and after a restart",
     arguments: [true, false])

@@ -17,6 +17,11 @@ struct EntityTagTests {
     #expect(tag.opaque == Array(opaque.utf8))
   }
 
+  @Test("a tag prints as a field states it", arguments: ["\"a\"", "W/\"a\"", "\"\""])
+  func printed(text: String) throws {
+    #expect(try "\(#require(EntityTag(text)))" == text)
+  }
+
   @Test("an empty value is no tag", arguments: ["", " \t "])
   func empty(text: String) {
     #expect(EntityTag(text) == nil)

@@ -15,3 +15,8 @@ public struct AcceptedStatuses: Hashable, Sendable {
   /// Whether `status` is one of them.
   public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 }
+
+extension AcceptedStatuses: CustomStringConvertible {
+  /// The ranges, separated by commas: `200..<300, 304..<305`.
+  public var description: String { ranges.map(\.description).joined(separator: ", ") }
+}

@@ -34,6 +34,18 @@ public struct CacheLayers: OptionSet, Hashable, Sendable {
   public static let all: CacheLayers = [.memory, .disk]
 }
 
+extension CacheLayers: CustomStringConvertible {
+  /// The layers' names in brackets.
+  public var description: String { names([(.memory, "memory"), (.disk, "disk")]) }
+}
+
+extension OptionSet where Element == Self {
+  /// The names of the options that the set contains, in brackets: `[memory, disk]`.
+  func names(_ options: [(Self, String)]) -> String {
+    "[\(options.filter { contains($0.0) }.map(\.1).joined(separator: ", "))]"
+  }
+}
+
 /// What one request wants otherwise than its manager. What is not set comes from the manager, at the moment of the load.
 ///
 /// Components are held strongly, as long as the load runs.

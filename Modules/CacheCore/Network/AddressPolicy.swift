@@ -122,3 +122,13 @@ public struct AddressPolicy: Hashable, Sendable {
     Range(groups: [0xff00], 8, .multicast),
   ]
 }
+
+extension AddressPolicy.Kinds: CustomStringConvertible {
+  /// The kinds' names in brackets.
+  public var description: String {
+    names([
+      (.loopback, "loopback"), (.privateUse, "privateUse"), (.linkLocal, "linkLocal"), (.metadata, "metadata"),
+      (.multicast, "multicast"), (.reserved, "reserved"),
+    ])
+  }
+}

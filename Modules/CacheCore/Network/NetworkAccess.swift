@@ -15,3 +15,10 @@ public struct NetworkAccess: OptionSet, Hashable, Sendable {
   /// Every network.
   public static let all: NetworkAccess = [.cellular, .expensive, .constrained]
 }
+
+extension NetworkAccess: CustomStringConvertible {
+  /// The networks' names in brackets.
+  public var description: String {
+    names([(.cellular, "cellular"), (.expensive, "expensive"), (.constrained, "constrained")])
+  }
+}

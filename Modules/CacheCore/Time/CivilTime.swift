@@ -51,6 +51,14 @@ struct CivilTime: Equatable {
     return (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
   }
 
+  /// `08:49:37`.
+  var clock: String { "\(Self.padded(hour, 2)):\(Self.padded(minute, 2)):\(Self.padded(second, 2))" }
+
+  static func padded(_ number: Int64, _ width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+  }
+
   private var daysInMonth: Int64 {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28

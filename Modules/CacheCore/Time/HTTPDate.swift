@@ -33,12 +33,6 @@ extension HTTPDate: CustomStringConvertible {
     let time = CivilTime(timestamp)
     let day = HTTPDateReader.weekdays[Int(time.weekday)].prefix(3)
     let month = HTTPDateReader.months[Int(time.month) - 1]
-    return "\(day), \(Self.padded(time.day, 2)) \(month) \(Self.padded(time.year, 4)) "
-      + "\(Self.padded(time.hour, 2)):\(Self.padded(time.minute, 2)):\(Self.padded(time.second, 2)) GMT"
-  }
-
-  private static func padded(_ number: Int64, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    return "\(day), \(CivilTime.padded(time.day, 2)) \(month) \(CivilTime.padded(time.year, 4)) \(time.clock) GMT"
   }
 }

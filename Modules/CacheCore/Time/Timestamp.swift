@@ -46,6 +46,16 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   }
 }
 
+extension Timestamp: CustomStringConvertible {
+  /// The date and time in UTC (RFC 3339), to the nanosecond: `1994-11-06T08:49:37Z`, `1994-11-06T08:49:37.000000001Z`.
+  public var description: String {
+    let time = CivilTime(self)
+    let date = "\(CivilTime.padded(time.year, 4))-\(CivilTime.padded(time.month, 2))-\(CivilTime.padded(time.day, 2))"
+    let fraction = (nanoseconds % 1_000_000_000 + 1_000_000_000) % 1_000_000_000
+    return "\(date)T\(time.clock)\(fraction == 0 ? "" : ".\(CivilTime.padded(fraction, 9))")Z"
+  }
+}
+
 extension Duration {
   /// The duration in nanoseconds, clamped to what 64 bits hold (292 years).
   package var saturatedNanoseconds: Int64 {

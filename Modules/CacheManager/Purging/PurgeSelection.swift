@@ -35,6 +35,11 @@ public struct PurgeSelection: Hashable, Sendable {
   public static let everything = PurgeSelection(kind: .everything)
 }
 
+extension PurgeSelection: CustomStringConvertible {
+  /// The selection as it is written in Swift, such as `tag("news")`.
+  public var description: String { "\(kind)" }
+}
+
 /// What a purge does with the answers it meets.
 public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
   /// Removes them.

@@ -53,3 +53,8 @@ public struct EntityTag: Hashable, Sendable {
   /// Both label the same state, weak or not (RFC 9110 §8.8.3.2).
   public func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 }
+
+extension EntityTag: CustomStringConvertible {
+  /// The tag as a field states it, such as `W/"1"`.
+  public var description: String { "\(isWeak ? "W/" : "")\"\(String(decoding: opaque, as: UTF8.self))\"" }
+}
