@@ -30,11 +30,20 @@ public struct CacheError: Error, Sendable {
     get { boxed.content.reason }
     set { boxed.content.reason = newValue }
   }
-  /// The resource that was asked for.
+  /// The URL that the caller asked for, also if a redirect led elsewhere; see ``failedURL``.
   public var url: String? {
     get { boxed.content.url }
     set { boxed.content.url = newValue }
   }
+  /// The URLs that redirects led to, in order; empty if no redirect was followed. The URL that was asked for is not one of them.
+  ///
+  /// The URLs have no user information. Their queries may hold a signature, so ``description`` leaves the queries out.
+  public var redirectTargets: [String] {
+    get { boxed.content.redirectTargets }
+    set { boxed.content.redirectTargets = newValue }
+  }
+  /// The URL of the request that failed: the last of ``redirectTargets``, or ``url`` if no redirect was followed.
+  public var failedURL: String? { redirectTargets.last ?? url }
   /// The HTTP status that was answered.
   public var status: Int? {
     get { boxed.content.status }
@@ -63,13 +72,13 @@ public struct CacheError: Error, Sendable {
 
   /// An error of its parts.
   public init(
-    _ code: Code, reason: String, url: String? = nil, status: Int? = nil, path: String? = nil, errno: Int32? = nil,
-    attempt: Int? = nil, underlying: (any Error)? = nil
+    _ code: Code, reason: String, url: String? = nil, redirectTargets: [String] = [], status: Int? = nil,
+    path: String? = nil, errno: Int32? = nil, attempt: Int? = nil, underlying: (any Error)? = nil
   ) {
     boxed = Boxed(
       Content(
-        code: code, reason: reason, url: url, status: status, path: path, errno: errno, attempt: attempt,
-        underlying: underlying))
+        code: code, reason: reason, url: url, redirectTargets: redirectTargets, status: status, path: path, errno: errno,
+        attempt: attempt, underlying: underlying))
   }
 
   /// The caller, or the last of several, gave up.
@@ -102,6 +111,7 @@ public struct CacheError: Error, Sendable {
     var code: Code
     var reason: String
     var url: String?
+    var redirectTargets: [String]
     var status: Int?
     var path: String?
     var errno: Int32?
@@ -201,10 +211,17 @@ extension CacheError.Code: CustomStringConvertible {
 }
 
 extension CacheError: CustomStringConvertible {
-  /// One line: what it is about, then why.
+  /// One line: the URL, the redirects, the path, and the reason. Redirect targets have no query, since a signature may be in it.
   public var description: String {
-    var line = [url, path].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ": ")
-    line += line.isEmpty ? reason : ": \(reason)"
+    var parts = [url ?? ""]
+    parts += redirectTargets.map { "redirected to \(Self.withoutQuery($0))" }
+    parts += [path ?? "", reason]
+    let line = parts.filter { !$0.isEmpty }.joined(separator: ": ")
     return line.split(whereSeparator: \.isNewline).joined(separator: " ")
+  }
+
+  private static func withoutQuery(_ url: String) -> String {
+    guard let end = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else { return url }
+    return url.utf8[end] == UInt8(ascii: "?") ? "\(url[..<end])?…" : String(url[..<end])
   }
 }

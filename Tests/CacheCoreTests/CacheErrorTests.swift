@@ -12,6 +12,10 @@ struct CacheErrorTests {
       (CacheError(.fileSystem, reason: "denied", url: "https://a/b", path: "/tmp/x"), "https://a/b: /tmp/x: denied"),
       (CacheError(.other, reason: "why", url: "", path: ""), "why"),
       (
+        CacheError(.other, reason: "why", url: "https://a/", redirectTargets: ["https://b/", "https://c/?d#e", "https://f/#g"]),
+        "https://a/: redirected to https://b/: redirected to https://c/?…: redirected to https://f/: why"
+      ),
+      (
         CacheError(.other, reason: "one\ntwo\r\nthree\n\n\u{2028}four\n", url: "https://a/\nb"),
         "https://a/ b: one two three four"
       ),

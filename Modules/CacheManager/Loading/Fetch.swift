@@ -30,25 +30,29 @@ struct Fetch: Sendable {
     var metrics = TransferMetrics.nothing
     var timeToHead: Duration?
     var isShareable = true
-    while true {
-      let fetched = try await Hop(fetch: self, step: step).run()
-      // A chain is as private as its most private hop, and costs what all of them cost.
-      isShareable = isShareable && fetched.isShareable
-      metrics = metrics.followed(by: fetched.metrics)
-      timeToHead = fetched.timeToHead ?? timeToHead
-      // Who decides about a redirect may wait for loads of its own.
-      if load.redirectLimit > 0, Redirect.leads(fetched.metadata.response) { fetched.share?.release() }
-      guard let next = try await next(after: fetched.metadata.response, to: step) else {
-        guard !step.chain.isEmpty else { return try accepted(fetched) }
-        return try accepted(
-          fetched.with {
-            $0.isShareable = isShareable
-            $0.metrics = metrics
-            $0.metrics.redirects += step.chain.count
-            $0.timeToHead = timeToHead
-          })
+    do throws(CacheError) {
+      while true {
+        let fetched = try await Hop(fetch: self, step: step).run()
+        // A chain is as private as its most private hop, and costs what all of them cost.
+        isShareable = isShareable && fetched.isShareable
+        metrics = metrics.followed(by: fetched.metrics)
+        timeToHead = fetched.timeToHead ?? timeToHead
+        // Who decides about a redirect may wait for loads of its own.
+        if load.redirectLimit > 0, Redirect.leads(fetched.metadata.response) { fetched.share?.release() }
+        guard let next = try await next(after: fetched.metadata.response, to: step) else {
+          guard !step.chain.isEmpty else { return try accepted(fetched) }
+          return try accepted(
+            fetched.with {
+              $0.isShareable = isShareable
+              $0.metrics = metrics
+              $0.metrics.redirects += step.chain.count
+              $0.timeToHead = timeToHead
+            })
+        }
+        step = next
       }
-      step = next
+    } catch {
+      throw load.naming(error, at: step.url, after: step.chain)
     }
   }
 

@@ -65,7 +65,7 @@ final class Fetched: Shareable {
     return Resource(
       value: value, url: parts.url, redirects: parts.redirects, response: parts.metadata.response, source: parts.source,
       validation: parts.validation, age: parts.metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
-      standsInFor: parts.standsInFor?.about(parts.url.address),
+      standsInFor: parts.standsInFor,
       timing: LoadTiming(total: clock.uptime - start, timeToHead: parts.timeToHead), metrics: parts.metrics, key: parts.key,
       revision: parts.metadata.revision, valueOrigin: parts.valueOrigin)
   }

@@ -74,7 +74,8 @@ extension LoadCore {
     }
     let result = await Fetch(load: storing, priority: priority, report: report, revalidations: revalidations).run()
     guard case .success(let fetched) = result, !fetched.isStored else { return result }
-    return .failure(CacheError(.notCached, reason: "the answer may not be stored", url: load.address))
+    let refusal = CacheError(.notCached, reason: "the answer may not be stored")
+    return .failure(load.naming(refusal, at: fetched.url, after: fetched.redirects))
   }
 
   private func isStored(_ fetched: Fetched, _ storing: ResolvedLoad) async -> Bool {

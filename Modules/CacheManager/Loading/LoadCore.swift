@@ -143,7 +143,11 @@ final class LoadCore: Sendable {
           // An old answer that can't be made into a value is none to show; the final one decides.
           if let value = (try? await deriving.value(of: old)) ?? nil { flight.report(.stale(value)) }
         }
-        if let value = try await deriving.value(of: fetched) { return .success(value) }
+        do throws(CacheError) {
+          if let value = try await deriving.value(of: fetched) { return .success(value) }
+        } catch {
+          throw load.naming(error, at: fetched.url, after: fetched.redirects)
+        }
       }
       throw CacheError(.notCached, reason: "the stored value can't be read, and there are no bytes to make it of")
     } catch {

@@ -35,6 +35,19 @@ final class ResolvedLoad: Sendable {
   /// What the caller asked for, as text: in errors and events.
   var address: String { parts.url.address }
 
+  /// The same error with the URL that was asked for, and with the redirects that led to `url`.
+  ///
+  /// An error that names another URL is about another request, such as one that a downloader sent for a token. It stays as it is.
+  func naming(_ error: CacheError, at url: URL, after redirects: [URL]) -> CacheError {
+    guard redirects.first == self.url else { return error.about(address) }
+    let (asked, failed) = (address, url.address)
+    guard error.url == nil || [asked, failed, url.absoluteString].contains(error.url) else { return error }
+    var named = error
+    named.url = asked
+    named.redirectTargets = redirects.dropFirst().map(\.address) + [failed] + error.redirectTargets
+    return named
+  }
+
   var bodyTooLarge: CacheError {
     CacheError(.bodyTooLarge, reason: "the body is larger than the \(parts.maximumBodySize) bytes that this load takes")
   }

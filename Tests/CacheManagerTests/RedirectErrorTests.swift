@@ -1,0 +1,198 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Errors behind a redirect")
+struct RedirectErrorTests {
+  /// The ways to load a resource.
+  enum Loading: CaseIterable {
+    case bytes, value, events, callback, file, prefetch, prefetchToDisk
+  }
+
+  let house: House
+  let folder: DownloadFolder
+  let target: URL
+
+  init() throws {
+    house = try House()
+    folder = try DownloadFolder()
+    target = try #require(URL(string: "https://b.example/y"))
+    house.network.serve(house.url) { _ in .redirect(to: "https://b.example/y") }
+  }
+
+  private func failure(_ loading: Loading) async throws -> CacheError? {
+    let (manager, url) = (house.manager, house.url)
+    do {
+      switch loading {
+      case .bytes: _ = try await manager.load(url)
+      case .value: _ = try await manager.load(url, as: Workshop().whole)
+      case .events: for try await _ in manager.events(for: url) {}
+      case .callback:
+        let result = await withCheckedContinuation { continuation in
+          _ = manager.load(url) { continuation.resume(returning: $0) }
+        }
+        _ = try result.get()
+      case .file: _ = try await manager.load(url, to: folder.file())
+      case .prefetch: return await manager.prefetch([url]).failed.first?.error
+      case .prefetchToDisk: return await manager.prefetch([url], into: .disk).failed.first?.error
+      }
+      return nil
+    } catch let error as CacheError {
+      return error
+    }
+  }
+
+  @Test("name the URL that was asked for and the URL that failed, however the resource is loaded", arguments: Loading.allCases)
+  func refused(_ loading: Loading) async throws {
+    house.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
+
+    let error = try #require(try await failure(loading))
+
+    #expect(error.code == .connectionRefused)
+    #expect(error.url == house.url.absoluteString && error.redirectTargets == ["https://b.example/y"])
+    #expect(error.failedURL == "https://b.example/y")
+    #expect("\(error)" == "\(house.url.absoluteString): redirected to https://b.example/y: connection refused")
+  }
+
+  @Test("name the redirect when the status is not accepted", arguments: [404, 503])
+  func status(_ code: Int) async throws {
+    house.network.answer(target, .response(.init(code: code)))
+
+    let error = try await house.failure(house.url)
+
+    #expect(error.status == code && error.url == house.url.absoluteString && error.failedURL == "https://b.example/y")
+    #expect(
+      error.description.hasPrefix("\(house.url.absoluteString): redirected to https://b.example/y: the server answered \(code)"))
+  }
+
+  @Test("name each redirect in order")
+  func chain() async throws {
+    let third = try #require(URL(string: "https://c.example/z"))
+    house.network.answer(target, .redirect(to: "https://c.example/z", status: .temporaryRedirect))
+    house.network.answer(third, .ok(Data(count: 1_000)).cut(after: 10))
+
+    let error = try await house.failure(house.url)
+
+    #expect(error.code == .truncatedBody)
+    #expect(error.redirectTargets == ["https://b.example/y", "https://c.example/z"])
+    #expect(
+      error.description.hasPrefix(
+        "\(house.url.absoluteString): redirected to https://b.example/y: redirected to https://c.example/z: "))
+  }
+
+  @Test("name the URL whose redirect is not followed as the one that failed")
+  func refusedRedirect() async throws {
+    house.network.answer(target, .redirect(to: "ftp://c.example/z"))
+
+    let error = try await house.failure(house.url)
+
+    #expect(error.code == .redirectRefused && error.failedURL == "https://b.example/y")
+  }
+
+  @Test("name no redirect when the first request fails")
+  func first() async throws {
+    let url = try house.url("/other")
+    house.network.answer(url, .failure(.connectionRefused, reason: "connection refused"))
+
+    let error = try await house.failure(url)
+
+    #expect(error.redirectTargets.isEmpty && error.failedURL == url.absoluteString)
+    #expect("\(error)" == "\(url.absoluteString): connection refused")
+  }
+
+  @Test("name the redirect when the bytes cannot be made into a value")
+  func undecodable() async throws {
+    house.network.answer(target, .ok("a page"))
+    let form = Workshop().whole.map("fails") { (_: String) throws(CacheError) -> String in
+      throw CacheError(.decodingFailed, reason: "not an image")
+    }
+
+    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(house.url, as: form) }
+
+    #expect(error?.url == house.url.absoluteString && error?.failedURL == "https://b.example/y")
+  }
+
+  @Test("name the redirect when the response may not be stored")
+  func unstorable() async throws {
+    house.network.answer(target, .ok("bytes", cacheControl: "no-store"))
+
+    let error = try #require(try await failure(.prefetchToDisk))
+
+    #expect(error.code == .notCached && error.url == house.url.absoluteString && error.failedURL == "https://b.example/y")
+  }
+
+  @Test("name the redirect when a stale response is served instead")
+  func stale() async throws {
+    house.network.answer(target, .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
+    _ = try await house.manager.load(house.url)
+
+    let resource = try await house.manager.load(house.url)
+
+    #expect(resource.text == "stored" && resource.validation == .failed)
+    #expect(resource.standsInFor?.url == house.url.absoluteString && resource.standsInFor?.failedURL == "https://b.example/y")
+  }
+
+  @Test("name the original when the stale response came from a mirror")
+  func staleFromMirror() async throws {
+    let url = try house.url("/mirrored")
+    let mirror = try #require(URL(string: "https://mirror.example/"))
+    house.network.serve(url) { _ in .failure(.connectionRefused) }
+    house.network.answer(mirror, .ok("mirrored", cacheControl: "max-age=60"))
+    _ = try await house.manager.load(url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
+    house.clock.advance(by: .seconds(61))
+
+    let resource = try await house.manager.load(url)
+
+    #expect(resource.text == "mirrored" && resource.url == mirror)
+    #expect(resource.standsInFor?.url == url.absoluteString && resource.standsInFor?.redirectTargets == [])
+  }
+
+  @Test("name the redirects of each source that failed")
+  func alternatives() async throws {
+    let mirror = try #require(URL(string: "https://mirror.example/"))
+    let mirrored = try #require(URL(string: "https://mirror.example/y"))
+    house.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
+    house.network.answer(mirror, .redirect(to: "/y"))
+    house.network.answer(mirrored, .response(.notFound))
+
+    let error = try await house.failure(house.url, RequestOptions { $0.alternatives = [.mirror(mirror)] })
+
+    let failures = (error.underlying as? SourceFailures)?.failures ?? []
+    #expect(error.failedURL == "https://b.example/y")
+    #expect(failures.map(\.url) == [house.url.absoluteString, mirror.absoluteString])
+    #expect(failures.map(\.failedURL) == ["https://b.example/y", mirrored.absoluteString])
+  }
+
+  @Test(
+    "show no credential of a redirect's target",
+    arguments: [
+      "https://user:secret@b.example/y", "https://:secret@b.example/y", "https://b.example/y?signature=secret",
+      "https://b.example/y#token=secret",
+    ])
+  func credentials(_ location: String) async throws {
+    house.network.serve(house.url) { _ in .redirect(to: location) }
+    for address in ["https://b.example/y", "https://b.example/y?signature=secret"] {
+      house.network.serve(try #require(URL(string: address))) { _ in .failure(.connectionRefused) }
+    }
+
+    let error = try await house.failure(house.url)
+
+    #expect(error.code == .connectionRefused && error.description.contains("redirected to https://b.example/y"))
+    #expect(!error.description.contains("secret") && !"\(error.redirectTargets)".contains(":secret@"))
+  }
+
+  @Test("keep the URL of another request that a downloader sent first")
+  func otherRequest() async throws {
+    let network = ClosureDownloader { seen throws(CacheError) in
+      guard seen.head.authority == "b.example" else { return .redirect(to: "https://b.example/y", status: .found) }
+      throw CacheError(.connectionRefused, reason: "connection refused", url: "https://tokens.example/")
+    }
+
+    let error = try await house.failure(house.url, RequestOptions { $0.downloader = .some(network) })
+
+    #expect("\(error)" == "https://tokens.example/: connection refused")
+  }
+}
