@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// Why a load, or a store's operation, did not succeed.
 ///
 /// A struct with a code, so that new reasons can be told without breaking a `switch`. Its ``description`` is one line that names the thing and
@@ -105,6 +111,12 @@ public struct CacheError: Error, Sendable {
     var named = self
     named.url = url
     return named
+  }
+
+  /// Whether ``path`` is the file that ``url`` names: then the resource itself could not be read.
+  package var isAboutSourceFile: Bool {
+    guard let path, let url, url.hasPrefix("file:") else { return false }
+    return URL(string: url)?.path(percentEncoded: false) == path
   }
 
   private struct Content: Sendable {
@@ -215,7 +227,8 @@ extension CacheError: CustomStringConvertible {
   public var description: String {
     var parts = [url ?? ""]
     parts += redirectTargets.map { "redirected to \(Self.withoutQuery($0))" }
-    parts += [path ?? "", reason]
+    if let path, !isAboutSourceFile { parts.append(path) }
+    parts.append(reason)
     let line = parts.filter { !$0.isEmpty }.joined(separator: ": ")
     return line.split(whereSeparator: \.isNewline).joined(separator: " ")
   }

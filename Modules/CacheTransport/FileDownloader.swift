@@ -6,13 +6,6 @@ internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Answers `file:` URLs, so that local files travel the same path as the network: typed errors, decoding, cancellation.
 ///
@@ -23,7 +16,8 @@ public struct FileDownloader: Downloader {
   /// A provider of local files.
   public init() {}
 
-  /// - Throws: `CacheError.Code.fileSystem` with path and reason when the file can't be read; a missing one is an answer with the status 404.
+  /// - Throws: `CacheError.Code.fileSystem` with path and reason when the file can't be read. `errno` is `ENOENT` for a
+  ///   missing file, `EACCES` for a file without permission, `EISDIR` for a folder.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL, url.isFileURL else {
       throw CacheError(.unsupportedScheme, reason: "not a file: URL")
@@ -36,18 +30,13 @@ public struct FileDownloader: Downloader {
     guard !path.utf8.contains(0) else { throw CacheError(.invalidURL, reason: "a file's path has no NUL") }
     let opened = await FileQueue.run { FileSource.open(path) }
     if Task.isCancelled { throw .cancelled }
-    switch opened {
-    case .failure(let error) where error.errno == ENOENT || error.errno == ENOTDIR:
-      return DownloadResponse(head: HTTPResponse(status: .notFound), body: Body(Data()))
-    case .failure(let error): throw error
-    case .success(let source):
-      let head = HTTPResponse(
-        status: .ok,
-        headerFields: [
-          .cacheControl: "no-store", .contentLength: String(source.length), .lastModified: HTTPDate(source.changed).description,
-        ])
-      guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
-      return DownloadResponse(head: head, body: Body(length: source.length, source: source))
-    }
+    let source = try opened.get()
+    let head = HTTPResponse(
+      status: .ok,
+      headerFields: [
+        .cacheControl: "no-store", .contentLength: String(source.length), .lastModified: HTTPDate(source.changed).description,
+      ])
+    guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
+    return DownloadResponse(head: head, body: Body(length: source.length, source: source))
   }
 }

@@ -58,7 +58,8 @@ final class FileSource: Body.Source {
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
-      return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path))
+      let isFolder = status.st_mode & S_IFMT == S_IFDIR
+      return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path, errno: isFolder ? EISDIR : nil))
     }
     return .success(FileSource(path, descriptor, status))
   }

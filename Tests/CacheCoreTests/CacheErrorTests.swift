@@ -15,6 +15,8 @@ struct CacheErrorTests {
         CacheError(.other, reason: "why", url: "https://a/", redirectTargets: ["https://b/", "https://c/?d#e", "https://f/#g"]),
         "https://a/: redirected to https://b/: redirected to https://c/?…: redirected to https://f/: why"
       ),
+      (CacheError(.fileSystem, reason: "denied", url: "file:///tmp/a%20b", path: "/tmp/a b"), "file:///tmp/a%20b: denied"),
+      (CacheError(.fileSystem, reason: "denied", url: "file:///tmp/a", path: "/tmp/b"), "file:///tmp/a: /tmp/b: denied"),
       (
         CacheError(.other, reason: "one\ntwo\r\nthree\n\n\u{2028}four\n", url: "https://a/\nb"),
         "https://a/ b: one two three four"

@@ -45,12 +45,16 @@ struct FileDownloaderTests {
     #expect(fields[.lastModified] == "Sun, 06 Nov 1994 08:49:37 GMT")
   }
 
-  @Test("that are not there are an answer: 404", arguments: ["missing", "missing/below", "file/below"])
-  func missing(_ name: String) async throws {
+  @Test(
+    "that do not exist are an error with path and reason",
+    arguments: [("missing", ENOENT), ("missing/below", ENOENT), ("file/below", ENOTDIR)])
+  func missing(_ name: String, _ number: Int32) async throws {
     try folder.put(Data("x".utf8), "file")
-    let response = try await answer(folder.url(name))
-    #expect(response.head.status == .notFound)
-    #expect(try await response.body.collect().isEmpty)
+    let error = await failure { _ = try await answer(folder.url(name)) }
+    #expect(error?.code == .fileSystem && error?.errno == number)
+    #expect(error?.path == folder.url(name).path(percentEncoded: false))
+    #expect(error?.reason == String(cString: strerror(number)))
+    #expect(error?.status == nil)
   }
 
   @Test("that are folders are an error that names them")
@@ -60,6 +64,7 @@ struct FileDownloaderTests {
     #expect(error?.code == .fileSystem)
     #expect(error?.path?.hasPrefix(folder.path) == true)
     #expect(error?.reason == "not a regular file")
+    #expect(error?.errno == EISDIR)
   }
 
   @Test("that can't be reached are an error with path and reason")

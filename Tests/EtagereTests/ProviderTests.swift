@@ -1,3 +1,4 @@
+import CacheTesting
 import Etagere
 import Foundation
 import Testing
@@ -51,7 +52,66 @@ struct ProviderTests {
     try Data("changed".utf8).write(to: file)
     #expect(try await manager.load(file).data == Data("changed".utf8))
     try FileManager.default.removeItem(at: file)
-    #expect(await failure { _ = try await manager.load(file) }?.status == 404)
+    #expect(await failure { _ = try await manager.load(file) }?.code == .fileSystem)
+  }
+
+  @Test("a missing file is an error that names it, for every policy that asks its provider")
+  func missingFile() async throws {
+    let source = try TemporaryFolder()
+    let file = source.url.appending(path: "a b.txt")
+    let manager = try ResourceManager.standard(TemporaryFolder())
+
+    for policy in [LoadPolicy.standard, .reload, .cacheFirst, .staleWhileRevalidate, .memoryElseReload, .revalidate()] {
+      let error = await failure { _ = try await manager.load(file, options: RequestOptions { $0.policy = policy }) }
+      #expect(error?.code == .fileSystem && error?.errno == ENOENT && error?.status == nil)
+      #expect(error?.path == file.path(percentEncoded: false) && error?.url == file.absoluteString)
+      #expect(error?.description == "\(file.absoluteString): No such file or directory")
+    }
+    let cached = await failure { _ = try await manager.load(file, options: RequestOptions { $0.policy = .cacheOnly }) }
+    #expect(cached?.code == .notCached)
+    #expect(try await manager.lookup(file) == .miss)
+  }
+
+  @Test("a folder, and a file that cannot be read, are errors that name them")
+  func unreadableFiles() async throws {
+    let source = try TemporaryFolder()
+    let manager = try ResourceManager.standard(TemporaryFolder())
+    let folder = await failure { _ = try await manager.load(source.url) }
+    #expect(folder?.code == .fileSystem && folder?.errno == EISDIR && folder?.path != nil)
+
+    // A link to itself cannot be read, by the superuser either.
+    let loop = source.url.appending(path: "loop")
+    let path = loop.path(percentEncoded: false)
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+    let error = await failure { _ = try await manager.load(loop) }
+    #expect(error?.code == .fileSystem && error?.errno == ELOOP && error?.path == path)
+  }
+
+  @Test("the alternatives of a missing file are loaded, and asked once")
+  func alternativesOfMissingFile() async throws {
+    let source = try TemporaryFolder()
+    let missing = source.url.appending(path: "missing")
+    let observer = RecordingObserver()
+    var configuration = try ResourceManager.Configuration.standard(folder: nil)
+    configuration.observer = observer
+    let manager = ResourceManager(configuration)
+    let other = try #require(URL(string: "data:,other"))
+    let nowhere = source.url.appending(path: "nowhere")
+
+    let resource = try await manager.load(missing, options: RequestOptions { $0.alternatives = [.mirror(other)] })
+    #expect(resource.data == Data("other".utf8))
+
+    let target = source.url.appending(path: "target")
+    let before = observer.events.count
+    let error = await failure {
+      _ = try await manager.load(
+        missing, to: target, options: RequestOptions { $0.alternatives = [.mirror(target), .mirror(nowhere)] })
+    }
+    let asked = observer.events.dropFirst(before).compactMap { event in
+      if case .requestSent(let url, _) = event { url } else { nil }
+    }
+    #expect(error?.path == missing.path(percentEncoded: false))
+    #expect(asked == [missing, target, nowhere].map(\.absoluteString))
   }
 
   @Test("data: URLs come from their provider, and no layer keeps a copy")

@@ -72,7 +72,8 @@ extension Fetch {
   private func isAboutTarget(_ error: CacheError) -> Bool {
     switch load.target {
     case .memory: false
-    case .file(let draft): error.path == draft.target && [.fileSystem, .diskFull].contains(error.code)
+    case .file(let draft):
+      error.path == draft.target && !error.isAboutSourceFile && [.fileSystem, .diskFull].contains(error.code)
     case .store: error.code == .diskFull
     }
   }

@@ -88,7 +88,8 @@ extension LoadCore {
       return try await drafted(load, draft, alone: false, in: flight)
     } catch {
       // The file of another load could not be written. This one's may be on another disk, or in a folder that is still there.
-      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0
+      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0,
+        !error.isAboutSourceFile
       else { throw error }
       return try await drafted(load, draft, alone: true, in: flight)
     }

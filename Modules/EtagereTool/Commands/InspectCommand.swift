@@ -32,7 +32,6 @@ struct InspectCommand: AsyncParsableCommand {
       report.image = ImageReport(data)
       report.image = ImageReport(try ImageHeader(of: data))
     } catch {
-      let error = error.asTold
       status = ExitStatus(error)
       let message = error.url == nil && error.path == nil ? "\(target): \(error)" : "\(error)"
       report.error = .init(code: error.code.rawValue, message: message, exitStatus: ExitStatus(error).rawValue)

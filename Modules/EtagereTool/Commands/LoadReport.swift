@@ -36,8 +36,7 @@ struct LoadReport: Encodable {
       bytesOnWire = resource.bytesOnWire
       ageSeconds = resource.age / .seconds(1)
       isStale = resource.isStale
-    case .failure(let failure):
-      let error = failure.asTold
+    case .failure(let error):
       status = error.status
       fail(error, ExitStatus(error))
     }

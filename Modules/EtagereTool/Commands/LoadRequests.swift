@@ -56,12 +56,4 @@ struct LoadRequests: ParsableArguments {
     }
   }
 }
-
-extension CacheError {
-  /// A missing local file is no answer of a server's: said as what it is.
-  var asTold: CacheError {
-    guard code == .unacceptableStatus, status == 404, let url, url.lowercased().hasPrefix("file:") else { return self }
-    return CacheError(.fileSystem, reason: "No such file or directory", url: url, underlying: underlying)
-  }
-}
 #endif

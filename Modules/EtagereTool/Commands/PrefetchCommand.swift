@@ -54,8 +54,7 @@ struct PrefetchCommand: AsyncParsableCommand {
     report.skipped = done.skipped
     report.unconfirmed = done.unconfirmed
     for failure in done.failed {
-      let error = failure.error.asTold
-      fail(error, error.description, line: positions[failure.url] ?? .max - 1)
+      fail(failure.error, failure.error.description, line: positions[failure.url] ?? .max - 1)
     }
     if cache.json {
       try Console.json(report)
