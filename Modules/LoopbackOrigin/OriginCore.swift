@@ -24,8 +24,9 @@ final class OriginCore: Sendable {
 
   private let loop: any EventLoop
   private let pipe: NIOLoopBound<LinkPipe>
-  /// Emptied when the origin stops.
   private let listener = Lock<(any Channel)?>(nil)
+  /// Holds the listener's port, also after the listener is closed. A client of a stopped origin must not reach another server.
+  private let reservation = Lock<ReservedPort?>(nil)
 
   init(
     routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, keptBodyLimit: Int, now: @escaping @Sendable () -> Date,
@@ -40,6 +41,13 @@ final class OriginCore: Sendable {
 
   /// Listens on the loopback interface and returns the port.
   func listen(port: Int) async throws -> Int {
+    #if canImport(Darwin)
+    let number = port
+    #else
+    let reserved = try ReservedPort(port)
+    let number = reserved.number
+    reservation.withLock { $0 = reserved }
+    #endif
     let channel = try await ServerBootstrap(group: loop)
       .serverChannelOption(.backlog, value: 1024)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -47,10 +55,10 @@ final class OriginCore: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
       .childChannelInitializer { [self] channel in channel.eventLoop.makeCompletedFuture { accept(channel) } }
-      .bind(host: "127.0.0.1", port: port)
+      .bind(host: "127.0.0.1", port: number)
       .get()
     listener.withLock { $0 = channel }
-    return channel.localAddress?.port ?? port
+    return channel.localAddress?.port ?? number
   }
 
   private func accept(_ channel: any Channel) {

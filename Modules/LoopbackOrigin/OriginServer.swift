@@ -52,6 +52,9 @@ public final class OriginServer: Sendable {
 
   /// Refuses new connections, closes those that are open, and returns when all are closed. Routes are forgotten and waiting
   /// calls return; counters and requests stay readable. A second call does nothing.
+  ///
+  /// On Linux the port stays reserved until the origin is released. Connections to it are refused, and no other server is
+  /// given it as a free port.
   public func stop() async {
     // Never fails: what could not be closed was closed already.
     try? await core.shutDown().get()

@@ -62,7 +62,11 @@ struct ConnectionTests {
   @Test("a graceful shutdown answers what runs, says that the connection ends, and takes no new one")
   func shutdown() async throws {
     let gate = Gate()
-    try await GatewayFixture.run { gateway, origin in
+    // Reserved beyond the gateway's end: else another test's server could be given the port, and accept the last connection.
+    let port = try ReservedPort()
+    try await GatewayFixture.run {
+      $0.listen = HostAndPort(host: "127.0.0.1", port: port.number)
+    } _: { gateway, origin in
       origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
       let (idle, busy) = (try await gateway.client(), try await gateway.client())
       #expect(try await gateway.isAlive(origin))
@@ -77,6 +81,7 @@ struct ConnectionTests {
       #expect(await busy.untilClosed().isEmpty)
       await #expect(throws: (any Error).self) { try await gateway.client() }
     }
+    withExtendedLifetime(port) {}
   }
 
   @Test("more connections than allowed wait until one is closed")

@@ -24,6 +24,15 @@ struct LifecycleTests {
     await #expect(throws: RawClient.Failure.self) { try await RawClient(port: origin.port) }
   }
 
+  #if os(Linux)
+  @Test("the port of a stopped origin stays reserved")
+  func reserved() async throws {
+    let origin = try await OriginServer.start()
+    await origin.stop()
+    #expect(!RawClient.canBind(origin.port))
+  }
+  #endif
+
   @Test("stops at the same time all return, and a closed one does not hold what is waiting")
   func concurrentStops() async throws {
     let origin = try await OriginServer.start()
@@ -69,16 +78,20 @@ struct LifecycleTests {
 
   @Test("an origin that is dropped without a stop closes by itself")
   func dropped() async throws {
-    var origin: OriginServer? = try await OriginServer.start()
-    let port = try #require(origin?.port)
+    // Reserved beyond the origin's end: else another test's origin could be given the port.
+    let reserved = try ReservedPort()
+    let port = reserved.number
+    var origin: OriginServer? = try await OriginServer.start(port: port)
     let client = try await RawClient(port: port)
     #expect(try await client.get("/a").status == 404)
+    #expect(origin?.port == port)
 
     origin = nil
 
     #expect(try await client.rest().bytes.isEmpty)
     // The connection is closed after the listening socket, on the same thread.
     await #expect(throws: RawClient.Failure.self) { try await RawClient(port: port) }
+    withExtendedLifetime(reserved) {}
   }
 
   @Test("a route that holds its origin lets go of it when the origin stops")

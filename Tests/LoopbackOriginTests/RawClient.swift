@@ -145,7 +145,14 @@ actor RawClient {
 
   // MARK: System
 
-  private static func connected(_ port: Int) throws -> Int32 {
+  /// Whether a socket that shares its port with no other one can be bound to this port.
+  static func canBind(_ port: Int) -> Bool {
+    guard let socket = try? made() else { return false }
+    defer { _ = systemClose(socket) }
+    return withAddress(port) { bind(socket, $0, $1) } == 0
+  }
+
+  private static func made() throws -> Int32 {
     #if canImport(Glibc)
     let kind = Int32(SOCK_STREAM.rawValue)
     #else
@@ -153,22 +160,28 @@ actor RawClient {
     #endif
     let socket = systemSocket(AF_INET, kind, 0)
     guard socket >= 0 else { throw Failure(description: "socket: errno \(errno)") }
+    return socket
+  }
+
+  private static func withAddress(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+    }
+  }
+
+  private static func connected(_ port: Int) throws -> Int32 {
+    let socket = try made()
     var limit = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     #if canImport(Darwin)
     var yes: Int32 = 1
     setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &yes, socklen_t(MemoryLayout<Int32>.size))
     #endif
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = in_port_t(port).bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        systemConnect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else {
+    guard withAddress(port, { systemConnect(socket, $0, $1) }) == 0 else {
       let code = errno
       _ = systemClose(socket)
       throw Failure(description: code == ECONNREFUSED ? "refused" : "connect: errno \(code)")
