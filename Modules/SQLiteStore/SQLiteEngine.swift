@@ -120,15 +120,24 @@ final class SQLiteEngine: Sendable {
     }
     guard starts else { return }
     Task {
-      while (try? await file.write { [self] in try collect($0, $1, entries: 256, pieces: 256) }) == true {}
+      while (try? await file.write { [self] in try collectAndShrink($0, $1) }) == true {}
       isCollecting.withLock { $0 = false }
-      try? await file.write { database, _ in
-        let free = try Int.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
-        let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
-        guard free > 1_000, free > pages / 2 else { return }
-        _ = try Row.fetchAll(database, sql: "PRAGMA incremental_vacuum(\(free))")
-      }
     }
+  }
+
+  /// Removes what can be collected, and shrinks the file after the last step.
+  private func collectAndShrink(_ database: Database, _ opening: DatabaseFile.Opening) throws -> Bool {
+    if try collect(database, opening, entries: 256, pieces: 256) { return true }
+    // A file that does not shrink is no reason to undo the removals.
+    try? Self.shrinkFile(database)
+    return false
+  }
+
+  private static func shrinkFile(_ database: Database) throws {
+    let free = try Int.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+    let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+    guard free > 1_000, free > pages / 2 else { return }
+    _ = try Row.fetchAll(database, sql: "PRAGMA incremental_vacuum(\(free))")
   }
 }
 #endif

@@ -19,7 +19,7 @@ struct SharingTests {
   @Test("see each other's entries, removals and total at once")
   func seen() async throws {
     let folder = try TemporaryFolder()
-    let (one, two) = (try SQLiteCache(path: folder.path), try SQLiteCache(path: folder.path))
+    let (one, two) = (try folder.sharedCache(), try folder.sharedCache())
     try await one.store(Data("kept".utf8), for: key, metadata())
     #expect(try await two.bytes(key) == Data("kept".utf8))
     #expect(try await one.totalSize == two.totalSize)
@@ -47,11 +47,7 @@ struct SharingTests {
   @Test("who reads a large body reads on when another cache replaces it, for a minute at least")
   func heldAcross() async throws {
     let folder = try TemporaryFolder()
-    let configuration = SQLiteCache.Configuration(clock: clock)
-    let (one, two) = (
-      try SQLiteCache(path: folder.path, configuration: configuration),
-      try SQLiteCache(path: folder.path, configuration: configuration)
-    )
+    let (one, two) = (try folder.sharedCache(clock: clock), try folder.sharedCache(clock: clock))
     let data = bytes(1_000_000)
     try await one.store(data, for: key, metadata(at: clock.now))
     let held = try #require(await one.open(key)).body
@@ -77,6 +73,7 @@ struct SharingTests {
     #expect(try await held?.collect() == data)
 
     held = nil
+    try await cache.unpinned()
     try await cache.store(Data(), for: key, metadata(at: clock.now))
     await cache.close()
     let pieces = try await DatabaseQueue(path: folder.database).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM chunk") }
@@ -86,13 +83,12 @@ struct SharingTests {
   @Test("what a dead process was writing is nobody's entry, and is cleared away when it is old")
   func deadWriter() async throws {
     let folder = try TemporaryFolder()
-    let configuration = SQLiteCache.Configuration(clock: clock)
     // A connection of its own, with a writer that nobody ends: what a killed process leaves.
-    let dead = try SQLiteCache(path: folder.path, configuration: configuration)
+    let dead = try folder.sharedCache(clock: clock)
     let writer = try await dead.begin(key, metadata(at: clock.now))
     try await writer.write(bytes(1_000_000))
 
-    let cache = try SQLiteCache(path: folder.path, configuration: configuration)
+    let cache = try folder.sharedCache(clock: clock)
     #expect(try await cache.open(key) == nil)
     #expect(try await cache.totalSize == 0)
     clock.advance(by: .seconds(599))
@@ -136,9 +132,7 @@ struct SharingTests {
   @Test("many writers in two caches each store their own, and the total is right")
   func hammer() async throws {
     let folder = try TemporaryFolder()
-    // One waits for the other's transactions, on a slow disk for longer than a program would.
-    let configuration = SQLiteCache.Configuration(busyTimeout: .seconds(600))
-    let caches = try (0..<2).map { _ in try SQLiteCache(path: folder.path, configuration: configuration) }
+    let caches = try (0..<2).map { _ in try folder.sharedCache() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<40 {
         group.addTask {

@@ -22,6 +22,11 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
   var database: String { path + "/etagere-1.sqlite" }
+
+  /// One of several caches in the folder. It waits for a transaction of another one as long as the disk takes.
+  func sharedCache(clock: any CacheClock = SystemClock()) throws -> SQLiteCache {
+    try SQLiteCache(path: path, configuration: .init(busyTimeout: .seconds(86_400), clock: clock))
+  }
 }
 
 /// Bytes that are the same in every run, and in which no piece is like another.
@@ -55,6 +60,12 @@ extension SQLiteCache {
 
   /// Returns when what was left behind is collected, which begins at opening.
   func collected() async throws { try await Turns.until { [engine] in !engine.isCollecting.withLock { $0 } } }
+
+  /// Returns when nothing holds an entry's bytes. A thread of GRDB releases a body a moment after the body was returned.
+  func unpinned() async throws {
+    let opening = try await engine.file.read { _, opening in opening }
+    try await Turns.until { [engine] in engine.pins.entries(in: opening).isEmpty }
+  }
 
   /// The body under `key`, whole; nil: a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }

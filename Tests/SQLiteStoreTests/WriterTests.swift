@@ -1,9 +1,11 @@
 #if SQLite
 import CacheCore
 import CacheTesting
+import GRDB
 import HTTPTypes
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -123,5 +125,46 @@ struct WriterTests {
     // Closed in good order: nothing but the database is left.
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["etagere-1.sqlite"])
   }
+
+  @Test("a reading connection that closes late leaves no log behind")
+  func lateReader() async throws {
+    // Given
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(bytes(1_000), for: key, metadata())
+    let reader = LateReader()
+    try await cache.engine.file.read { database, _ in try reader.hold(database) }
+
+    // When
+    let isClosed = Lock(false)
+    let closing = Task {
+      await cache.close()
+      isClosed.withLock { $0 = true }
+    }
+    try await Turns.until { reader.isReleasedByPool }
+    // A store that does not wait for the connection has closed by now.
+    try? await Turns.until(limit: 5_000) { isClosed.withLock { $0 } }
+    reader.letGo()
+    await closing.value
+
+    // Then
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["etagere-1.sqlite"])
+  }
+}
+
+/// Keeps a connection open after GRDB has released it: SQLite closes a connection with its last statement.
+// Proof of `@unchecked Sendable`: the statement is released after the connection's owner, so no two threads use it at once.
+private final class LateReader: @unchecked Sendable {
+  private weak var database: Database?
+  private var statement: GRDB.Statement?
+
+  func hold(_ database: Database) throws {
+    self.database = database
+    statement = try database.makeStatement(sql: "SELECT count(*) FROM entry")
+  }
+
+  var isReleasedByPool: Bool { database == nil }
+
+  func letGo() { statement = nil }
 }
 #endif

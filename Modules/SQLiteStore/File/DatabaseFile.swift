@@ -193,9 +193,7 @@ final class DatabaseFile: Sendable {
           defer { state.opening = nil }
           return state.opening
         }
-        // The readers first: only who writes can fold the log in and remove it, and must be the last.
-        opening?.pool.releaseMemory()
-        try? opening?.pool.close()
+        try? opening?.close()
         continuation.resume()
       }
     }
