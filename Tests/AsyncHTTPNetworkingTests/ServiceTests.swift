@@ -33,7 +33,10 @@ struct ServiceTests {
       trigger.triggerGracefulShutdown()
       // Its task closes it soon: until then downloads are taken.
       var code: CacheError.Code?
-      for _ in 0..<100_000 where code == nil { code = await failure(downloader, later)?.code }
+      try await Turns.until {
+        code = await failure(downloader, later)?.code
+        return code != nil
+      }
       #expect(code == .closed)
       #expect(!ended.withLock { $0 }, "a transfer still runs")
 

@@ -90,12 +90,10 @@ struct BackgroundQuestionTests {
     // The first is fresh now; the second is asked about at a later use.
     try await Turns.until { house.network.requests.count == 3 && house.isFresh("de") }
     // A hit does not suspend: the question behind it has to get its turn.
-    for _ in 0..<1_000_000 {
-      if house.isFresh("nl") { break }
-      _ = try await house.ask([.acceptLanguage: "nl"])
-      await Task.yield()
+    try await Turns.until {
+      if !house.isFresh("nl") { _ = try await house.ask([.acceptLanguage: "nl"]) }
+      return house.isFresh("nl")
     }
-    #expect(house.isFresh("nl"))
   }
 
   @Test("one that another variant answers is read to its end, behind everybody's back: the next equal request is a hit")

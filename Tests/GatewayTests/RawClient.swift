@@ -79,18 +79,20 @@ final class RawClient: Sendable {
     }.get()
   }
 
-  /// What the status page says once it says what is waited for, or after a thousand questions: an answer is with its client before it is counted.
+  /// Returns what the status page says once it says what is waited for: an answer is with its client before it is counted.
   func document(
     _ target: String = "/status.json", where isReady: (StatusDocument) -> Bool
   ) async throws -> (StatusDocument, RawAnswer) {
-    for question in 1... {
+    var last: (StatusDocument, RawAnswer)?
+    try await Turns.until {
       try await send("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")
       let answer = try await answer()
       let document = try JSONDecoder().decode(StatusDocument.self, from: Data(answer.body.utf8))
-      if isReady(document) || question == 1_000 { return (document, answer) }
-      await Task.yield()
+      last = (document, answer)
+      return isReady(document)
     }
-    throw NoAnswer(got: "")
+    guard let last else { throw NoAnswer(got: "") }
+    return last
   }
 
   struct NoAnswer: Error { var got: String }

@@ -21,10 +21,10 @@ package enum Turns {
   ///   - condition: cheap, since it is asked often.
   /// - Throws: ``Overdue`` when it does not hold after `limit` looks, so that a test fails there instead of hanging; what the condition throws.
   package static func until(
-    limit: Int = 1_000_000, file: StaticString = #fileID, line: UInt = #line, _ condition: () throws -> Bool
+    limit: Int = 1_000_000, file: StaticString = #fileID, line: UInt = #line, _ condition: () async throws -> Bool
   ) async throws {
     for look in 0..<limit {
-      if try condition() { return }
+      if try await condition() { return }
       // Who is cancelled sleeps no more: a sleep would end at once, and be no turn for anybody else.
       if look < fastLooks || Task.isCancelled { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
     }
