@@ -17,7 +17,7 @@ struct RefreshTests {
 
   init() throws {
     folder = try TemporaryFolder()
-    cache = try DiskCache(path: folder.path)
+    cache = try folder.sharedCache()
   }
 
   private var place: String { folder.entryFiles[0] }
@@ -140,7 +140,7 @@ struct RefreshTests {
   @Test("two caches that freshen one entry at once both end with one of the last records")
   func twoCaches() async throws {
     let stored = try await cache.store(bytes(1000), for: key, metadata())
-    let other = try DiskCache(path: folder.path)
+    let other = try folder.sharedCache()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (index, cache) in [cache, other, cache, other].enumerated() {
         group.addTask { try await freshen(cache, stored.revision, mark: index) }

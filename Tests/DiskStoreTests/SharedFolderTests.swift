@@ -26,8 +26,8 @@ struct SharedFolderTests {
 
   init() throws {
     folder = try TemporaryFolder()
-    one = try DiskCache(path: folder.path)
-    two = try DiskCache(path: folder.path)
+    one = try folder.sharedCache()
+    two = try folder.sharedCache()
   }
 
   private func counters() throws -> (started: UInt64, finished: UInt64) {
@@ -68,7 +68,7 @@ struct SharedFolderTests {
       }
       return FileCalls.system.unlink(name)
     }
-    let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock), calls: calls)
+    let cache = try folder.sharedCache(clock: clock, calls: calls)
     try await cache.store(bytes(10), for: key, metadata(at: clock.now, expiration: .after(.seconds(1))))
     clock.advance(by: .seconds(1))
 
@@ -116,7 +116,7 @@ struct SharedFolderTests {
     let descriptor = open(path, O_RDWR | O_CLOEXEC)
     try #require(pwrite(descriptor, [0, 0, 0] as [UInt8], 3, 0) == 3)
     close(descriptor)
-    let three = try DiskCache(path: folder.path)
+    let three = try folder.sharedCache()
     #expect(try counters() == before)
     try await three.store(bytes(10), for: CacheKey(resource: "s"), metadata())
     try await one.store(bytes(10), for: CacheKey(resource: "t"), metadata())
@@ -126,7 +126,7 @@ struct SharedFolderTests {
 
   @Test("caches that hammer the same keys read only what one of them wrote, whole")
   func hammering() async throws {
-    let caches = [one, two, try DiskCache(path: folder.path)]
+    let caches = [one, two, try folder.sharedCache()]
     let lengths = [10, 3000, 70_000, 200_000]
     // The body tells who wrote it: its length, and a pattern that follows from the revision in its metadata.
     let bodies = lengths.map { bytes($0, seed: UInt64($0)) }

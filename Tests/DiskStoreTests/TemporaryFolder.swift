@@ -21,6 +21,15 @@ final class TemporaryFolder: Sendable {
 
   var root: String { path + "/etagere-1" }
 
+  /// One of several caches in the folder. It waits for a lock of another one as long as the disk takes.
+  func sharedCache(
+    at path: String? = nil, clock: any CacheClock = SystemClock(), calls: FileCalls = .system
+  ) throws -> DiskCache {
+    var calls = calls
+    calls.lockAttempts = .max
+    return try DiskCache(path: path ?? self.path, configuration: .init(clock: clock), calls: calls)
+  }
+
   /// The entries' files, sorted.
   var entryFiles: [String] { files(below: root + "/entries") }
 

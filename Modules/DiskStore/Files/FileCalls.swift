@@ -28,6 +28,8 @@ package struct FileCalls: Sendable {
   package var readCached: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
   /// Waits a moment, 20 ms, for a lock that somebody else holds.
   package var pause: @Sendable () -> Void
+  /// How often a lock is asked for, with a pause between two attempts: two seconds in all.
+  package var lockAttempts = 100
 
   /// The system's own.
   package static let system = FileCalls(

@@ -99,17 +99,14 @@ final class FileDescriptor: Sendable {
     return done
   }
 
-  /// How often a lock is asked for, with a pause in between: two seconds in all.
-  private static let lockAttempts = 100
-
   /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor, but for a child process
   /// that is being made at that moment and has a copy of it: who unlocks doesn't depend on that. Where the file system has no locks, none is taken.
   ///
   /// - Throws: ``SystemError/wouldBlock`` when somebody else holds it all the time: who is suspended never lets go.
   func waitForLock(_ calls: FileCalls) throws(SystemError) {
-    for attempt in 1...Self.lockAttempts {
+    for attempt in 1...calls.lockAttempts {
       guard tryLocking() == .wouldBlock else { return }
-      if attempt < Self.lockAttempts { calls.pause() }
+      if attempt < calls.lockAttempts { calls.pause() }
     }
     throw .wouldBlock
   }
