@@ -2,8 +2,14 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
+/// The hash of the keys, the same in each run. The shard of a key depends on it.
+private let keyHash = {
+  var generator = SplitMix(state: 1)
+  return KeyHash(using: &generator)
+}()
+
 /// A key of the test's own.
-func key(_ name: String) -> CacheKey { CacheKey(resource: "https://example.com/\(name)") }
+func key(_ name: String) -> CacheKey { CacheKey(resource: "https://example.com/\(name)", hashedBy: keyHash) }
 
 func entry(
   _ value: any Sendable = "value", cost: Int = 1, revision: Revision = .mint(), expiration: Expiration? = nil

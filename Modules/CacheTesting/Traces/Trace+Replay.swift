@@ -24,12 +24,18 @@ extension Trace {
     }
   }
 
+  /// The hash of the keys, the same in each run. A policy's choices, and with them the hit ratio, depend on it.
+  private static let keyHash = {
+    var generator = SplitMix(state: 1)
+    return KeyHash(using: &generator)
+  }()
+
   /// Looks for each object, and stores those that are not there; an entry costs its size.
   package func replay(into store: some MemoryStoring) -> Outcome {
     var outcome = Outcome()
     let revision = Revision(high: 0, low: 1)
     for request in requests {
-      let key = CacheKey(resource: String(request.object))
+      let key = CacheKey(resource: String(request.object), hashedBy: Self.keyHash)
       let isHit = store.entry(for: key) != nil
       outcome.add(request, isHit: isHit)
       if !isHit { store.insert(MemoryEntry(request.object, cost: request.size, revision: revision), for: key) }
