@@ -41,7 +41,7 @@ private func countDescriptors(_ engine: StormEngine) async throws {
   let before = try descriptors()
   let outcome = try await Storm(engine: engine, loads: 600, seed: 4).run()
   // The last ones are closed by who lets go of them last, on its own thread.
-  try? await Turns.until(limit: 70_000) { try descriptors() <= before + 16 }
+  try? await Turns.until { try descriptors() <= before + 16 }
   let after = try descriptors()
   // A few connections may be kept for the next load.
   guard after <= before + 16, outcome.wrong.isEmpty, outcome.ends.count == 600 else {

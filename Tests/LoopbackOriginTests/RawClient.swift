@@ -12,7 +12,7 @@ import Musl
 /// A client of bare sockets: what is sent and what comes is seen byte for byte.
 ///
 /// Blocking calls run each on a thread of its own: on Dispatch's global queue many clients at once starved each other.
-/// A read that waits for 30 s has failed.
+/// A read that waits for ten minutes has failed.
 actor RawClient {
   enum End: Equatable { case closed, reset, timedOut }
 
@@ -175,7 +175,7 @@ actor RawClient {
 
   private static func connected(_ port: Int) throws -> Int32 {
     let socket = try made()
-    var limit = timeval(tv_sec: 30, tv_usec: 0)
+    var limit = timeval(tv_sec: 600, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     #if canImport(Darwin)
     var yes: Int32 = 1
