@@ -179,9 +179,9 @@ struct Demo {
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)
-    // Who comes when the one answer is there already finds it in memory.
+    // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds it on disk.
     pass.expect(
-      requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, validation: .none)
+      requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, .disk, validation: .none)
     report.sharedLoads = items.count
     report.sharedRequests = pass.requests
     report.wrong += pass.wrong
