@@ -27,18 +27,18 @@ func run(in folder: URL) async throws {
 
   print("The first load")
   let first = try await load()
-  expect(first.source == .network && first.validation == .none, "sent by the folder")
+  expect(first.source == .network && first.validation == .notAttempted, "sent by the folder")
 
   print("Again: the file states no lifetime, so the folder is asked, and says 304")
   let second = try await load()
-  expect(second.source == .revalidated && second.validation == .reused, "confirmed, no bytes sent")
+  expect(second.source == .revalidated && second.validation == .notModified, "confirmed, no bytes sent")
   expect(second.revision == first.revision, "the same body")
   expect(network.requests.last?.headerFields[.ifNoneMatch] != nil, "asked with If-None-Match")
 
   print("The file changes")
   try Data("Good afternoon".utf8).write(to: file)
   let third = try await load()
-  expect(third.source == .network && third.validation == .fresh, "a new answer in place of the stored one")
+  expect(third.source == .network && third.validation == .modified, "a new answer in place of the stored one")
   expect(third.revision != first.revision, "another body")
 
   print("The network goes down")

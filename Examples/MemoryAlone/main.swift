@@ -13,7 +13,7 @@ struct Avatar: Equatable {
 }
 
 func avatar(_ size: Int) -> MemoryEntry {
-  MemoryEntry(Avatar(pixels: Array(repeating: 7, count: size)), cost: size, revision: .mint())
+  MemoryEntry(Avatar(pixels: Array(repeating: 7, count: size)), cost: size, revision: .random())
 }
 
 let (ada, bob, eve) = (CacheKey(resource: "avatar/ada"), CacheKey(resource: "avatar/bob"), CacheKey(resource: "avatar/eve"))

@@ -19,24 +19,24 @@ final class DictionaryStore: CacheStore {
   var keys: [CacheKey] { entries.withLock { Array($0.keys) } }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    let found = entries.withLock { $0.filter { $0.key.resource == resource && $0.key.form.isEmpty } }
+    let found = entries.withLock { $0.filter { $0.key.resource == resource && $0.key.transform.isEmpty } }
     return found.filter { isAlive($0.value) }
-      .map { StoredEntry(key: $0.key, metadata: $0.value.metadata, body: Body($0.value.body)) }
+      .map { StoredEntry(key: $0.key, metadata: $0.value.metadata, body: ResourceBody($0.value.body)) }
   }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     guard let stored = entries.withLock({ $0[key] }), isAlive(stored) else { return nil }
     let whole = 0..<Int64(stored.body.count)
     let part = (range ?? whole).clamped(to: whole)
     let bytes = stored.body.dropFirst(Int(part.lowerBound)).prefix(part.count)
-    return StoredEntry(key: key, metadata: stored.metadata, body: Body(Data(bytes)))
+    return StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(Data(bytes)))
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     DictionaryWriter(metadata) { stored in self.entries.withLock { $0[key] = stored } }
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
     entries.withLock { entries in
       guard entries[key]?.metadata.revision == ifRevision else { return false }
       entries[key]?.metadata = metadata

@@ -30,14 +30,14 @@ final class DictionaryWriter: EntryWriter {
     }
   }
 
-  func reader() throws(CacheError) -> Body {
+  func reader() throws(CacheError) -> ResourceBody {
     let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
     try spool.withLock { spool throws(CacheError) in
       guard !spool.isOver else { throw CacheError(.misuse, reason: "followed after its end") }
       if !spool.body.isEmpty { continuation.yield(spool.body) }
       spool.followers.append(continuation)
     }
-    return Body(length: nil, source: Follower(stream: stream, continuation: continuation))
+    return ResourceBody(length: nil, source: Follower(stream: stream, continuation: continuation))
   }
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
@@ -62,7 +62,7 @@ final class DictionaryWriter: EntryWriter {
     return body
   }
 
-  private final class Follower: Body.Source {
+  private final class Follower: ResourceBody.Source {
     let stream: AsyncThrowingStream<Data, any Error>
     let continuation: AsyncThrowingStream<Data, any Error>.Continuation
 

@@ -40,11 +40,11 @@ do {
 
   print("For one request")
   let other = DictionaryStore()
-  let elsewhere = RequestOptions { $0.store = .some(other) }
+  let elsewhere = RequestOptions { $0.store = .use(other) }
   let third = try await manager(store).load(url, options: elsewhere)
   expect(third.source == .network && other.keys.count == 1, "this request has a store of its own, which was empty")
   expect(try await manager(store).load(url, options: elsewhere).source == .disk, "and is not any more")
-  let unstored = try await manager(store).load(url, options: RequestOptions { $0.store = .none })
+  let unstored = try await manager(store).load(url, options: RequestOptions { $0.store = .disabled })
   expect(unstored.source == .network, "and this one has none")
   expect(network.requests.count == 3, "3 requests in all")
 } catch {

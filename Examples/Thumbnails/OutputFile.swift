@@ -24,7 +24,7 @@ struct OutputFile {
   func write(_ bytes: Data) throws(CacheError) {
     let folder = URL(filePath: path).deletingLastPathComponent()
     try Self.makeFolder(folder)
-    let draft = folder.appending(path: ".\(Revision.mint()).draft", directoryHint: .notDirectory).path(percentEncoded: false)
+    let draft = folder.appending(path: ".\(Revision.random()).draft", directoryHint: .notDirectory).path(percentEncoded: false)
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw failure("can't be written") }
     var isDone = Self.write(bytes, descriptor)

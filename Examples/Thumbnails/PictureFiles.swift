@@ -22,10 +22,10 @@ struct PictureFiles: Downloader {
     // The tag tells all there is to know: ask each time, and guess nothing.
     var fields: HTTPFields = [.eTag: answer.tag, .cacheControl: "no-cache"]
     guard let bytes = answer.bytes else {
-      return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: Body(Data()))
+      return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: ResourceBody(Data()))
     }
     fields[.contentLength] = String(bytes.count)
-    return DownloadResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: Body(bytes))
+    return DownloadResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: ResourceBody(bytes))
   }
 
   private struct Answer: Sendable {

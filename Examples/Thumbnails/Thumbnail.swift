@@ -8,6 +8,6 @@ struct Thumbnail: Sendable {
   var encoder: ImageEncoder
 
   /// The file, not the pixels: what the cache keeps is then what is written, and a second run decodes nothing.
-  var form: Form<Data> { .imageFile(.resize(size), as: encoder) }
+  var transform: ResourceTransform<Data> { .imageFile(.resize(size), as: encoder) }
 }
 #endif

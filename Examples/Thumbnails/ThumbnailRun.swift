@@ -30,11 +30,11 @@ struct ThumbnailRun: Sendable {
       folder: settings.cache, diskLimit: 8 << 30, downloader: network.resuming(.standard).retrying(.brief))
     // Each picture is looked at once.
     configuration.memory = nil
-    configuration.providers["file"] = PictureFiles()
+    configuration.schemeHandlers["file"] = PictureFiles()
     // What is wanted again is the thumbnail; the pictures stay where they are.
     configuration.storagePolicy = .variants
     configuration.executor = DecodingExecutor(width: settings.jobs)
-    configuration.makingLimit = settings.jobs
+    configuration.maximumConcurrentTransforms = settings.jobs
     manager = ResourceManager(configuration)
   }
 
@@ -62,12 +62,12 @@ struct ThumbnailRun: Sendable {
 
   func make(_ picture: Picture) async -> Outcome {
     do throws(CacheError) {
-      let resource = try await manager.load(picture.url, as: settings.thumbnail.form)
+      let resource = try await manager.load(picture.url, as: settings.thumbnail.transform)
       let file = OutputFile(settings.output.appending(path: picture.name, directoryHint: .notDirectory))
       let isThere = file.contents == resource.value
       if !isThere { try file.write(resource.value) }
-      if let reason = resource.standsInFor { return .unconfirmed(reason) }
-      if resource.valueOrigin == .made { return .made }
+      if let reason = resource.fallbackReason { return .unconfirmed(reason) }
+      if resource.valueOrigin == .transformed { return .made }
       return isThere ? .unchanged : .restored
     } catch {
       return error.code == .cancelled ? .cancelled : .failed(error)

@@ -155,11 +155,11 @@ public final class AsyncHTTPDownloader: Downloader {
     let head = try await body.head()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }
     return DownloadResponse(
-      head: head.response, body: Body(length: head.bodyLength, source: body), metrics: body.meter)
+      head: head.response, body: ResourceBody(length: head.bodyLength, source: body), metrics: body.meter)
   }
 
   private func enter(
-    _ outgoing: OutgoingRequest, _ body: Body?, _ state: sending TransferState
+    _ outgoing: OutgoingRequest, _ body: ResourceBody?, _ state: sending TransferState
   ) throws(CacheError) -> TransferBody {
     // Not `self`: a downloader that is released must not take the end of its transfers with it.
     let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
@@ -181,14 +181,14 @@ public final class AsyncHTTPDownloader: Downloader {
             transfer: transfer, client: client, request: plain, method: outgoing.method, connections: connections
           ).launch()
         }
-        return Self.upload(body ?? Body(Data()), transfer, outgoing, client: owner.uploadClient, tls: tls)
+        return Self.upload(body ?? ResourceBody(Data()), transfer, outgoing, client: owner.uploadClient, tls: tls)
       }
     }
     return TransferBody(transfer)
   }
 
   private static func upload(
-    _ body: Body, _ transfer: Transfer, _ outgoing: OutgoingRequest, client: HTTPClient, tls: TLSConfiguration?
+    _ body: ResourceBody, _ transfer: Transfer, _ outgoing: OutgoingRequest, client: HTTPClient, tls: TLSConfiguration?
   ) -> @Sendable () -> Void {
     let upload = Upload(
       transfer: transfer, client: client, request: outgoing.upload(body, for: transfer, tls: tls), body: body,

@@ -60,7 +60,7 @@ struct OutgoingRequest: Sendable {
   }
 
   /// For a request with one.
-  func upload(_ body: Body, for transfer: Transfer, tls: TLSConfiguration?) -> HTTPClientRequest {
+  func upload(_ body: ResourceBody, for transfer: Transfer, tls: TLSConfiguration?) -> HTTPClientRequest {
     var request = HTTPClientRequest(url: url)
     request.method = HTTPMethod(rawValue: method.rawValue)
     request.headers = headers

@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 
 /// The reader's end of a transfer. Letting go of it stops the transfer.
-final class TransferBody: Body.Source {
+final class TransferBody: ResourceBody.Source {
   private let transfer: Transfer
 
   init(_ transfer: Transfer) { self.transfer = transfer }

@@ -13,7 +13,7 @@ struct Upload: Sendable {
   let transfer: Transfer
   let client: HTTPClient
   let request: HTTPClientRequest
-  let body: Body
+  let body: ResourceBody
   let method: HTTPRequest.Method
 
   /// Sends, and reads the answer into the transfer. Ends early when its task is cancelled.
@@ -41,13 +41,13 @@ struct Upload: Sendable {
 struct UploadBody: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
 
-  let body: Body
+  let body: ResourceBody
   let transfer: Transfer
 
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: body, transfer: transfer) }
 
   struct AsyncIterator: AsyncIteratorProtocol {
-    let body: Body
+    let body: ResourceBody
     let transfer: Transfer
 
     mutating func next() async throws -> ByteBuffer? {

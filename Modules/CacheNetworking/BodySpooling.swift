@@ -9,7 +9,7 @@ struct BodySpooling {
   var folder: URL
 
   /// Reads the body to its end. What was written is gone when this throws.
-  func collect(_ body: Body) async throws(CacheError) -> OutgoingBody {
+  func collect(_ body: ResourceBody) async throws(CacheError) -> OutgoingBody {
     if let data = body.data { return .data(data) }
     var start = Data()
     var file: SpoolFile?
@@ -35,7 +35,7 @@ struct BodySpooling {
     return file.map { .file($0) } ?? .data(start)
   }
 
-  private func append(_ data: Data, to file: SpoolFile, of body: Body) async throws(CacheError) {
+  private func append(_ data: Data, to file: SpoolFile, of body: ResourceBody) async throws(CacheError) {
     do {
       try await file.append(data)
     } catch {

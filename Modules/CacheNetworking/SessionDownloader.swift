@@ -194,7 +194,7 @@ public final class SessionDownloader: Downloader {
       if !handle.sideEffects.isEmpty {
         let (length, base) = (response.body.length, response.body.source)
         let source = HookedBody(base, length: length, head: response.head, exchange: nil, sideEffects: handle.sideEffects)
-        response.body = Body(length: length, source: source)
+        response.body = ResourceBody(length: length, source: source)
       }
       return response
     }
@@ -266,7 +266,7 @@ public final class SessionDownloader: Downloader {
     // By this request's own clock: who joins late has not waited as long as the first.
     let timeToHead = clock.uptime - began
     return DownloadResponse(
-      head: head, body: Body(length: transfer.bodyLength, source: source),
+      head: head, body: ResourceBody(length: transfer.bodyLength, source: source),
       metrics: {
         var metrics = transfer.metrics
         metrics.timeToHead = timeToHead
@@ -341,7 +341,7 @@ public final class SessionDownloader: Downloader {
   }
 }
 
-extension Body {
+extension ResourceBody {
   /// Whether there is nothing in it: its length says so, or its end comes first. Reads no more than its first bytes.
   fileprivate func isEmpty() async throws(CacheError) -> Bool {
     if let data { return data.isEmpty }

@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPTypes
 
 /// One sharer's view of a transfer's body. Letting go of it gives up its share; the last one stops the transfer.
-final class TransferBody: Body.Source {
+final class TransferBody: ResourceBody.Source {
   private enum Outcome { case complete, failed(CacheError) }
 
   /// What the request adds to the transfer, until its body has ended.

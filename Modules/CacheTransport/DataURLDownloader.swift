@@ -41,7 +41,7 @@ public struct DataURLDownloader: Downloader {
     let head = HTTPResponse(
       status: .ok,
       headerFields: [.cacheControl: "no-store", .contentType: contentType, .contentLength: String(body.count)])
-    return DownloadResponse(head: head, body: Body(body))
+    return DownloadResponse(head: head, body: ResourceBody(body))
   }
 
   // Over bytes, not characters: walking a text's views takes a hundred times as long.

@@ -23,7 +23,7 @@ public struct FileDownloader: Downloader {
       throw CacheError(.unsupportedScheme, reason: "not a file: URL")
     }
     guard request.head.method == .get || request.head.method == .head else {
-      return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: Body(Data()))
+      return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
     }
     let path = url.path(percentEncoded: false)
     // The system's calls would stop reading at the NUL and open another file.
@@ -36,7 +36,7 @@ public struct FileDownloader: Downloader {
       headerFields: [
         .cacheControl: "no-store", .contentLength: String(source.length), .lastModified: HTTPDate(source.changed).description,
       ])
-    guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
-    return DownloadResponse(head: head, body: Body(length: source.length, source: source))
+    guard request.head.method == .get else { return DownloadResponse(head: head, body: ResourceBody(Data())) }
+    return DownloadResponse(head: head, body: ResourceBody(length: source.length, source: source))
   }
 }

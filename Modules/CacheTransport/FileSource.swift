@@ -30,7 +30,7 @@ enum FileQueue {
 }
 
 /// An open file as a body, pulled chunk by chunk.
-final class FileSource: Body.Source {
+final class FileSource: ResourceBody.Source {
   private enum State { case reading, finished, cancelled }
 
   let length: Int64

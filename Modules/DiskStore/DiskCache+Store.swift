@@ -10,19 +10,19 @@ extension DiskCache {
   }
 
   /// An entry whose resource has no other variant, of at most 64 KiB, which the system has in memory: on Linux.
-  public func variantsAtHand(of resource: String) -> [StoredEntry]? {
+  public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     let key = CacheKey(resource: resource)
     return engine.entryAtOnce(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
   }
 
-  /// Lists the resource's folder and reads the head of each form in it.
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  /// Lists the resource's folder and reads the head of each transform in it.
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
-    if engine.surelyLacksForms(of: name) { return [] }
-    return try await inLane(name) { engine, name throws(CacheError) in try engine.forms(of: resource, name) }
+    if engine.surelyLacksTransforms(of: name) { return [] }
+    return try await inLane(name) { engine, name throws(CacheError) in try engine.transforms(of: resource, name) }
   }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     let name = EntryName(key, hashKey: engine.folder.key)
     if engine.surelyLacks(name) { return nil }
     if range == nil, let entry = engine.entryAtOnce(key, name, alone: false) { return entry }
@@ -49,7 +49,7 @@ extension DiskCache {
   ///
   /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
   ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try engine.requireWritable(asks: false)
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
     guard !engine.executor.isFull else {
@@ -63,9 +63,8 @@ extension DiskCache {
   ///
   /// It is kept under the entry's own revision and body length. Not flushed to the disk, even with ``Durability/file``: what a loss of power can take is
   /// the freshening, never the entry.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision
-  ) async throws(CacheError) -> Bool {
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
+  {
     let name = EntryName(key, hashKey: engine.folder.key)
     do throws(CacheError) {
       return try await engine.executor.run(.storing(name.lane, bytes: MetadataRecord.slot)) {

@@ -10,8 +10,8 @@ public import Foundation
 ///
 /// ```swift
 /// let cache = try DiskCache(folder: url, configuration: .init(sizeLimit: 1 << 30))
-/// try await cache.store(bytes, for: key, metadata)
-/// if let entry = try await cache.open(key) { print(try await entry.body.collect().count) }
+/// try await cache.store(bytes, for: key, metadata: metadata)
+/// if let entry = try await cache.entry(for: key) { print(try await entry.body.collect().count) }
 /// ```
 ///
 /// Several caches, in one process or in many, may share a folder. A process that is killed leaves every committed entry readable and no half entry

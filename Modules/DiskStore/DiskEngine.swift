@@ -92,8 +92,8 @@ final class DiskEngine: Sendable {
     use(name, file)
     let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
     let body =
-      file.bodyInMemory(wanted).map { Body($0) }
-      ?? Body(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
+      file.bodyInMemory(wanted).map { ResourceBody($0) }
+      ?? ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
     return StoredEntry(key: key, metadata: file.metadata, body: body)
   }
 

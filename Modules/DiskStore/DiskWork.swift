@@ -26,7 +26,7 @@ package struct DiskWork: Sendable {
   }
 
   /// Stores a body that is at hand.
-  package func store(_ body: Data, for key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) {
+  package func store(_ body: Data, for key: CacheKey, metadata: StoredMetadata) throws(CacheError) {
     try DiskEntryWriter(key, metadata, engine).writeAndCommit(body)
   }
 

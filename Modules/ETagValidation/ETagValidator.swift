@@ -92,8 +92,8 @@ public struct ETagValidator: ResponseValidator {
   ///   - response: the answer's head.
   ///   - requestTime: when the request went out.
   ///   - responseTime: when the answer's head came in.
-  public func facts(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> CachingFacts {
-    Freshness(rules: rules).facts(of: response, requestTime: requestTime, responseTime: responseTime)
+  public func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
+    FreshnessRules(rules: rules).freshness(of: response, requestTime: requestTime, responseTime: responseTime)
   }
 
   /// The index of the stored answer that a request selects: of those whose selecting fields match, the one with the latest `Date` (RFC 9111 §4.1);
@@ -129,6 +129,6 @@ public struct ETagValidator: ResponseValidator {
   }
 
   private static func date(of metadata: StoredMetadata) -> Timestamp {
-    Freshness.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime) ?? metadata.responseTime
+    FreshnessRules.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime) ?? metadata.responseTime
   }
 }

@@ -21,16 +21,17 @@ struct PreviewedDownloader: Downloader {
     var response = try await base.download(request)
     // What is here already is shown as a whole at once.
     guard response.head.status == .ok, response.body.data == nil else { return response }
-    response.body = Body(length: response.body.length, source: PreviewedBody(source: response.body.source, previewer: previewer))
+    response.body = ResourceBody(
+      length: response.body.length, source: PreviewedBody(source: response.body.source, previewer: previewer))
     return response
   }
 }
 
-private final class PreviewedBody: Body.Source {
-  private let source: any Body.Source
+private final class PreviewedBody: ResourceBody.Source {
+  private let source: any ResourceBody.Source
   private let previewer: ImagePreviewer
 
-  init(source: any Body.Source, previewer: ImagePreviewer) { (self.source, self.previewer) = (source, previewer) }
+  init(source: any ResourceBody.Source, previewer: ImagePreviewer) { (self.source, self.previewer) = (source, previewer) }
 
   func next() async throws(CacheError) -> Data? {
     let chunk = try await source.next()

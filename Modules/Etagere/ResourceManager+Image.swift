@@ -9,27 +9,27 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Loads a picture: decoded, upright, in sRGB.
+  /// Loads an image and decodes it: upright and in sRGB.
   ///
   /// ```swift
-  /// let image = try await manager.image(at: url)
-  /// let avatar = try await manager.image(at: url, .fill(96, 96) + .circle)
-  /// let thumbnail = try await manager.image(at: url, .resize(.fit(400, 400)), storedAs: .webp)
+  /// let image = try await manager.image(for: url)
+  /// let avatar = try await manager.image(for: url, .fill(96, 96) + .circle)
+  /// let thumbnail = try await manager.image(for: url, .resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
-  /// Pictures are kept in memory as they were asked for, beside the bytes they were made of; a changed original makes them all anew. On disk the original is kept, and
-  /// with an encoder the picture too. For where it came from, and how old it
-  /// is: `load(_:as:)` with `.image()`.
+  /// The processed image is cached in memory beside the original bytes. On disk the original is cached, and with an encoder also the processed image. When the
+  /// original changes, all images made from it are made again. Use `load(_:as:)` with `.image()` to learn the source and the age of the image.
   ///
   /// - Parameters:
-  ///   - url: what to load.
-  ///   - processor: what is done to it.
-  ///   - scale: how many of its pixels make a point.
-  ///   - encoder: what it is stored as; nil: only the original is stored. What becomes of either, `RequestOptions.storagePolicy` says.
-  ///   - options: what this load sets for itself.
-  /// - Throws: ``CacheError``: why it could not be loaded, or why what was loaded is no picture.
+  ///   - url: The URL of the image.
+  ///   - processor: The steps that change the image.
+  ///   - scale: The pixels per point.
+  ///   - encoder: The format in which the processed image is stored on disk, or `nil` to store only the original. `RequestOptions.storagePolicy` decides which of
+  ///     the two is stored.
+  ///   - options: The options of this load.
+  /// - Throws: ``CacheError`` if the load fails or if the response is not an image.
   public func image(
-    at url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil,
+    for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil,
     options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> DecodedImage {
     try await load(url, as: .image(processor, scale: scale, storedAs: encoder), options: options).value

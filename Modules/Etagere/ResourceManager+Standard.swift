@@ -36,8 +36,8 @@ extension ResourceManager.Configuration {
   ) throws(CacheError) -> Self {
     var configuration = Self()
     configuration.downloader = downloader ?? SessionDownloader().resuming(.standard).retrying(.brief)
-    configuration.providers = ["file": FileDownloader(), "data": DataURLDownloader()]
-    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, countsKeeping: true))
+    configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
+    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true))
     configuration.validator = ETagValidator()
     configuration.executor = DecodingExecutor()
     if let folder {

@@ -4,7 +4,7 @@ internal import NIOCore
 /// The one pipe that all connections of an origin share, and the list of those connections. Used on its event loop alone.
 final class LinkPipe {
   private let loop: any EventLoop
-  private var link: Link?
+  private var link: NetworkLink?
   private var schedule = LinkSchedule(bitsPerSecond: nil, latency: 0)
   private var ends: [Int: ConnectionLink] = [:]
   /// On their way, by arrival.
@@ -13,7 +13,7 @@ final class LinkPipe {
   private var timerInstant: Int64 = .max
   private(set) var isStopped = false
 
-  init(loop: any EventLoop, link: Link?) {
+  init(loop: any EventLoop, link: NetworkLink?) {
     self.loop = loop
     apply(link)
   }
@@ -36,7 +36,7 @@ final class LinkPipe {
 
   // MARK: The link
 
-  func setLink(_ link: Link?) {
+  func setLink(_ link: NetworkLink?) {
     apply(link)
     if isOffline {
       for end in ends.values { end.abort() }
@@ -44,7 +44,7 @@ final class LinkPipe {
     wake()
   }
 
-  private func apply(_ link: Link?) {
+  private func apply(_ link: NetworkLink?) {
     self.link = link
     let latency = (link?.latency ?? .zero).components
     let (nanoseconds, overflow) = latency.seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -30,7 +30,7 @@ final class OriginCore: Sendable {
 
   init(
     routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, keptBodyLimit: Int, now: @escaping @Sendable () -> Date,
-    link: Link?
+    link: NetworkLink?
   ) async throws {
     let loop = Self.threads.next()
     (self.routes, self.recorder, self.now) = (routes, recorder, now)
@@ -75,7 +75,7 @@ final class OriginCore: Sendable {
     }
   }
 
-  func setLink(_ link: Link?) async {
+  func setLink(_ link: NetworkLink?) async {
     // Fails only when the loop has ended, and this one never does.
     _ = try? await loop.submit { [pipe] in pipe.value.setLink(link) }.get()
   }

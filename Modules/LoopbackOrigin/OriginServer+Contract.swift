@@ -13,7 +13,7 @@ extension OriginServer: ContractOrigin {
   public var hasSockets: Bool { true }
 
   public func serve(_ answers: [ContractAnswer]) async throws -> URL {
-    let path = "/contract/\(Revision.mint())"
+    let path = "/contract/\(Revision.random())"
     guard !answers.isEmpty else { throw ContractViolation("an origin was given no answer to serve") }
     setRoute(path, Route(inTurn: answers.map(Self.answer)))
     return url(path)

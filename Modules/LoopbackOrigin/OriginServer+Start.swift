@@ -18,7 +18,7 @@ extension OriginServer {
   ///   - logLimit: How many requests are remembered; the oldest are forgotten first. Counters are not concerned.
   /// - Throws: `OriginError` when the port cannot be had.
   public static func start(
-    link: Link? = nil, port: Int = 0, now: @escaping @Sendable () -> Date = { Date() }, requestBodyLimit: Int = 64 << 20,
+    link: NetworkLink? = nil, port: Int = 0, now: @escaping @Sendable () -> Date = { Date() }, requestBodyLimit: Int = 64 << 20,
     keptBodyLimit: Int = .max, logLimit: Int = .max
   ) async throws(OriginError) -> OriginServer {
     try await OriginServer(

@@ -35,7 +35,7 @@ public final class OriginServer: Sendable {
   private let core: OriginCore
 
   init(
-    port: Int, link: Link?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, keptBodyLimit: Int, logLimit: Int
+    port: Int, link: NetworkLink?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, keptBodyLimit: Int, logLimit: Int
   ) async throws(OriginError) {
     do {
       core = try await OriginCore(
@@ -87,7 +87,7 @@ public final class OriginServer: Sendable {
   /// Replaces the link; nil is bare loopback. Packets under way arrive as they would have. When this returns with a link that
   /// is
   /// `offline`, every connection has been reset.
-  public func setLink(_ link: Link?) async { await core.setLink(link) }
+  public func setLink(_ link: NetworkLink?) async { await core.setLink(link) }
 
   // MARK: What was seen
 

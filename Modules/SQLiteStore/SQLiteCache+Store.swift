@@ -7,12 +7,12 @@ extension SQLiteCache {
     try await engine.variants(of: resource)
   }
 
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
-    try await engine.forms(of: resource)
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try await engine.transforms(of: resource)
   }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await engine.open(key, range)
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await engine.entry(for: key, range: range)
   }
 
   /// Looks for all of them in one transaction: they are as they were at one moment.
@@ -24,7 +24,7 @@ extension SQLiteCache {
   ///
   /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and `CacheError.Code.entryTooLarge` when the metadata
   ///   names a length above the limit.
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
     guard engine.backlog.hasRoom else {
       engine.count { $0.refusedWrites += 1 }
@@ -34,11 +34,11 @@ extension SQLiteCache {
   }
 
   /// Rewrites the entry's row, whatever the body's size. The metadata is kept under the entry's own revision and body length.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
-  ) async throws(CacheError) -> Bool {
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
+    async throws(CacheError) -> Bool
+  {
     do throws(CacheError) {
-      return try await engine.refresh(key, metadata, ifRevision: revision)
+      return try await engine.updateMetadata(of: key, to: metadata, ifRevision: revision)
     } catch {
       if error.code == .overloaded { engine.count { $0.refusedWrites += 1 } }
       throw error

@@ -11,8 +11,8 @@ public import Foundation
 ///
 /// ```swift
 /// let cache = try SQLiteCache(folder: url, configuration: .init(sizeLimit: 1 << 30))
-/// try await cache.store(bytes, for: key, metadata)
-/// if let entry = try await cache.open(key) { print(try await entry.body.collect().count) }
+/// try await cache.store(bytes, for: key, metadata: metadata)
+/// if let entry = try await cache.entry(for: key) { print(try await entry.body.collect().count) }
 /// ```
 ///
 /// Bodies go in and out in pieces of 64 KiB, each with a checksum. An entry becomes visible, and takes the place of the one before it, in one transaction.

@@ -21,7 +21,9 @@ extension SQLiteEngine {
     }
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError) -> Bool {
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError)
+    -> Bool
+  {
     let now = now
     let (isDone, evicted) = try await store(bytes: metadata.encoded().count) { [self] database, _ in
       guard case .entry(let row) = try EntryTable.find(database, key), row.metadata.revision == revision else {
@@ -87,11 +89,11 @@ extension SQLiteEngine {
     }
   }
 
-  /// The derived forms of a resource, without their bodies.
-  func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  /// The transformed values of a resource, without their bodies.
+  func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let now = now
     return try await file.read { [self] database, _ in
-      try EntryTable.forms(database, of: resource).compactMap { found in
+      try EntryTable.transforms(database, of: resource).compactMap { found in
         guard case .entry(let row) = found, !isExpired(row.metadata, at: now) else { return nil }
         return ListedEntry(key: row.key, metadata: row.metadata)
       }

@@ -68,7 +68,8 @@ extension LayeredStore {
   ) async -> Outcome {
     let entry: StoredEntry
     do throws(CacheError) {
-      guard !source.isHidden(key), let found = try await source.store.open(key, range: nil), found.metadata.revision == revision
+      guard !source.isHidden(key), let found = try await source.store.entry(for: key, range: nil),
+        found.metadata.revision == revision
       else {
         return .gone
       }

@@ -5,9 +5,9 @@ extension LayeredStore {
   ///
   /// A layer that fails loses the entry when another one has it freshened. What can only be read, and is not above as well, is copied into the layers above it, up
   /// to ``Configuration/promotionLimit``; where it would be taken for fresher than the new metadata say, it is hidden.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
-  ) async throws(CacheError) -> Bool {
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
+    async throws(CacheError) -> Bool
+  {
     // A copy on its way up is what a layer that can't be written to leaves to freshen.
     await copies.settled(key.resource)
     await epochs.beginChange(key.resource)
@@ -18,7 +18,7 @@ extension LayeredStore {
     var failures: [(index: Int, error: CacheError)] = []
     for (index, layer) in layers.enumerated() where !layer.isHidden(key) {
       do throws(CacheError) {
-        if try await layer.store.refresh(key, metadata, ifRevision: revision) { first = first ?? index }
+        if try await layer.store.updateMetadata(of: key, to: metadata, ifRevision: revision) { first = first ?? index }
       } catch {
         if error.isCancellation { throw error }
         layer.note(error)
@@ -26,7 +26,7 @@ extension LayeredStore {
       }
     }
     for index in readOnly {
-      guard let kept = (try? await layers[index].store.open(key, range: 0..<0))?.metadata, kept.revision == revision else {
+      guard let kept = (try? await layers[index].store.entry(for: key, range: 0..<0))?.metadata, kept.revision == revision else {
         continue
       }
       if first == nil {
@@ -34,7 +34,7 @@ extension LayeredStore {
         first = copied.first
         failures.removeAll { copied.contains($0.index) }
       }
-      if kept.facts.claimsMore(than: metadata.facts) || index < first ?? 0 { layers[index].hide(key) }
+      if kept.freshness.claimsMore(than: metadata.freshness) || index < first ?? 0 { layers[index].hide(key) }
     }
     guard first != nil else {
       if let failure = failures.first { throw failure.error }
@@ -52,13 +52,13 @@ extension LayeredStore {
     metadata.revision = revision
     var copied: [Int] = []
     for above in 0..<index where !layers[above].hidesAll {
-      guard let entry = (try? await layers[index].store.open(key, range: nil)) ?? nil,
+      guard let entry = (try? await layers[index].store.entry(for: key, range: nil)) ?? nil,
         let length = entry.metadata.bodyLength, length <= configuration.promotionLimit,
         entry.metadata.revision == revision
       else { break }
       metadata.bodyLength = length
       do throws(CacheError) {
-        let writer = try await layers[above].begin(key, metadata)
+        let writer = try await layers[above].makeWriter(for: key, metadata: metadata)
         defer { writer.abort() }
         while let chunk = try await entry.body.source.next() { try await writer.write(chunk) }
         _ = try await writer.commit(trailers: entry.metadata.trailers)
@@ -72,9 +72,9 @@ extension LayeredStore {
   }
 }
 
-extension CachingFacts {
+extension Freshness {
   /// Whether an answer with these would be used without asking where one with the others would not.
-  fileprivate func claimsMore(than other: CachingFacts) -> Bool {
-    freshUntil > other.freshUntil || (other.alwaysAsk && !alwaysAsk)
+  fileprivate func claimsMore(than other: Freshness) -> Bool {
+    freshUntil > other.freshUntil || (other.requiresRevalidation && !requiresRevalidation)
   }
 }

@@ -18,19 +18,19 @@ extension LayeredStore {
   }
 
   /// All layers are asked. What two of them have is listed as the upper one has it.
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
     for layer in layers {
-      for entry in try await layer.forms(of: resource) where found[entry.key] == nil { found[entry.key] = entry }
+      for entry in try await layer.transforms(of: resource) where found[entry.key] == nil { found[entry.key] = entry }
     }
     return Array(found.values)
   }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     var watch: Epochs.Watch?
     for (index, layer) in layers.enumerated() {
       if index > 0, watch == nil { watch = epochs.watch(key.resource) }
-      guard let entry = try await layer.open(key, range) else { continue }
+      guard let entry = try await layer.entry(for: key, range: range) else { continue }
       if let watch { promote(entry, from: index, watch) }
       return entry
     }

@@ -4,7 +4,7 @@ extension LayeredStore {
   /// Starts an entry in each layer that takes it; with ``Writing/back`` in the first of them alone.
   ///
   /// - Throws: when no layer takes it: what the first one said that can be written to, or else `CacheError.Code.readOnly`.
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     var writers: [Int: any EntryWriter] = [:]
     var owed: Range<Int> = 0..<0
     var refusal: CacheError?
@@ -31,11 +31,11 @@ extension LayeredStore {
   /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so it is removed before; outside
   /// of changes, since that is one.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
-    let writer = try await layer.begin(key, metadata)
+    let writer = try await layer.makeWriter(for: key, metadata: metadata)
     guard layer.hidesAll else { return writer }
     writer.abort()
     try await sweep(layer)
-    return try await layer.begin(key, metadata)
+    return try await layer.makeWriter(for: key, metadata: metadata)
   }
 
   private func sweep(_ layer: Layer) async throws(CacheError) {

@@ -12,20 +12,19 @@ public struct NullStore: CacheStore {
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
 
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] { [] }
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] { [] }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? { nil }
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? { nil }
 
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] { [:] }
 
   /// - Throws: `CacheError.Code.readOnly`, always.
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw CacheError(.readOnly, reason: "the store takes no entries")
   }
 
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision
-  ) async throws(CacheError) -> Bool { false }
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
+  { false }
 
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {}
 

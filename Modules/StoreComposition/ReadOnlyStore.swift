@@ -51,10 +51,12 @@ public final class ReadOnlyStore: CacheStore {
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await store.variants(of: resource) }
 
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] { try await store.forms(of: resource) }
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try await store.transforms(of: resource)
+  }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await store.open(key, range: range)
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await store.entry(for: key, range: range)
   }
 
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
@@ -68,14 +70,13 @@ public final class ReadOnlyStore: CacheStore {
   }
 
   /// - Throws: `CacheError.Code.readOnly`, always.
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw Self.refusal
   }
 
   /// - Throws: `CacheError.Code.readOnly`, always.
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision
-  ) async throws(CacheError) -> Bool { throw Self.refusal }
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
+  { throw Self.refusal }
 
   /// - Throws: `CacheError.Code.readOnly`, always.
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) { throw Self.refusal }

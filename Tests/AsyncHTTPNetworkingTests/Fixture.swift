@@ -36,7 +36,7 @@ struct Fixture {
   }
 
   func request(
-    _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
+    _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: ResourceBody? = nil,
     idleTimeout: Duration? = nil, timeout: Duration? = nil
   ) throws -> DownloadRequest {
     let head = try HTTPRequest(resource: origin.url(path), method: method, headerFields: fields)
@@ -65,7 +65,7 @@ func failure(_ downloader: AsyncHTTPDownloader, _ request: DownloadRequest) asyn
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
 
 /// A request's body that is made while it is sent, and tells whether it was given up.
-final class MadeBody: Body.Source {
+final class MadeBody: ResourceBody.Source {
   private let pieces: Lock<[Result<Data, CacheError>]>
   private let wasCancelled = Lock(false)
 

@@ -122,7 +122,8 @@ struct LifetimeTests {
     let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
     try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
       try await client.shutdown()
-      for request in [try fixture.request("/a"), try fixture.request("/a", method: .post, body: Body(Data("body".utf8)))] {
+      for request in [try fixture.request("/a"), try fixture.request("/a", method: .post, body: ResourceBody(Data("body".utf8)))]
+      {
         #expect(await fixture.failure(of: request)?.code == .closed)
       }
     }
@@ -134,7 +135,7 @@ struct LifetimeTests {
     try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
       fixture.origin.setRoute("/a", .redirect(to: "/b"))
       fixture.origin.setRoute("/b", Route(Data("b".utf8)))
-      let body = Body(Data("body".utf8))
+      let body = ResourceBody(Data("body".utf8))
       for request in [try fixture.request("/a"), try fixture.request("/a", method: .post, body: body)] {
         #expect(await fixture.failure(of: request)?.code == .invalidConfiguration)
       }

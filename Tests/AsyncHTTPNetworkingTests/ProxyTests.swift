@@ -18,7 +18,7 @@ struct ProxyTests {
       })
   }
 
-  private func request(_ text: String, body: Body? = nil) throws -> DownloadRequest {
+  private func request(_ text: String, body: ResourceBody? = nil) throws -> DownloadRequest {
     let url = try #require(URL(string: text))
     return DownloadRequest(head: try HTTPRequest(resource: url, method: body == nil ? .get : .post), body: body)
   }
@@ -44,7 +44,8 @@ struct ProxyTests {
       let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
       let answers = [
         try await downloader.download(request("http://far.example/a")).body.collect(),
-        try await downloader.download(request("http://far.example:8080/echo", body: Body(Data("sent".utf8)))).body.collect(),
+        try await downloader.download(request("http://far.example:8080/echo", body: ResourceBody(Data("sent".utf8)))).body
+          .collect(),
       ]
       await downloader.close()
       #expect(answers == [Data("through".utf8), Data("sent".utf8)])

@@ -42,7 +42,7 @@ struct RequestTests {
       let head = HTTPRequest(
         method: .get, scheme: "http", authority: "127.0.0.1:\(fixture.origin.port)", path: target, headerFields: fields)
       _ = try await fixture.downloader.download(DownloadRequest(head: head)).body.collect()
-      _ = try await fixture.downloader.download(DownloadRequest(head: head, body: Body(Data("x".utf8)))).body.collect()
+      _ = try await fixture.downloader.download(DownloadRequest(head: head, body: ResourceBody(Data("x".utf8)))).body.collect()
       #expect(fixture.origin.requests.map(\.target) == [target, target])
       #expect(fixture.origin.requests.allSatisfy { !$0.fields.contains { $0.name.rawName.hasPrefix("Etagere") } })
     }
@@ -53,7 +53,7 @@ struct RequestTests {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data()))
       let pieces = (0..<20).map { _ in pattern(10_000) }
-      let body = Body(length: isKnown ? 200_000 : nil, source: MadeBody(pieces.map { .success($0) }))
+      let body = ResourceBody(length: isKnown ? 200_000 : nil, source: MadeBody(pieces.map { .success($0) }))
       _ = try await fixture.downloader.download(fixture.request("/", method: .put, body: body)).body.collect()
       let received = try #require(fixture.origin.requests.last)
       #expect(received.body == pieces.reduce(Data(), +))
@@ -76,7 +76,7 @@ struct RequestTests {
   func empty() async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data("ok".utf8)))
-      let request = try fixture.request("/", method: .post, body: Body(Data()))
+      let request = try fixture.request("/", method: .post, body: ResourceBody(Data()))
       #expect(try await fixture.downloader.download(request).body.collect() == Data("ok".utf8))
       #expect(fixture.origin.requests.last?.fields[.contentLength] == "0")
     }
@@ -88,7 +88,7 @@ struct RequestTests {
       fixture.origin.setRoute("/", Route(Data()))
       let broken = CacheError(.diskFull, reason: "no more to send")
       for length in [Int64(20), nil] {
-        let body = Body(length: length, source: MadeBody([.success(pattern(10)), .failure(broken)]))
+        let body = ResourceBody(length: length, source: MadeBody([.success(pattern(10)), .failure(broken)]))
         let error = await fixture.failure(of: try fixture.request("/", method: .post, body: body))
         #expect(error?.code == .diskFull)
         #expect(error?.reason == broken.reason)
@@ -101,7 +101,7 @@ struct RequestTests {
   func wrongLength(claimed: Int64) async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data()))
-      let body = Body(length: claimed, source: MadeBody([.success(pattern(10))]))
+      let body = ResourceBody(length: claimed, source: MadeBody([.success(pattern(10))]))
       let error = await fixture.failure(of: try fixture.request("/", method: .post, body: body))
       #expect(error?.code == .misuse)
     }
@@ -113,7 +113,7 @@ struct RequestTests {
     let downloader = AsyncHTTPDownloader()
     let endless = EndlessBody()
     let head = try HTTPRequest(resource: server.url, method: .post)
-    let response = try await downloader.download(DownloadRequest(head: head, body: Body(length: nil, source: endless)))
+    let response = try await downloader.download(DownloadRequest(head: head, body: ResourceBody(length: nil, source: endless)))
     #expect(response.head.status.code == 413)
     #expect(try await response.body.collect() == Data("too much".utf8))
     for await _ in endless.cancellation {}
@@ -125,7 +125,7 @@ struct RequestTests {
   func cancelledUpload() async throws {
     try await Fixture.run { fixture in
       let endless = EndlessBody()
-      let request = try fixture.request("/", method: .post, body: Body(length: nil, source: endless))
+      let request = try fixture.request("/", method: .post, body: ResourceBody(length: nil, source: endless))
       let running = Task { await fixture.failure(of: request) }
       await endless.gate.arrived()
       running.cancel()
@@ -155,7 +155,7 @@ struct RequestTests {
 }
 
 /// A body whose fourth piece waits until it is cancelled.
-private final class EndlessBody: Body.Source {
+private final class EndlessBody: ResourceBody.Source {
   let gate = Gate()
   /// Ends when the body is cancelled.
   let cancellation: AsyncStream<Never>

@@ -24,7 +24,7 @@ private struct SecureServer {
 
   /// What a downloader of this configuration gets.
   func load(
-    _ path: String, body: Body? = nil, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void
+    _ path: String, body: ResourceBody? = nil, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void
   ) async throws -> (DownloadResponse, Data) {
     let downloader = try AsyncHTTPDownloader(configuration: .init(change))
     let head = try HTTPRequest(resource: url(path), method: body == nil ? .get : .post)
@@ -122,7 +122,7 @@ struct TLSTests {
   @Test("a request with a body goes over HTTP/1.1: over HTTP/2 an early answer would end the process", arguments: [true, false])
   func upload(isKnown: Bool) async throws {
     let piece = Data(repeating: 1, count: 50_000)
-    let body = Body(length: isKnown ? 100_000 : nil, source: Pieces([piece, piece]))
+    let body = ResourceBody(length: isKnown ? 100_000 : nil, source: Pieces([piece, piece]))
     let (_, answer) = try await server.load("/who", body: body) { $0.tls.additionalRoots = [server.authority] }
     #expect(String(decoding: answer, as: UTF8.self) == "HTTP/1.1")
   }
@@ -162,7 +162,7 @@ struct CertificateTests {
 }
 
 /// A body of pieces.
-private final class Pieces: Body.Source {
+private final class Pieces: ResourceBody.Source {
   private let pieces: Lock<[Data]>
 
   init(_ pieces: [Data]) { self.pieces = Lock(pieces) }

@@ -12,7 +12,7 @@ import Foundation
 struct BodyTests {
   @Test("of bytes at hand tells its length and is one chunk, once")
   func atHand() async throws {
-    let body = Body(Data("abc".utf8))
+    let body = ResourceBody(Data("abc".utf8))
     #expect(body.length == 3)
     #expect(body.data == Data("abc".utf8))
     #expect(body.source.trailers == nil)
@@ -27,17 +27,17 @@ struct BodyTests {
 
   @Test("that is empty has no chunk, since chunks never are")
   func empty() async throws {
-    var iterator = Body(Data()).makeAsyncIterator()
+    var iterator = ResourceBody(Data()).makeAsyncIterator()
     #expect(try await iterator.next() == nil)
-    #expect(try await Body(Data()).collect().isEmpty)
-    #expect(try await Body(length: nil, source: ChunkSource([])).collect().isEmpty)
+    #expect(try await ResourceBody(Data()).collect().isEmpty)
+    #expect(try await ResourceBody(length: nil, source: ChunkSource([])).collect().isEmpty)
   }
 
   @Test(
     "is collected whole, chunk by chunk, whether its length was told or not", arguments: [nil, 6, 1, 1 << 40, .max] as [Int64?])
   func collects(_ length: Int64?) async throws {
     let source = ChunkSource(["ab", "cd", "ef"])
-    let body = Body(length: length, source: source)
+    let body = ResourceBody(length: length, source: source)
     #expect(body.data == nil)
     #expect(try await body.collect() == Data("abcdef".utf8))
     #expect(source.pulls == 4)
@@ -46,7 +46,7 @@ struct BodyTests {
 
   @Test("that streams is used once")
   func singleUse() async throws {
-    let body = Body(length: nil, source: ChunkSource(["ab"]))
+    let body = ResourceBody(length: nil, source: ChunkSource(["ab"]))
     #expect(try await body.collect() == Data("ab".utf8))
     #expect(try await body.collect().isEmpty)
   }
@@ -54,7 +54,7 @@ struct BodyTests {
   @Test("that announces more than the limit is refused before a byte is pulled, and stopped")
   func announcedTooLarge() async {
     let source = ChunkSource(["abcdef"])
-    let error = await failure { _ = try await Body(length: 6, source: source).collect(limit: 5) }
+    let error = await failure { _ = try await ResourceBody(length: 6, source: source).collect(limit: 5) }
     #expect(error?.code == .bodyTooLarge)
     #expect(source.pulls == 0)
     #expect(source.isCancelled)
@@ -63,7 +63,7 @@ struct BodyTests {
   @Test("that turns out larger than the limit is stopped there", arguments: [["abcdef"], ["ab", "cd", "ef"], ["abcde", "f"]])
   func growsTooLarge(_ chunks: [String]) async {
     let source = ChunkSource(chunks)
-    let error = await failure { _ = try await Body(length: nil, source: source).collect(limit: 5) }
+    let error = await failure { _ = try await ResourceBody(length: nil, source: source).collect(limit: 5) }
     #expect(error?.code == .bodyTooLarge)
     #expect(error?.description.contains("5 bytes") == true)
     #expect(source.isCancelled)
@@ -71,19 +71,19 @@ struct BodyTests {
 
   @Test("of exactly the limit is taken")
   func exactLimit() async throws {
-    #expect(try await Body(length: nil, source: ChunkSource(["ab", "cd"])).collect(limit: 4).count == 4)
-    #expect(try await Body(Data("abcd".utf8)).collect(limit: 4).count == 4)
-    #expect(await failure { _ = try await Body(Data("abcd".utf8)).collect(limit: 3) }?.code == .bodyTooLarge)
+    #expect(try await ResourceBody(length: nil, source: ChunkSource(["ab", "cd"])).collect(limit: 4).count == 4)
+    #expect(try await ResourceBody(Data("abcd".utf8)).collect(limit: 4).count == 4)
+    #expect(await failure { _ = try await ResourceBody(Data("abcd".utf8)).collect(limit: 3) }?.code == .bodyTooLarge)
   }
 
   @Test("that is cancelled throws a cancellation at the next pull")
   func cancelled() async throws {
-    let atHand = Body(Data("abc".utf8))
+    let atHand = ResourceBody(Data("abc".utf8))
     atHand.source.cancel()
     var iterator = atHand.makeAsyncIterator()
     await #expect(throws: CacheError.self) { _ = try await iterator.next() }
 
-    let stream = Body(length: nil, source: ChunkSource(["ab", "cd"]))
+    let stream = ResourceBody(length: nil, source: ChunkSource(["ab", "cd"]))
     var chunks = stream.makeAsyncIterator()
     #expect(try await chunks.next() == Data("ab".utf8))
     stream.source.cancel()

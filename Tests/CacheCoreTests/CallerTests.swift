@@ -98,7 +98,7 @@ struct CallerTests {
   @Test("an untouched callback is called at once, where it stands")
   func untouched() {
     let called = Lock(false)
-    CallbackQueue.untouched.execute { called.withLock { $0 = true } }
+    CallbackQueue.immediate.execute { called.withLock { $0 = true } }
     #expect(called.withLock { $0 })
   }
 
@@ -160,8 +160,8 @@ struct CallerTests {
   func overrides() {
     #expect(Override<Int>.inherited.resolved(1) == 1)
     #expect(Override<Int>.inherited.resolved(nil) == nil)
-    #expect(Override<Int>.none.resolved(1) == nil)
-    #expect(Override<Int>.some(2).resolved(1) == 2)
+    #expect(Override<Int>.disabled.resolved(1) == nil)
+    #expect(Override<Int>.use(2).resolved(1) == 2)
   }
 
   @Test("options set nothing, but for what is changed")

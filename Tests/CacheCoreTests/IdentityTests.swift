@@ -9,12 +9,14 @@ struct IdentityTests {
     let triples = parts.flatMap { r in parts.flatMap { v in parts.map { (r, v, $0) } } }
     for (index, a) in triples.enumerated() {
       for (other, b) in triples.enumerated() {
-        let (key, again) = (CacheKey(resource: a.0, variant: a.1, form: a.2), CacheKey(resource: b.0, variant: b.1, form: b.2))
+        let (key, again) = (
+          CacheKey(resource: a.0, variant: a.1, transform: a.2), CacheKey(resource: b.0, variant: b.1, transform: b.2)
+        )
         #expect((key == again) == (index == other))
         if index == other { #expect(key.hashValue == again.hashValue) }
       }
     }
-    #expect(Set(triples.map { CacheKey(resource: $0.0, variant: $0.1, form: $0.2) }).count == triples.count)
+    #expect(Set(triples.map { CacheKey(resource: $0.0, variant: $0.1, transform: $0.2) }).count == triples.count)
   }
 
   @Test("keys go by bytes: texts of equal characters but other bytes are different keys, in each part")
@@ -23,16 +25,16 @@ struct IdentityTests {
     #expect(one == two)
     #expect(CacheKey(resource: one) != CacheKey(resource: two))
     #expect(CacheKey(resource: "r", variant: one) != CacheKey(resource: "r", variant: two))
-    #expect(CacheKey(resource: "r", form: one) != CacheKey(resource: "r", form: two))
+    #expect(CacheKey(resource: "r", transform: one) != CacheKey(resource: "r", transform: two))
     #expect(Set([one, two].map { CacheKey(resource: $0) }).count == 2)
     #expect(CacheKey(resource: one) == CacheKey(resource: String(decoding: Array(one.utf8), as: UTF8.self)))
   }
 
   @Test("a key in another form keeps resource and variant")
-  func otherForm() {
-    let key = CacheKey(resource: "r", variant: "v", form: "f")
-    #expect(key.with(form: "g") == CacheKey(resource: "r", variant: "v", form: "g"))
-    #expect(key.with(form: "").form.isEmpty)
+  func otherTransform() {
+    let key = CacheKey(resource: "r", variant: "v", transform: "f")
+    #expect(key.with(transform: "g") == CacheKey(resource: "r", variant: "v", transform: "g"))
+    #expect(key.with(transform: "").transform.isEmpty)
   }
 
   @Test(
@@ -40,8 +42,8 @@ struct IdentityTests {
     arguments: [
       (CacheKey(resource: "https://a/b"), "https://a/b"),
       (CacheKey(resource: "https://a/b", variant: "accept=png"), "https://a/b [accept=png]"),
-      (CacheKey(resource: "https://a/b", form: "thumb"), "https://a/b as thumb"),
-      (CacheKey(resource: "https://a/b", variant: "v", form: "f"), "https://a/b [v] as f"),
+      (CacheKey(resource: "https://a/b", transform: "thumb"), "https://a/b as thumb"),
+      (CacheKey(resource: "https://a/b", variant: "v", transform: "f"), "https://a/b [v] as f"),
       (CacheKey(resource: ResourceID.make(uri: "https://a/b", key: "own", partition: "tenant")), "tenant / own"),
     ])
   func descriptions(_ key: CacheKey, _ text: String) {
@@ -50,7 +52,7 @@ struct IdentityTests {
 
   @Test("revisions are never minted twice, and are written as 32 digits")
   func revisions() {
-    let minted = (0..<1_000).map { _ in Revision.mint() }
+    let minted = (0..<1_000).map { _ in Revision.random() }
     #expect(Set(minted).count == 1_000)
     #expect(Revision(high: 1, low: 0xABC).description == "00000000000000010000000000000abc")
   }

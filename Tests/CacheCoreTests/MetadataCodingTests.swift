@@ -16,8 +16,8 @@ struct MetadataCodingTests {
     if bits & 1 == 0 { metadata.trailers = nil }
     if bits & 2 == 0 { metadata.bodyLength = nil }
     if bits & 4 == 0 { metadata.expiration = nil }
-    if bits & 8 == 0 { metadata.facts.servesStaleUntil = nil }
-    if bits & 16 == 0 { metadata.facts.servesOfflineUntil = nil }
+    if bits & 8 == 0 { metadata.freshness.staleWhileRevalidateUntil = nil }
+    if bits & 16 == 0 { metadata.freshness.staleIfErrorUntil = nil }
     if bits & 32 == 0 { metadata.request = HTTPRequest(method: .head, scheme: nil, authority: nil, path: nil) }
     if bits & 64 == 0 { metadata.response.headerFields = [:] }
     return metadata

@@ -29,15 +29,15 @@ extension StoredMetadata {
       response: HTTPResponse(status: .ok, headerFields: [.eTag: "\"v1\"", .cacheControl: "max-age=60"]),
       trailers: [.eTag: "\"late\""], requestTime: Timestamp(nanoseconds: 1_000), responseTime: Timestamp(nanoseconds: 2_000),
       bodyLength: 258, revision: Revision(high: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10),
-      facts: CachingFacts(
-        bornAt: Timestamp(nanoseconds: -1), freshUntil: Timestamp(nanoseconds: 3_000), alwaysAsk: true,
-        servesStaleUntil: Timestamp(nanoseconds: 4_000), servesOfflineUntil: .distantFuture),
+      freshness: Freshness(
+        generatedAt: Timestamp(nanoseconds: -1), freshUntil: Timestamp(nanoseconds: 3_000), requiresRevalidation: true,
+        staleWhileRevalidateUntil: Timestamp(nanoseconds: 4_000), staleIfErrorUntil: .distantFuture),
       expiration: .after(.seconds(1)))
   }
 }
 
 /// A body that streams what it is given, and tells what became of it.
-final class ChunkSource: Body.Source {
+final class ChunkSource: ResourceBody.Source {
   private struct State {
     var chunks: [Data]
     var pulls = 0

@@ -104,13 +104,13 @@ struct TimestampTests {
   }
 
   @Test("of an answer's facts decide its freshness and its age")
-  func facts() {
-    var facts = CachingFacts(bornAt: Timestamp(seconds: 100), freshUntil: Timestamp(seconds: 160))
-    #expect(facts.isFresh(at: Timestamp(seconds: 160) - .nanoseconds(1)))
-    #expect(!facts.isFresh(at: Timestamp(seconds: 160)))
-    #expect(facts.age(at: Timestamp(seconds: 130)) == .seconds(30))
-    #expect(facts.age(at: Timestamp(seconds: 70)) == .zero)
-    facts.alwaysAsk = true
-    #expect(!facts.isFresh(at: Timestamp(seconds: 100)))
+  func freshness() {
+    var freshness = Freshness(generatedAt: Timestamp(seconds: 100), freshUntil: Timestamp(seconds: 160))
+    #expect(freshness.isFresh(at: Timestamp(seconds: 160) - .nanoseconds(1)))
+    #expect(!freshness.isFresh(at: Timestamp(seconds: 160)))
+    #expect(freshness.age(at: Timestamp(seconds: 130)) == .seconds(30))
+    #expect(freshness.age(at: Timestamp(seconds: 70)) == .zero)
+    freshness.requiresRevalidation = true
+    #expect(!freshness.isFresh(at: Timestamp(seconds: 100)))
   }
 }

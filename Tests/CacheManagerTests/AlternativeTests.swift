@@ -162,7 +162,7 @@ struct AlternativeTests {
     house.clock.advance(by: .seconds(1))
     let new = try await house.manager.load(house.url, options: options())
 
-    #expect(mirrored.text == "mirrored" && mirrored.validation == .fresh)
+    #expect(mirrored.text == "mirrored" && mirrored.validation == .modified)
     #expect(new.text == "new" && new.url == house.url)
     #expect(house.network.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"o\"", nil, nil])
     #expect(house.network.requests.allSatisfy { $0.headerFields[.ifModifiedSince] == nil })
@@ -231,13 +231,13 @@ struct AlternativeTests {
 
   @Test("may be something that is no network")
   func provider() async throws {
-    let house = try House { $0.providers = ["data": DataURLDownloader()] }
+    let house = try House { $0.schemeHandlers = ["data": DataURLDownloader()] }
     house.network.answer(house.url, .failure(.offline))
     let options = RequestOptions { $0.alternatives = [.mirror(URL(string: "data:,placeholder") ?? house.url)] }
 
     let resource = try await house.manager.load(house.url, options: options)
 
-    #expect(resource.text == "placeholder" && resource.source == .provider)
+    #expect(resource.text == "placeholder" && resource.source == .schemeHandler)
   }
 
   // MARK: Low data

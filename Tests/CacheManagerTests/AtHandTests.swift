@@ -26,19 +26,19 @@ private final class ForthcomingStore: CacheStore {
   func prepare() async throws {
     var ready: [CacheKey: StoredEntry] = [:]
     for key in store.keys {
-      guard var entry = try await store.open(key, range: nil) else { continue }
-      entry.body = Body(try await entry.body.collect(limit: .max))
+      guard var entry = try await store.entry(for: key, range: nil) else { continue }
+      entry.body = ResourceBody(try await entry.body.collect(limit: .max))
       ready[key] = entry
     }
     entries.withLock { [ready] in $0 = ready }
   }
 
-  func variantsAtHand(of resource: String) -> [StoredEntry]? {
+  func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     asked.withLock { $0.atHand += 1 }
     let now = clock.now
     let found = entries.withLock { entries in
       entries.values.filter { entry in
-        entry.key.resource == resource && entry.key.form.isEmpty
+        entry.key.resource == resource && entry.key.transform.isEmpty
           && now < entry.metadata.expiration?.deadline(from: entry.metadata.responseTime) ?? .distantFuture
       }
     }
@@ -50,16 +50,16 @@ private final class ForthcomingStore: CacheStore {
     return try await store.variants(of: resource)
   }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await store.open(key, range: range)
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await store.entry(for: key, range: range)
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await store.begin(key, metadata)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await store.makeWriter(for: key, metadata: metadata)
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await store.refresh(key, metadata, ifRevision: ifRevision)
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await store.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
@@ -83,7 +83,7 @@ struct AtHandTests {
         let forthcoming = ForthcomingStore(store, isForthcoming: isForthcoming, clock: configuration.clock)
         stores.withLock { $0 = forthcoming }
         configuration.store = forthcoming
-        configuration.storePatience = nil
+        configuration.storeWriteTimeout = nil
       }
       store = try #require(stores.withLock { $0 })
       let url = try house.url(situation.path)
@@ -143,9 +143,10 @@ struct AtHandTests {
     let (house, url) = (restarted.house, restarted.house.url)
     let before = restarted.store.questions.atHand
 
-    let form = Form<Int>(id: "count", cost: { _ in 8 }) { body, _ throws(CacheError) in try await body.collect(limit: .max).count
+    let transform = ResourceTransform<Int>(id: "count", cost: { _ in 8 }) { body, _ throws(CacheError) in
+      try await body.collect(limit: .max).count
     }
-    #expect(try await house.manager.load(url, as: form).value == 4)
+    #expect(try await house.manager.load(url, as: transform).value == 4)
     house.restart()
     let error = await #expect(throws: CacheError.self) {
       try await house.manager.load(url, options: RequestOptions { $0.maximumBodySize = 3 })

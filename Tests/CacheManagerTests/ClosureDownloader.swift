@@ -32,7 +32,7 @@ final class ClosureDownloader: Downloader {
 }
 
 /// Chunks, and then the end: a normal one, or an error.
-final class ChunkedBody: Body.Source {
+final class ChunkedBody: ResourceBody.Source {
   private let rest: Lock<[String]>
   private let error: CacheError?
 
@@ -61,7 +61,7 @@ extension DownloadResponse {
     let length = error == nil ? chunks.reduce(0) { $0 + Int64($1.utf8.count) } : nil
     return DownloadResponse(
       head: HTTPResponse(status: status, headerFields: fields),
-      body: Body(length: length, source: ChunkedBody(chunks, then: error)), metrics: { metrics })
+      body: ResourceBody(length: length, source: ChunkedBody(chunks, then: error)), metrics: { metrics })
   }
 
   static func redirect(to location: String, status: HTTPResponse.Status) -> DownloadResponse {

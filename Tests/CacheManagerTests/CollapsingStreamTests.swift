@@ -16,7 +16,7 @@ struct CollapsingStreamTests {
     .ok(Self.text, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate)
   }
 
-  private func rest(of body: Body) async throws -> String {
+  private func rest(of body: ResourceBody) async throws -> String {
     var data = Data()
     while let chunk = try await body.source.next() { data.append(chunk) }
     return String(decoding: data, as: UTF8.self)

@@ -21,7 +21,7 @@ final class DownloadFolder: Sendable {
 
   init() throws {
     url = FileManager.default.temporaryDirectory.appending(
-      path: "etagere-files-\(Revision.mint())", directoryHint: .isDirectory)
+      path: "etagere-files-\(Revision.random())", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 

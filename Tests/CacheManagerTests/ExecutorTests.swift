@@ -23,7 +23,7 @@ private final class QueueExecutor: TaskExecutor {
 
 /// An engine that answers on a thread of its own, and notes where its body is read.
 private final class ThreadedDownloader: Downloader {
-  private final class Bytes: Body.Source {
+  private final class Bytes: ResourceBody.Source {
     let read: @Sendable () -> Bool
     init(_ read: @escaping @Sendable () -> Bool) { self.read = read }
     var trailers: HTTPFields? { nil }
@@ -49,7 +49,7 @@ private final class ThreadedDownloader: Downloader {
       }
     }
     return DownloadResponse(
-      head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), body: Body(length: nil, source: source))
+      head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), body: ResourceBody(length: nil, source: source))
   }
 }
 
@@ -60,11 +60,11 @@ struct ExecutorTests {
     let engine = ThreadedDownloader()
     let house = try House { $0.downloader = engine }
     let isMadeAtHome = Lock<Bool?>(nil)
-    let form = Form<Int>(id: "length", cost: { _ in 1 }) { (body, _) throws(CacheError) in
+    let transform = ResourceTransform<Int>(id: "length", cost: { _ in 1 }) { (body, _) throws(CacheError) in
       isMadeAtHome.withLock { $0 = engine.executor.isCurrent }
       return try await body.collect().count
     }
-    #expect(try await house.manager.load(ResourceRequest(house.url), as: form).value == 1)
+    #expect(try await house.manager.load(ResourceRequest(house.url), as: transform).value == 1)
     #expect(engine.readsAtHome.withLock { $0 } == [true, true])
     #expect(isMadeAtHome.withLock { $0 } == false)
   }

@@ -60,7 +60,7 @@ struct FileLoadTests {
 
     let film = try await house.manager.load(house.url, to: folder.file())
 
-    #expect(film.source == .revalidated && film.validation == .reused)
+    #expect(film.source == .revalidated && film.validation == .notModified)
     #expect(folder.content() == bytes)
     // What memory knew has become fresh, and still has its bytes.
     #expect(try await house.manager.load(house.url).source == .memory)
@@ -227,7 +227,7 @@ struct FileLoadTests {
     #expect(film.source == .disk && film.isStale)
     #expect(folder.content() == Data("old".utf8) && folder.names == ["film.mp4"])
     let key = try #require(house.disk.keys.first)
-    #expect(try await house.disk.open(key)?.body.collect() == Data("newer".utf8))
+    #expect(try await house.disk.entry(for: key)?.body.collect() == Data("newer".utf8))
   }
 
   @Test("a small file is replaced by rename, with the permissions of the old one")
@@ -246,7 +246,7 @@ struct FileLoadTests {
   }
 
   @Test("progress and the outcome come as events and as callbacks too")
-  func otherForms() async throws {
+  func otherTransforms() async throws {
     let house = try House()
     let folder = try DownloadFolder()
     house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").chunked(by: 100_000) }

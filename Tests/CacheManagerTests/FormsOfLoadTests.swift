@@ -56,9 +56,9 @@ struct FormsOfLoadTests {
 
     #expect(
       seen == [
-        "a network none 0.0 seconds", "a memory none 30.0 seconds", "a disk none 30.0 seconds",
-        "a revalidated reused 0.0 seconds",
-        "b network fresh 0.0 seconds",
+        "a network notAttempted 0.0 seconds", "a memory notAttempted 30.0 seconds", "a disk notAttempted 30.0 seconds",
+        "a revalidated notModified 0.0 seconds",
+        "b network modified 0.0 seconds",
       ])
     try house.network.verify()
   }
@@ -159,7 +159,7 @@ struct DerivedValueTests {
     let gate = Gate()
     house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60").held(by: gate))
     let made = Counter()
-    let form = Form<String>.counting(made)
+    let form = ResourceTransform<String>.counting(made)
 
     let values = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<20 { group.addTask { try await house.manager.load(ResourceRequest(house.url), as: form).value } }
@@ -182,7 +182,7 @@ struct DerivedValueTests {
     house.network.answer(
       house.url, .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
     let made = Counter()
-    let form = Form<String>.counting(made)
+    let form = ResourceTransform<String>.counting(made)
 
     let values = [
       try await house.manager.load(ResourceRequest(house.url), as: form).value,
@@ -210,7 +210,7 @@ struct DerivedValueTests {
   func undecodable() async throws {
     let house = try House()
     house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
-    let form = Form<Int>(id: "int", cost: { _ in 8 }) { _, _ throws(CacheError) in
+    let form = ResourceTransform<Int>(id: "int", cost: { _ in 8 }) { _, _ throws(CacheError) in
       throw CacheError(.decodingFailed, reason: "not a number")
     }
 
@@ -225,13 +225,13 @@ struct DerivedValueTests {
     let house = try House()
     house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
     func value(_ suffixes: String...) async throws -> Resource<String> {
-      let form = Form(decoder: TextDecoder(), processors: suffixes.map { Suffix(text: $0) })
+      let form = ResourceTransform(decoder: TextDecoder(), processors: suffixes.map { Suffix(text: $0) })
       return try await house.manager.load(ResourceRequest(house.url), as: form)
     }
 
     #expect(try await value("1", "2").value == "abc12")
     #expect(try await value("2", "1").value == "abc21")
-    let forms = Set([try await value("1", "2"), try await value("2", "1"), try await value("1")].map(\.key.form))
+    let forms = Set([try await value("1", "2"), try await value("2", "1"), try await value("1")].map(\.key.transform))
     #expect(forms.count == 3)
     #expect(forms.allSatisfy { $0.hasPrefix("TextDecoder#4:text|Suffix#") })
   }
@@ -256,10 +256,10 @@ final class Counter: Sendable {
   func increment() { count.add(1, ordering: .relaxed) }
 }
 
-extension Form where Value == String {
+extension ResourceTransform where Value == String {
   /// Upper case; counts how often a value was made.
-  static func counting(_ counter: Counter) -> Form<String> {
-    Form(id: "upper", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+  static func counting(_ counter: Counter) -> ResourceTransform<String> {
+    ResourceTransform(id: "upper", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
       counter.increment()
       return String(decoding: try await body.collect(), as: UTF8.self).uppercased()
     }

@@ -16,7 +16,7 @@ private final class GoldenDisk: Sendable {
 
   init() throws {
     let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-golden-\(Revision.mint())")
+    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-golden-\(Revision.random())")
     try FileManager.default.copyItem(at: tests.appending(path: "Golden/disk-1"), to: folder)
     cache = try DiskCache(folder: folder, configuration: .init(clock: clock))
   }
@@ -77,7 +77,7 @@ struct GoldenAnswerTests {
   func names() async throws {
     let disk = try GoldenDisk()
     let network = ScriptedDownloader(clock: disk.clock)
-    let options = RequestOptions { $0.downloader = .some(network) }
+    let options = RequestOptions { $0.downloader = .use(network) }
     for (path, answer) in [
       ("/varying", ScriptedAnswer.ok("new", cacheControl: "max-age=60", fields: [.vary: "Accept-Language, Authorization"])),
       (
@@ -107,7 +107,7 @@ struct GoldenAnswerTests {
     let url = try #require(URL(string: "https://example.com/weak"))
     network.answer(url, .notModified(etag: "W/\"7\""))
 
-    let confirmed = try await ask(disk.manager(), "/weak", [:], RequestOptions { $0.downloader = .some(network) })
+    let confirmed = try await ask(disk.manager(), "/weak", [:], RequestOptions { $0.downloader = .use(network) })
 
     #expect(confirmed.text == "weak\n" && confirmed.response.status.description.contains("fwd-status=304"))
     #expect(network.requests.map { $0.headerFields[.ifNoneMatch] } == ["W/\"7\""])

@@ -37,18 +37,18 @@ final class HeldStore: CacheStore {
     return variants
   }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    let entry = try await base.open(key, range: range)
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    let entry = try await base.entry(for: key, range: range)
     await pass(.open)
     return entry
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    HeldWriter(try await base.begin(key, metadata), self)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    HeldWriter(try await base.makeWriter(for: key, metadata: metadata), self)
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await base.refresh(key, metadata, ifRevision: ifRevision)
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await base.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
@@ -74,7 +74,7 @@ private final class HeldWriter: EntryWriter {
 
   func write(_ chunk: Data) async throws(CacheError) { try await base.write(chunk) }
 
-  func reader() throws(CacheError) -> Body { try base.reader() }
+  func reader() throws(CacheError) -> ResourceBody { try base.reader() }
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     await store.pass(.commit)

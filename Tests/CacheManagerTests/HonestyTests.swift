@@ -178,7 +178,7 @@ struct HonestyTests {
     house.network.answer(house.url, .ok("bytes", etag: "\"1\""))
     _ = try await house.manager.load(house.url)
 
-    #expect(try await house.manager.load(house.url, options: RequestOptions { $0.downloader = .none }).validation == .failed)
+    #expect(try await house.manager.load(house.url, options: RequestOptions { $0.downloader = .disabled }).validation == .failed)
   }
 }
 
@@ -301,7 +301,7 @@ final class TemporaryDisk: Sendable {
   private let folder: URL
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-manager-\(Revision.mint())")
+    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-manager-\(Revision.random())")
     cache = try DiskCache(folder: folder)
   }
 

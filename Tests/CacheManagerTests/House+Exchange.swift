@@ -23,7 +23,7 @@ extension House {
   ) async throws(CacheError) -> CachedResponse {
     let request = HTTPRequest(
       method: method, scheme: "https", authority: "example.com", path: path, headerFields: fields)
-    return try await manager.respond(to: request, body: text.map { Body(Data($0.utf8)) }, options: options)
+    return try await manager.respond(to: request, body: text.map { ResourceBody(Data($0.utf8)) }, options: options)
   }
 
   func ask(

@@ -28,7 +28,7 @@ struct House {
     configuration.validator = ETagValidator()
     configuration.observer = observer
     configuration.clock = clock
-    configuration.callbackQueue = .untouched
+    configuration.callbackQueue = .immediate
     change(&configuration)
     manager = ResourceManager(configuration)
     url = try #require(URL(string: "https://example.com/picture.png"))

@@ -114,7 +114,7 @@ struct InternationalHostTests {
     house.network.serve(house.url) { _ in .redirect(to: "/elsewhere") }
     house.network.serve(target) { _ in .ok("there", cacheControl: "max-age=600") }
     let handler = RequestOptions {
-      $0.redirectHandler = .some(
+      $0.redirectHandler = .use(
         RedirectHandler { redirection in
           var request = redirection.request
           (request.authority, request.path) = ("b%C3%BCcher.example", "/a")

@@ -26,7 +26,7 @@ struct LargeFileTests {
       var highest: Int64 = 0
     }
 
-    private final class Source: Body.Source {
+    private final class Source: ResourceBody.Source {
       let flow: Flow
       init(_ flow: Flow) { self.flow = flow }
 
@@ -58,7 +58,7 @@ struct LargeFileTests {
     }
 
     func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-      DownloadResponse(head: HTTPResponse(status: .ok), body: Body(length: length, source: Source(self)))
+      DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(length: length, source: Source(self)))
     }
   }
 

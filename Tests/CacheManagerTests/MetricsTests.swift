@@ -85,7 +85,7 @@ struct MetricsTests {
     let engine = ClosureDownloader { _ throws(CacheError) in
       throw CacheError(.connectionLost, reason: "gave up", attempt: 4)
     }
-    #expect(try await house.failure(house.url, RequestOptions { $0.downloader = .some(engine) }).attempt == 4)
+    #expect(try await house.failure(house.url, RequestOptions { $0.downloader = .use(engine) }).attempt == 4)
   }
 }
 
@@ -100,7 +100,7 @@ struct ProcessingPlaceTests {
   }
 
   /// The name of the queue on which it was made, before and after a suspension.
-  private static let place = Form<String>(id: "place", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+  private static let place = ResourceTransform<String>(id: "place", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
     let before = DispatchQueue.getSpecific(key: mark) ?? "-"
     _ = try await body.collect()
     await Task.yield()

@@ -81,9 +81,9 @@ struct PlainHitTests {
       Situation("by a policy that takes what is stale", isHit: true) {
         ($0.asked.policy, $0.age) = (.cacheFirst, .seconds(1_000))
       },
-      Situation("without memory", isHit: false) { $0.asked.memory = .none },
+      Situation("without memory", isHit: false) { $0.asked.memory = .disabled },
       Situation("without reading memory", isHit: false) { $0.asked.reads = .disk },
-      Situation("without a validator", isHit: true) { ($0.asked.validator, $0.age) = (.none, .seconds(1_000)) },
+      Situation("without a validator", isHit: true) { ($0.asked.validator, $0.age) = (.disabled, .seconds(1_000)) },
       Situation("by a clock of its own", isHit: false) { $0.asked.clock = ManualClock(now: .distantFuture) },
     ]
   }
@@ -93,7 +93,7 @@ struct PlainHitTests {
     guard let resource else { return "nothing" }
     return """
       \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \(resource.age) \
-      \(resource.isStale) \(String(describing: resource.standsInFor)) \(resource.timing) \(resource.metrics) \(resource.key) \
+      \(resource.isStale) \(String(describing: resource.fallbackReason)) \(resource.timing) \(resource.metrics) \(resource.key) \
       \(resource.revision) \(resource.valueOrigin)
       """
   }
@@ -145,12 +145,12 @@ struct PlainHitTests {
   }
 
   @Test("the observer is told once of each hit, whichever form the load has", arguments: LoadForm.all)
-  func observed(_ form: LoadForm) async throws {
+  func observed(_ transform: LoadForm) async throws {
     let house = try House()
     house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await form.load(house.manager, house.url, RequestOptions())
+    _ = try await transform.load(house.manager, house.url, RequestOptions())
     let before = house.observer.events.count
-    _ = try await form.load(house.manager, house.url, RequestOptions())
+    _ = try await transform.load(house.manager, house.url, RequestOptions())
     let events = house.observer.events.dropFirst(before)
     #expect(events.count == 1)
     guard case .finished(let url, .memory, nil, _) = events.first else {
@@ -161,13 +161,13 @@ struct PlainHitTests {
   }
 
   @Test("a closed manager has no hits to give", arguments: LoadForm.all)
-  func closed(_ form: LoadForm) async throws {
+  func closed(_ transform: LoadForm) async throws {
     let house = try House()
     house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await form.load(house.manager, house.url, RequestOptions())
+    _ = try await transform.load(house.manager, house.url, RequestOptions())
     await house.manager.close()
     let error = await #expect(throws: CacheError.self) {
-      _ = try await form.load(house.manager, house.url, RequestOptions())
+      _ = try await transform.load(house.manager, house.url, RequestOptions())
     }
     #expect(error?.code == .closed)
   }

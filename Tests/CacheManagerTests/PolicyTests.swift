@@ -20,7 +20,7 @@ struct PolicyTests {
     let fourth = try await house.manager.load(house.url)
 
     #expect([first, second, third, fourth].map(\.source) == [.network, .memory, .disk, .memory])
-    #expect([first, second, third, fourth].allSatisfy { $0.text == "bytes" && $0.validation == .none })
+    #expect([first, second, third, fourth].allSatisfy { $0.text == "bytes" && $0.validation == .notAttempted })
     #expect(first.bytesOnWire == 5 && second.bytesOnWire == 0)
     try house.network.verify()
   }
@@ -39,7 +39,7 @@ struct PolicyTests {
     house.restart()
     let fromDisk = try await house.manager.load(house.url)
 
-    #expect(confirmed.source == .revalidated && confirmed.validation == .reused && confirmed.text == "bytes")
+    #expect(confirmed.source == .revalidated && confirmed.validation == .notModified && confirmed.text == "bytes")
     #expect(confirmed.revision == first.revision && confirmed.bytesOnWire == 0)
     #expect(again.source == .memory && fromDisk.source == .disk)
     #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
@@ -58,7 +58,7 @@ struct PolicyTests {
     house.restart()
     let fromDisk = try await house.manager.load(house.url)
 
-    #expect(new.text == "new" && new.source == .network && new.validation == .fresh && new.revision != old.revision)
+    #expect(new.text == "new" && new.source == .network && new.validation == .modified && new.revision != old.revision)
     #expect(fromDisk.text == "new" && fromDisk.source == .disk)
     try house.network.verify()
   }
@@ -116,7 +116,7 @@ struct PolicyTests {
 
     let asked = try await house.manager.load(house.url, options: .policy(.revalidate()))
 
-    #expect(asked.source == .revalidated && asked.validation == .reused)
+    #expect(asked.source == .revalidated && asked.validation == .notModified)
     try house.network.verify()
   }
 
@@ -150,7 +150,7 @@ struct PolicyTests {
     house.clock.advance(by: .seconds(9))
     await house.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
 
-    #expect(old.text == "old" && old.source == .memory && old.validation == .none)
+    #expect(old.text == "old" && old.source == .memory && old.validation == .notAttempted)
     #expect(try await house.manager.load(house.url, options: .policy(.cacheOnly)).text == "newer")
   }
 
@@ -213,7 +213,7 @@ struct PolicyTests {
     }
 
     #expect(stale == ["old"])
-    #expect(final.map(\.text) == ["new"] && final.first?.validation == .fresh)
+    #expect(final.map(\.text) == ["new"] && final.first?.validation == .modified)
     try house.network.verify()
   }
 

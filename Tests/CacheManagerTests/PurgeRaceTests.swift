@@ -13,8 +13,8 @@ private let tagged = HTTPFields.field("Cache-Tag", "t")
 enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
 
 extension House {
-  fileprivate func ask(_ form: Asking) async throws -> String {
-    switch form {
+  fileprivate func ask(_ transform: Asking) async throws -> String {
+    switch transform {
     case .load: return try await manager.load(url).text
     case .exchange:
       let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
@@ -29,13 +29,13 @@ struct PurgeRaceTests {
   @Test(
     "an answer that was asked for before a purge reaches its caller, and is not stored",
     arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
-  func hard(_ form: Asking, _ selection: PurgeSelection) async throws {
+  func hard(_ transform: Asking, _ selection: PurgeSelection) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(form) }
+    let late = Task { try await house.ask(transform) }
     await gate.arrived()
 
     try await house.manager.purge(selection)
@@ -47,13 +47,13 @@ struct PurgeRaceTests {
   }
 
   @Test("or is stored as a stale one", arguments: Asking.allCases)
-  func soft(_ form: Asking) async throws {
+  func soft(_ transform: Asking) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .notModified(cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(form) }
+    let late = Task { try await house.ask(transform) }
     await gate.arrived()
 
     try await house.manager.purge(.tag("t"), .soft)
@@ -101,15 +101,15 @@ struct PurgeRaceTests {
   }
 
   @Test("a 304 that was asked for before a soft purge makes nothing fresh", arguments: [Asking.load, .exchange])
-  func lateConfirmation(_ form: Asking) async throws {
+  func lateConfirmation(_ transform: Asking) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
       .notModified(cacheControl: "max-age=600").held(by: gate), .notModified(cacheControl: "max-age=600"))
-    _ = try await house.ask(form)
+    _ = try await house.ask(transform)
     house.clock.advance(by: .seconds(5))
-    let late = Task { try await house.ask(form) }
+    let late = Task { try await house.ask(transform) }
     await gate.arrived()
 
     try await house.manager.purge(.url(house.url), .soft)
@@ -213,14 +213,14 @@ private final class UnlistedStore: CacheStore {
   private let base = VolatileStore()
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await base.variants(of: resource) }
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await base.open(key, range: range)
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await base.entry(for: key, range: range)
   }
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await base.begin(key, metadata)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await base.makeWriter(for: key, metadata: metadata)
   }
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await base.refresh(key, metadata, ifRevision: ifRevision)
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await base.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
     try await base.remove(key, ifRevision: ifRevision)

@@ -40,7 +40,7 @@ struct RedirectErrorTests {
       case .prefetchToDisk: return await manager.prefetch([url], into: .disk).failed.first?.error
       }
       return nil
-    } catch let error as CacheError {
+    } catch {
       return error
     }
   }
@@ -106,11 +106,11 @@ struct RedirectErrorTests {
   @Test("name the redirect when the bytes cannot be made into a value")
   func undecodable() async throws {
     house.network.answer(target, .ok("a page"))
-    let form = Workshop().whole.map("fails") { (_: String) throws(CacheError) -> String in
+    let transform = Workshop().whole.map("fails") { (_: String) throws(CacheError) -> String in
       throw CacheError(.decodingFailed, reason: "not an image")
     }
 
-    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(house.url, as: form) }
+    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(house.url, as: transform) }
 
     #expect(error?.url == house.url.absoluteString && error?.failedURL == "https://b.example/y")
   }
@@ -132,7 +132,8 @@ struct RedirectErrorTests {
     let resource = try await house.manager.load(house.url)
 
     #expect(resource.text == "stored" && resource.validation == .failed)
-    #expect(resource.standsInFor?.url == house.url.absoluteString && resource.standsInFor?.failedURL == "https://b.example/y")
+    #expect(
+      resource.fallbackReason?.url == house.url.absoluteString && resource.fallbackReason?.failedURL == "https://b.example/y")
   }
 
   @Test("name the original when the stale response came from a mirror")
@@ -147,7 +148,7 @@ struct RedirectErrorTests {
     let resource = try await house.manager.load(url)
 
     #expect(resource.text == "mirrored" && resource.url == mirror)
-    #expect(resource.standsInFor?.url == url.absoluteString && resource.standsInFor?.redirectTargets == [])
+    #expect(resource.fallbackReason?.url == url.absoluteString && resource.fallbackReason?.redirectTargets == [])
   }
 
   @Test("name the redirects of each source that failed")
@@ -191,7 +192,7 @@ struct RedirectErrorTests {
       throw CacheError(.connectionRefused, reason: "connection refused", url: "https://tokens.example/")
     }
 
-    let error = try await house.failure(house.url, RequestOptions { $0.downloader = .some(network) })
+    let error = try await house.failure(house.url, RequestOptions { $0.downloader = .use(network) })
 
     #expect("\(error)" == "https://tokens.example/: connection refused")
   }

@@ -20,7 +20,7 @@ struct RedirectHandlerTests {
   }
 
   private func options(_ decide: @escaping @Sendable (Redirection) -> RedirectDecision) -> RequestOptions {
-    RequestOptions { $0.redirectHandler = .some(RedirectHandler { decide($0) }) }
+    RequestOptions { $0.redirectHandler = .use(RedirectHandler { decide($0) }) }
   }
 
   @Test("see each redirect: from where, to where, with which status, the how many-th, and what would be sent")
@@ -130,7 +130,7 @@ struct RedirectHandlerTests {
     let url = try house.url("/shared")
     house.network.serve(url) { _ in .ok("bytes").held(by: gate) }
     let handler = RedirectHandler { _ in .follow }
-    let shared = RequestOptions { $0.redirectHandler = .some(handler) }
+    let shared = RequestOptions { $0.redirectHandler = .use(handler) }
 
     async let one = house.manager.load(url, options: shared)
     async let two = house.manager.load(url, options: shared)

@@ -25,38 +25,38 @@ struct ReplacementTests {
     let other = ScriptedDownloader()
     other.answer(house.url, .ok("other"))
 
-    #expect(try await load { $0.downloader = .some(other) }.text == "other")
+    #expect(try await load { $0.downloader = .use(other) }.text == "other")
     #expect(house.network.requests.isEmpty)
   }
 
   @Test("no downloader at all: what is stored, or an error that says why")
   func noDownloader() async throws {
-    let error = await #expect(throws: CacheError.self) { _ = try await load { $0.downloader = .none } }
+    let error = await #expect(throws: CacheError.self) { _ = try await load { $0.downloader = .disabled } }
     #expect(error?.code == .noDownloader)
     _ = try await load { _ in }
-    #expect(try await load { $0.downloader = .none }.source == .memory)
+    #expect(try await load { $0.downloader = .disabled }.source == .memory)
   }
 
   @Test("the memory store, or none")
   func memory() async throws {
     let other = MemoryCache(clock: house.clock)
 
-    _ = try await load { $0.memory = .some(other) }
+    _ = try await load { $0.memory = .use(other) }
     #expect(house.memory.count == 0 && other.count > 0)
-    #expect(try await load { $0.memory = .none }.source == .disk)
-    #expect(try await load { $0.memory = .some(other) }.source == .memory)
+    #expect(try await load { $0.memory = .disabled }.source == .disk)
+    #expect(try await load { $0.memory = .use(other) }.source == .memory)
   }
 
   @Test("the durable store, or none")
   func store() async throws {
     let other = VolatileStore()
 
-    _ = try await load { $0.store = .some(other) }
+    _ = try await load { $0.store = .use(other) }
     #expect(house.disk.keys.isEmpty && other.keys.count == 1)
     house.restart()
-    #expect(try await load { $0.store = .some(other) }.source == .disk)
+    #expect(try await load { $0.store = .use(other) }.source == .disk)
     house.restart()
-    #expect(try await load { $0.store = .none }.source == .network)
+    #expect(try await load { $0.store = .disabled }.source == .network)
     #expect(house.disk.keys.isEmpty)
   }
 
@@ -66,11 +66,11 @@ struct ReplacementTests {
     let url = try house.url("/unstated")
     house.network.answer(url, .ok("a"), .ok("b"))
 
-    _ = try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) })
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) }).source == .memory)
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .none }).source == .memory)
+    _ = try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) })
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).source == .memory)
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .disabled }).source == .memory)
     house.clock.advance(by: .seconds(61))
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .some(guessing) }).text == "b")
+    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).text == "b")
   }
 
   @Test("the clock")
@@ -85,7 +85,7 @@ struct ReplacementTests {
   func observer() async throws {
     let other = RecordingObserver()
 
-    _ = try await load { $0.observer = .some(other) }
+    _ = try await load { $0.observer = .use(other) }
 
     #expect(house.observer.events.isEmpty && !other.events.isEmpty)
   }

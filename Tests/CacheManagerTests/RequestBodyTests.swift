@@ -53,7 +53,7 @@ struct RequestBodyTests {
     let house = try House { $0.downloader = network }
     let body = RequestBody { () throws(CacheError) in
       opened.increment()
-      return Body(Data("part \(opened.value)".utf8))
+      return ResourceBody(Data("part \(opened.value)".utf8))
     }
     let unreadable = RequestBody { () throws(CacheError) in throw CacheError(.fileSystem, reason: "gone", path: "/x") }
 
@@ -98,14 +98,14 @@ struct RequestBodyTests {
     let house = try House { $0.downloader = network }
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/search")
     guard isStream else {
-      let response = try await house.manager.respond(to: request, body: Body(Data("query".utf8)))
+      let response = try await house.manager.respond(to: request, body: ResourceBody(Data("query".utf8)))
       #expect(try await response.body.collect() == Data("done".utf8))
       #expect(network.bodies == ["query", "query"])
       return
     }
 
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.respond(to: request, body: Body(length: 5, source: ChunkedBody(["qu", "ery"])))
+      try await house.manager.respond(to: request, body: ResourceBody(length: 5, source: ChunkedBody(["qu", "ery"])))
     }
 
     #expect(error?.code == .malformedResponse && error?.status == 304)

@@ -48,7 +48,7 @@ struct RespondRestartTests {
 
   @Test("variants, validators, times and ages are what they were")
   func restart() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.mint())")
+    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)
@@ -93,7 +93,7 @@ struct RespondRestartTests {
 
   @Test("a soft purge outlives it: what was purged is asked about")
   func purged() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.mint())")
+    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)
@@ -111,7 +111,7 @@ struct RespondRestartTests {
 
   @Test("under another secret nobody gets what was stored with credentials")
   func otherSecret() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.mint())")
+    let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)

@@ -9,23 +9,23 @@ import Testing
 
 /// A manager whose origin is asked by many requests at once.
 struct Crowd: Sendable, CustomTestStringConvertible {
-  enum Form: CaseIterable, Sendable { case respond, load }
+  enum ResourceTransform: CaseIterable, Sendable { case respond, load }
 
-  let form: Form
+  let transform: ResourceTransform
   let mode: CacheMode
   let isModified: Bool
   let isOnDiskAlone: Bool
 
-  static let all = Form.allCases.flatMap { form in
+  static let all = ResourceTransform.allCases.flatMap { transform in
     [CacheMode.private, .shared].flatMap { mode in
       [false, true].flatMap { isModified in
-        [false, true].map { Crowd(form: form, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
+        [false, true].map { Crowd(transform: transform, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
       }
     }
   }
 
   var testDescription: String {
-    "\(form), \(mode), \(isModified ? 200 : 304), \(isOnDiskAlone ? "disk" : "memory and disk")"
+    "\(transform), \(mode), \(isModified ? 200 : 304), \(isOnDiskAlone ? "disk" : "memory and disk")"
   }
 
   func house(_ joins: JoinCounter) throws -> House {
@@ -37,7 +37,7 @@ struct Crowd: Sendable, CustomTestStringConvertible {
   }
 
   func text(_ house: House, _ url: URL) async throws -> String {
-    switch form {
+    switch transform {
     case .respond: try await house.ask(path: url.path).text
     case .load: try await house.manager.load(url).text
     }

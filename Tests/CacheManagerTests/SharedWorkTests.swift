@@ -11,9 +11,9 @@ import Testing
 struct SharedWorkTests {
   private let shop = Workshop()
 
-  /// A form whose first step waits at a gate, and is counted.
-  private func slow(_ gate: Gate, _ made: Counter) -> Form<String> {
-    Form<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+  /// A transform whose first step waits at a gate, and is counted.
+  private func slow(_ gate: Gate, _ made: Counter) -> ResourceTransform<String> {
+    ResourceTransform<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
       made.increment()
       await gate.pass()
       return String(decoding: try await body.collect(), as: UTF8.self)
@@ -30,10 +30,10 @@ struct SharedWorkTests {
       changed.increment()
       return text.uppercased()
     }
-    let forms = (1...4).map { count in common.map("first \(count)") { String($0.prefix(count)) } }
+    let transforms = (1...4).map { count in common.map("first \(count)") { String($0.prefix(count)) } }
 
     let values = try await withThrowingTaskGroup(of: String.self) { group in
-      for form in forms { group.addTask { try await house.load(form).value } }
+      for transform in transforms { group.addTask { try await house.load(transform).value } }
       await answer.arrived()
       try await Turns.until { house.observer.joins == 3 }
       answer.open()
@@ -45,7 +45,7 @@ struct SharedWorkTests {
 
     #expect(values == ["A", "AB", "ABC", "ABCD"])
     #expect(decoded.value == 1 && changed.value == 1 && house.network.requests.count == 1)
-    #expect(house.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.form) })
+    #expect(house.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.transform) })
   }
 
   @Test("a form that begins with another one, which is in memory, goes on from there")
@@ -98,12 +98,13 @@ struct SharedWorkTests {
     let house = try House()
     let gate = Gate()
     house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
-    let form: @Sendable () async throws -> String = { [shop] in try await house.load(shop.short(), .keeping(.variants)).value }
+    let transform: @Sendable () async throws -> String = { [shop] in try await house.load(shop.short(), .keeping(.variants)).value
+    }
     let bytes: @Sendable () async throws -> String = { try await house.manager.load(house.url).text }
 
-    let first = Task { try await formIsFirst ? form() : bytes() }
+    let first = Task { try await formIsFirst ? transform() : bytes() }
     await gate.arrived()
-    let second = Task { try await formIsFirst ? bytes() : form() }
+    let second = Task { try await formIsFirst ? bytes() : transform() }
     try await Turns.until { house.observer.joins >= 1 }
     gate.open()
 
@@ -152,7 +153,7 @@ struct SharedWorkTests {
     try await Turns.until { house.observer.joins == 1 }
     gate.open()
 
-    #expect(try await variant.value.origins == "disk stored")
+    #expect(try await variant.value.origins == "disk disk")
     #expect(try await bytes.value.text == "abcdefgh" && house.network.requests.count == 2)
   }
 
@@ -160,16 +161,16 @@ struct SharedWorkTests {
   func policies() async throws {
     let (house, answer) = (try House(), Gate())
     let (gate, made) = (Gate(), Counter())
-    let form = slow(gate, made).map("first 2") { String($0.prefix(2)).uppercased() }
+    let transform = slow(gate, made).map("first 2") { String($0.prefix(2)).uppercased() }
       .stored(as: "utf8") {
         Data($0.utf8)
       } decode: {
         String(decoding: $0, as: UTF8.self)
       }
     house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
-    let variants = Task { try await house.load(form, .keeping(.variants)).value }
+    let variants = Task { try await house.load(transform, .keeping(.variants)).value }
     await answer.arrived()
-    let originals = Task { try await house.load(form, .keeping(.originals)).value }
+    let originals = Task { try await house.load(transform, .keeping(.originals)).value }
     try await Turns.until { house.observer.joins == 1 }
     answer.open()
     await gate.arrived()
@@ -177,15 +178,15 @@ struct SharedWorkTests {
     gate.open()
 
     #expect(try await [variants.value, originals.value] == ["AB", "AB"])
-    #expect(house.stored() == ["", form.id])
+    #expect(house.stored() == ["", transform.id])
     #expect(house.network.requests.count == 1 && made.value == 1)
   }
 
   @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
   func limit(_ limit: Int) async throws {
-    let house = try House { $0.makingLimit = limit }
+    let house = try House { $0.maximumConcurrentTransforms = limit }
     let working = Lock((now: 0, most: 0))
-    let form = shop.whole.map("watched") { text in
+    let transform = shop.whole.map("watched") { text in
       working.withLock { working in
         working.now += 1
         working.most = max(working.most, working.now)
@@ -200,7 +201,7 @@ struct SharedWorkTests {
       for index in 0..<40 {
         let url = try house.url("/\(index)")
         house.network.answer(url, .ok("abcdefgh"))
-        group.addTask { try await house.load(form, RequestOptions { $0.executor = executor }, at: url).value }
+        group.addTask { try await house.load(transform, RequestOptions { $0.executor = executor }, at: url).value }
       }
       for try await value in group { #expect(value == "abcdefgh") }
     }

@@ -37,7 +37,7 @@ struct SharingTests {
 
     async let german = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"]))
     async let french = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "fr"]))
-    async let elsewhere = house.manager.load(house.url, options: RequestOptions { $0.downloader = .some(other) })
+    async let elsewhere = house.manager.load(house.url, options: RequestOptions { $0.downloader = .use(other) })
     await gate.arrived(3)
     gate.open()
 

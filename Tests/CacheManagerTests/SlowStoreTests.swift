@@ -106,7 +106,7 @@ struct SlowStoreTests {
     gate.open()
     await house.manager.close()
     let stored = try await cache.variants(of: house.url.absoluteString)
-    #expect(stored.first?.metadata.facts.isFresh(at: house.clock.now) == true)
+    #expect(stored.first?.metadata.freshness.isFresh(at: house.clock.now) == true)
   }
 
   @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(30)))

@@ -14,7 +14,7 @@ struct StaleTests {
     house.network.serve(house.url) { _ in .failure(.connectionLost, reason: "reset by peer") }
     house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"))
     let first = try await house.manager.load(house.url)
-    #expect(first.standsInFor == nil && !first.isStale)
+    #expect(first.fallbackReason == nil && !first.isStale)
     house.clock.advance(by: .seconds(90))
 
     let shown = try await house.manager.load(house.url)
@@ -23,11 +23,11 @@ struct StaleTests {
     for try await event in house.manager.events(for: house.url) { if case .final(let resource) = event { final = resource } }
 
     #expect(shown.text == "old" && shown.age == .seconds(90) && shown.isStale && shown.validation == .failed)
-    for error in [shown.standsInFor, value.standsInFor, final?.standsInFor] {
+    for error in [shown.fallbackReason, value.fallbackReason, final?.fallbackReason] {
       #expect(error?.code == .connectionLost && error?.reason == "reset by peer")
       #expect(error?.url == house.url.absoluteString)
     }
-    #expect(value.value == "OLD" && value.with(0).standsInFor?.code == .connectionLost)
+    #expect(value.value == "OLD" && value.with(0).fallbackReason?.code == .connectionLost)
   }
 
   @Test("stale-if-error: a failing origin's 503 is the reason; once the time is over it is the error")
@@ -40,7 +40,7 @@ struct StaleTests {
     house.clock.advance(by: .seconds(119))
     let shown = try await house.manager.load(house.url)
     #expect(shown.text == "old" && shown.age == .seconds(119) && shown.isStale && shown.validation == .failed)
-    #expect(shown.standsInFor?.code == .unacceptableStatus && shown.standsInFor?.status == 503)
+    #expect(shown.fallbackReason?.code == .unacceptableStatus && shown.fallbackReason?.status == 503)
 
     house.clock.advance(by: .seconds(2))
     #expect(try await house.failure(house.url).status == 503)
@@ -81,12 +81,12 @@ struct StaleTests {
     }
 
     let (old, last) = try (#require(seen.first), #require(seen.last))
-    #expect(seen.count == 2 && old.text == "old" && old.isStale && old.age == .seconds(90) && old.standsInFor == nil)
+    #expect(seen.count == 2 && old.text == "old" && old.isStale && old.age == .seconds(90) && old.fallbackReason == nil)
     switch outcome {
     case "still current":
-      #expect(last.validation == .reused && last.revision == old.revision && !last.isStale && last.bytesOnWire == 0)
-    case "outdated": #expect(last.validation == .fresh && last.revision != old.revision && last.text == "new" && !last.isStale)
-    default: #expect(last.validation == .failed && last.revision == old.revision && last.standsInFor?.code == .offline)
+      #expect(last.validation == .notModified && last.revision == old.revision && !last.isStale && last.bytesOnWire == 0)
+    case "outdated": #expect(last.validation == .modified && last.revision != old.revision && last.text == "new" && !last.isStale)
+    default: #expect(last.validation == .failed && last.revision == old.revision && last.fallbackReason?.code == .offline)
     }
     try house.network.verify()
   }
@@ -136,7 +136,7 @@ struct StaleTests {
     let confirmed = try await house.manager.load(house.url, options: options)
     let within = try await house.manager.load(house.url, options: options)
 
-    #expect(failed.standsInFor?.code == .offline && confirmed.source == .revalidated && confirmed.standsInFor == nil)
+    #expect(failed.fallbackReason?.code == .offline && confirmed.source == .revalidated && confirmed.fallbackReason == nil)
     #expect(within.source == .memory)
     try house.network.verify()
   }

@@ -18,7 +18,7 @@ struct StoredVariantTests {
 
     let resource = try await house.load(shop.short(), .keeping(policy))
 
-    #expect(resource.value == "AB" && resource.origins == "network made")
+    #expect(resource.value == "AB" && resource.origins == "network transformed")
     #expect([house.stored().contains(""), house.stored().contains(shop.short().id)] == kept)
   }
 
@@ -66,9 +66,9 @@ struct StoredVariantTests {
 
     let (warm, hot) = (try await house.load(shop.short()), try await house.load(shop.short()))
 
-    #expect(warm.value == "AB" && warm.origins == "disk stored" && warm.key == house.key(shop.short()))
+    #expect(warm.value == "AB" && warm.origins == "disk disk" && warm.key == house.key(shop.short()))
     #expect(warm.response.headerFields[.cacheControl] == "max-age=60")
-    #expect(hot.value == "AB" && hot.origins == "memory kept")
+    #expect(hot.value == "AB" && hot.origins == "memory memory")
     #expect(shop.decoded.value == 1 && shop.restored.value == 1)
     try house.network.verify()
   }
@@ -83,7 +83,7 @@ struct StoredVariantTests {
 
     let warm = try await house.load(shop.short())
 
-    #expect(warm.origins == "disk stored" && house.disk.opened == opened + 1)
+    #expect(warm.origins == "disk disk" && house.disk.opened == opened + 1)
   }
 
   @Test("a form that is not stored is made of the stored original without the network, and stored then")
@@ -96,19 +96,19 @@ struct StoredVariantTests {
     let made = try await house.load(shop.short())
     house.restart()
 
-    #expect(made.value == "AB" && made.origins == "disk made")
-    #expect(try await house.load(shop.short()).origins == "disk stored")
+    #expect(made.value == "AB" && made.origins == "disk transformed")
+    #expect(try await house.load(shop.short()).origins == "disk disk")
     try house.network.verify()
   }
 
   @Test("where another form alone is stored the original is loaded, whole and without conditions")
-  func anotherForm() async throws {
+  func anotherTransform() async throws {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
     _ = try await house.load(shop.short(2), .keeping(.variants))
     house.restart()
 
-    #expect(try await house.load(shop.short(3), .keeping(.variants)).origins == "network made")
+    #expect(try await house.load(shop.short(3), .keeping(.variants)).origins == "network transformed")
     house.restart()
     #expect(try await house.load(.bytes).text == "abcdefgh")
 
@@ -136,7 +136,7 @@ struct StoredVariantTests {
     #expect(house.stored() == ["", shop.short().id])
     house.restart()
 
-    #expect(try await house.load(shop.short(), RequestOptions { $0.reads = .memory }).origins == "network made")
+    #expect(try await house.load(shop.short(), RequestOptions { $0.reads = .memory }).origins == "network transformed")
     #expect(shop.restored.value == 0)
   }
 
@@ -156,7 +156,7 @@ struct StoredVariantTests {
 
     #expect([try await load("de").value, try await load("fr").value] == ["DE", "FR"])
     #expect(house.network.requests.count == 2 && shop.restored.value == 2)
-    #expect(try await load("de", "tenant").origins == "network made")
+    #expect(try await load("de", "tenant").origins == "network transformed")
     #expect(house.network.requests.count == 3)
   }
 
@@ -171,7 +171,7 @@ struct StoredVariantTests {
 
     let warm = try await house.load(shop.short())
 
-    #expect(warm.value == "AB" && warm.valueOrigin == .stored && warm.url == target)
+    #expect(warm.value == "AB" && warm.valueOrigin == .disk && warm.url == target)
     #expect(house.stored(target) == [shop.short().id])
   }
 
@@ -181,30 +181,30 @@ struct StoredVariantTests {
     house.network.serve(house.url) { _ in .ok("abcdefgh") }
     _ = try await house.load(shop.short(), .keeping(.variants) { $0.expiration = .after(.seconds(60)) })
     house.restart()
-    #expect(try await house.load(shop.short()).origins == "disk stored")
+    #expect(try await house.load(shop.short()).origins == "disk disk")
 
     house.clock.advance(by: .seconds(60))
 
-    #expect(try await house.load(shop.short()).origins == "network made")
+    #expect(try await house.load(shop.short()).origins == "network transformed")
   }
 
   @Test("a value that can't be encoded, or stored, is the load's result all the same")
   func failures() async throws {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
-    let form = shop.plain().stored(as: "never") { _ throws(CacheError) in
+    let transform = shop.plain().stored(as: "never") { _ throws(CacheError) in
       throw CacheError(.encodingFailed, reason: "no such encoder")
     } decode: {
       String(decoding: $0, as: UTF8.self)
     }
 
-    #expect(try await house.load(form, .keeping(.all)).value == "AB")
+    #expect(try await house.load(transform, .keeping(.all)).value == "AB")
     #expect(house.stored() == [""])
     house.disk.refusesWrites = true
     #expect(try await house.load(shop.short(), .keeping(.all)).value == "AB")
 
     let failed = house.observer.events.compactMap { event in
-      if case .storeFailed(let key, let error) = event { key.form.isEmpty ? nil : error.code } else { nil }
+      if case .storeFailed(let key, let error) = event { key.transform.isEmpty ? nil : error.code } else { nil }
     }
     #expect(failed == [.encodingFailed, .diskFull])
   }
@@ -218,17 +218,17 @@ struct StoredVariantTests {
     if isDamaged {
       house.disk.damage(key)
     } else {
-      let entry = try #require(try await house.disk.open(key))
-      try await house.disk.store(Data("no brackets".utf8), for: key, entry.metadata)
+      let entry = try #require(try await house.disk.entry(for: key))
+      try await house.disk.store(Data("no brackets".utf8), for: key, metadata: entry.metadata)
     }
     house.restart()
 
     let healed = try await house.load(shop.short(), .keeping(policy))
     house.restart()
 
-    #expect(healed.value == "AB" && healed.origins == (policy == .all ? "disk made" : "network made"))
+    #expect(healed.value == "AB" && healed.origins == (policy == .all ? "disk transformed" : "network transformed"))
     #expect(house.network.requests.count == (policy == .all ? 1 : 2))
-    #expect(try await house.load(shop.short()).origins == "disk stored")
+    #expect(try await house.load(shop.short()).origins == "disk disk")
   }
 
   @Test("a derived form is no answer to who speaks HTTP, and none to who wants the bytes")
@@ -271,7 +271,7 @@ struct StoredVariantTests {
 
     let old = try await house.load(shop.short(), .policy(.cacheOnly))
 
-    #expect(old.value == "AB" && old.isStale && old.origins == "disk stored")
+    #expect(old.value == "AB" && old.isStale && old.origins == "disk disk")
     let error = await #expect(throws: CacheError.self) { _ = try await house.load(shop.short(3), .policy(.cacheOnly)) }
     #expect(error?.code == .notCached)
   }
@@ -285,9 +285,9 @@ struct StoredVariantTests {
     _ = try await house.load(shop.short())
 
     let told = house.observer.events.compactMap { event in
-      if case .derived(let key, let origin) = event { "\(key == house.key(shop.short())) \(origin)" } else { nil }
+      if case .transformed(let key, let origin) = event { "\(key == house.key(shop.short())) \(origin)" } else { nil }
     }
-    #expect(told == ["true made", "true stored"])
+    #expect(told == ["true transformed", "true disk"])
     #expect(
       house.observer.events.contains { event in
         if case .stored(let key, .disk, let bytes) = event { key == house.key(shop.short()) && bytes == 4 } else { false }

@@ -19,7 +19,7 @@ struct UnstorableVariantTests {
   }
 
   private let shop = Workshop()
-  private var form: Form<String> { Form(decoder: Workshop.Decoder(shop: shop), encoder: Calm()) }
+  private var transform: ResourceTransform<String> { ResourceTransform(decoder: Workshop.Decoder(shop: shop), encoder: Calm()) }
 
   private func failures(_ house: House) -> [CacheError.Code] {
     house.observer.events.compactMap { if case .storeFailed(_, let error) = $0 { error.code } else { nil } }
@@ -30,12 +30,12 @@ struct UnstorableVariantTests {
     let house = try House()
     house.network.answer(house.url, .ok("loud!", cacheControl: "max-age=60"))
 
-    #expect(try await house.load(form, .keeping(policy)).origins == "network made")
+    #expect(try await house.load(transform, .keeping(policy)).origins == "network transformed")
     #expect(house.stored() == [""])
     house.restart()
 
-    let later = try await house.load(form, .keeping(policy))
-    #expect(later.value == "loud!" && later.origins == "disk made")
+    let later = try await house.load(transform, .keeping(policy))
+    #expect(later.value == "loud!" && later.origins == "disk transformed")
     #expect(house.stored() == [""] && failures(house).isEmpty)
     try house.network.verify()
   }
@@ -45,7 +45,7 @@ struct UnstorableVariantTests {
     let house = try House()
     house.network.answer(house.url, .ok("why?", cacheControl: "max-age=60"))
 
-    #expect(try await house.load(form, .keeping(policy)).value == "why?")
+    #expect(try await house.load(transform, .keeping(policy)).value == "why?")
 
     #expect(house.stored() == [""] && failures(house) == [.encodingFailed])
   }
@@ -60,17 +60,18 @@ struct UnstorableVariantTests {
     var seen: [String] = []
 
     for _ in 0..<5 {
-      let resource = try await house.load(form, .keeping(.variants))
+      let resource = try await house.load(transform, .keeping(.variants))
       seen.append("\(resource.value) \(resource.origins) \(house.stored() == [""])")
       house.restart()
     }
 
     #expect(
       seen == [
-        "one! network made true", "one! revalidated made true", "two! network made true", "three network made false",
-        "three revalidated stored false",
+        "one! network transformed true", "one! revalidated transformed true", "two! network transformed true",
+        "three network transformed false",
+        "three revalidated disk false",
       ])
-    #expect(house.stored() == [form.id])
+    #expect(house.stored() == [transform.id])
     try house.network.verify()
   }
 
@@ -81,8 +82,8 @@ struct UnstorableVariantTests {
     house.network.answer(house.url, .ok("loud!", cacheControl: "no-store"))
     house.network.answer(other, .ok("loud!", cacheControl: "max-age=60"))
 
-    _ = try await house.load(form, .keeping(.variants))
-    _ = try await house.load(form, .keeping(.variants) { $0.writes = .memory }, at: other)
+    _ = try await house.load(transform, .keeping(.variants))
+    _ = try await house.load(transform, .keeping(.variants) { $0.writes = .memory }, at: other)
 
     #expect(house.disk.keys.isEmpty)
   }

@@ -14,13 +14,13 @@ struct VariantOnDiskTests {
   private func run(_ folder: DownloadFolder, _ house: House, _ options: RequestOptions) async throws -> Resource<String> {
     let disk = try DiskCache(folder: folder.url, configuration: .init(clock: house.clock))
     var options = options
-    (options.store, options.memory) = (.some(disk), .none)
+    (options.store, options.memory) = (.use(disk), .disabled)
     let resource = try await house.load(shop.short(), options)
     await disk.close()
     return resource
   }
 
-  private func forms(_ folder: DownloadFolder) -> [URL] {
+  private func transforms(_ folder: DownloadFolder) -> [URL] {
     (FileManager.default.subpaths(atPath: folder.url.path) ?? []).filter { $0.hasSuffix(".f") }.map {
       folder.url.appending(path: $0)
     }
@@ -42,9 +42,9 @@ struct VariantOnDiskTests {
     house.clock.advance(by: .seconds(61))
     let changed = try await run(folder, house, options)
 
-    #expect(seen == ["network made", "disk stored", "revalidated stored", "disk stored"])
-    #expect(changed.value == "UV" && changed.origins == "network made")
-    #expect(forms(folder).count == 1 && house.network.conditional == 2)
+    #expect(seen == ["network transformed", "disk disk", "revalidated disk", "disk disk"])
+    #expect(changed.value == "UV" && changed.origins == "network transformed")
+    #expect(transforms(folder).count == 1 && house.network.conditional == 2)
     #expect(try await run(folder, house, options).value == "UV")
   }
 
@@ -54,7 +54,7 @@ struct VariantOnDiskTests {
     house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.all)
     _ = try await run(folder, house, options)
-    let file = try #require(forms(folder).first)
+    let file = try #require(transforms(folder).first)
     var bytes = try Data(contentsOf: file)
     let place = try #require(bytes.range(of: Data("<AB>".utf8)))
     bytes[place.lowerBound + 1] ^= 1
@@ -62,8 +62,8 @@ struct VariantOnDiskTests {
 
     let healed = try await run(folder, house, options)
 
-    #expect(healed.value == "AB" && healed.origins == "disk made")
-    #expect(try await run(folder, house, options).origins == "disk stored")
+    #expect(healed.value == "AB" && healed.origins == "disk transformed")
+    #expect(try await run(folder, house, options).origins == "disk disk")
     try house.network.verify()
   }
 }

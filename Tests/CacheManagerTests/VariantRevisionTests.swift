@@ -21,11 +21,11 @@ struct VariantRevisionTests {
 
     let confirmed = try await house.load(shop.short())
 
-    #expect(confirmed.value == "AB" && confirmed.origins == "revalidated stored" && confirmed.validation == .reused)
+    #expect(confirmed.value == "AB" && confirmed.origins == "revalidated disk" && confirmed.validation == .notModified)
     #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
-    #expect(try await house.load(shop.short()).origins == "memory kept")
+    #expect(try await house.load(shop.short()).origins == "memory memory")
     house.restart()
-    #expect(try await house.load(shop.short()).origins == "disk stored")
+    #expect(try await house.load(shop.short()).origins == "disk disk")
     #expect(shop.decoded.value == 1)
     try house.network.verify()
   }
@@ -43,7 +43,7 @@ struct VariantRevisionTests {
     let changed = try await house.load(shop.short(), .keeping(policy))
     house.restart()
 
-    #expect(changed.value == "UV" && changed.origins == "network made" && house.network.conditional == 1)
+    #expect(changed.value == "UV" && changed.origins == "network transformed" && house.network.conditional == 1)
     #expect(try await house.load(shop.short()).value == "UV")
     #expect(house.stored().filter { !$0.isEmpty } == [shop.short().id])
   }
@@ -72,13 +72,13 @@ struct VariantRevisionTests {
     _ = try await house.load(shop.short(), .keeping(.originals))
     let original = try #require(try await house.disk.variants(of: house.url.absoluteString).first)
     var other = original.metadata
-    other.revision = .mint()
-    try await house.disk.store(Data("<XX>".utf8), for: house.key(shop.short()), other)
+    other.revision = .random()
+    try await house.disk.store(Data("<XX>".utf8), for: house.key(shop.short()), metadata: other)
     house.restart()
 
     let made = try await house.load(shop.short(), .keeping(.originals))
 
-    #expect(made.value == "AB" && made.origins == "disk made")
+    #expect(made.value == "AB" && made.origins == "disk transformed")
     #expect(house.stored() == [""])
   }
 
@@ -93,14 +93,14 @@ struct VariantRevisionTests {
     house.restart()
     #expect(try await house.manager.load(house.url, options: options).source == .revalidated)
 
-    #expect(try await house.load(shop.short(), RequestOptions { $0.reads = .disk }).origins == "disk stored")
+    #expect(try await house.load(shop.short(), RequestOptions { $0.reads = .disk }).origins == "disk disk")
     // The original goes, and the variant has its word.
     try await house.disk.remove(CacheKey(resource: house.url.absoluteString), ifRevision: nil)
     house.restart()
     house.clock.advance(by: .seconds(55))
     let alone = try await house.load(shop.short())
 
-    #expect(alone.origins == "disk stored" && alone.age == .seconds(55) && alone.isStale == false)
+    #expect(alone.origins == "disk disk" && alone.age == .seconds(55) && alone.isStale == false)
   }
 
   @Test("a 304 freshens the stored variant also where the bytes, or the value, are in memory")
@@ -111,10 +111,10 @@ struct VariantRevisionTests {
     _ = try await house.load(shop.short(), .keeping(.variants))
     house.clock.advance(by: .seconds(100))
 
-    #expect(try await house.load(shop.short()).origins == "revalidated kept")
+    #expect(try await house.load(shop.short()).origins == "revalidated memory")
     house.restart()
 
-    #expect(try await house.load(shop.short()).origins == "disk stored")
+    #expect(try await house.load(shop.short()).origins == "disk disk")
     try house.network.verify()
   }
 
@@ -138,7 +138,7 @@ struct VariantRevisionTests {
       }
     }
 
-    #expect(seen == ["AB disk stored", "UV network made"])
+    #expect(seen == ["AB disk disk", "UV network transformed"])
   }
 
   @Test("nobody answers: the stored variant stands in, unless its origin forbids that", arguments: [true, false])
@@ -152,7 +152,7 @@ struct VariantRevisionTests {
 
     if mayStandIn {
       let old = try await house.load(shop.short())
-      #expect(old.value == "AB" && old.validation == .failed && old.origins == "disk stored")
+      #expect(old.value == "AB" && old.validation == .failed && old.origins == "disk disk")
     } else {
       let error = await #expect(throws: CacheError.self) { _ = try await house.load(shop.short()) }
       #expect(error?.code == .offline)
@@ -177,7 +177,7 @@ struct VariantRevisionTests {
     }
 
     #expect(house.stored().isEmpty)
-    #expect(try await house.load(shop.short()).origins == "network made")
+    #expect(try await house.load(shop.short()).origins == "network transformed")
   }
 
   @Test("a soft purge while a value is made leaves the original its own length")
@@ -208,7 +208,7 @@ struct VariantRevisionTests {
 
     #expect(try await house.manager.purge(byURL ? .url(house.url) : .everything, .soft) == 1)
 
-    #expect(try await house.load(shop.short()).origins == "revalidated stored")
+    #expect(try await house.load(shop.short()).origins == "revalidated disk")
     try house.network.verify()
   }
 
@@ -217,12 +217,12 @@ struct VariantRevisionTests {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
     let gate = Gate()
-    let form = shop.coded(
-      Form<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+    let transform = shop.coded(
+      ResourceTransform<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
         await gate.pass()
         return String(decoding: try await body.collect(), as: UTF8.self)
       })
-    let load = Task { try await house.load(form, .keeping(.variants)) }
+    let load = Task { try await house.load(transform, .keeping(.variants)) }
     await gate.arrived()
 
     if purges { try await house.manager.purge(.url(house.url)) } else { try await house.manager.remove(house.url) }
@@ -240,20 +240,20 @@ struct VariantRevisionTests {
     house.network.answer(
       house.url, .ok("old", cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
     let gate = Gate()
-    let form = shop.coded(
-      Form<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+    let transform = shop.coded(
+      ResourceTransform<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
         let text = String(decoding: try await body.collect(), as: UTF8.self)
         if text == "old" { await gate.pass() }
         return text
       })
-    let slow = Task { try await house.load(form, .keeping(.variants)) }
+    let slow = Task { try await house.load(transform, .keeping(.variants)) }
     await gate.arrived()
     house.clock.advance(by: .seconds(1))
-    #expect(try await house.load(form, .keeping(.variants) { $0.policy = .reload }).value == "new")
+    #expect(try await house.load(transform, .keeping(.variants) { $0.policy = .reload }).value == "new")
 
     gate.open()
 
     #expect(try await slow.value.value == "old")
-    #expect(try await house.load(form).value == "new")
+    #expect(try await house.load(transform).value == "new")
   }
 }

@@ -3,7 +3,7 @@ import CacheManager
 import CacheTesting
 import Foundation
 
-/// Forms of text that count what is done for them.
+/// Transforms of text that count what is done for them.
 final class Workshop: Sendable {
   struct Decoder: ResourceDecoder {
     let shop: Workshop
@@ -24,16 +24,18 @@ final class Workshop: Sendable {
   let encoded = Counter()
 
   /// The first characters, in upper case; stored between angle brackets.
-  func short(_ count: Int = 2) -> Form<String> { coded(plain(count)) }
+  func short(_ count: Int = 2) -> ResourceTransform<String> { coded(plain(count)) }
 
   /// The same, which is never stored.
-  func plain(_ count: Int = 2) -> Form<String> { whole.map("first \(count)") { String($0.prefix(count)).uppercased() } }
+  func plain(_ count: Int = 2) -> ResourceTransform<String> {
+    whole.map("first \(count)") { String($0.prefix(count)).uppercased() }
+  }
 
   /// Decoded and nothing else.
-  var whole: Form<String> { Form(decoder: Decoder(shop: self)) }
+  var whole: ResourceTransform<String> { ResourceTransform(decoder: Decoder(shop: self)) }
 
-  func coded(_ form: Form<String>) -> Form<String> {
-    form.stored(as: "brackets") { [encoded] value in
+  func coded(_ transform: ResourceTransform<String>) -> ResourceTransform<String> {
+    transform.stored(as: "brackets") { [encoded] value in
       encoded.increment()
       return Data("<\(value)>".utf8)
     } decode: { [restored] data throws(CacheError) in
@@ -55,18 +57,20 @@ extension RequestOptions {
 
 extension House {
   func load<Value>(
-    _ form: Form<Value>, _ options: RequestOptions = RequestOptions(), at url: URL? = nil
+    _ transform: ResourceTransform<Value>, _ options: RequestOptions = RequestOptions(), at url: URL? = nil
   ) async throws -> Resource<Value> {
-    try await manager.load(url ?? self.url, as: form, options: options)
+    try await manager.load(url ?? self.url, as: transform, options: options)
   }
 
-  /// The forms that are on disk of a URL, in order; the original's is empty.
+  /// The transforms that are on disk of a URL, in order; the original's is empty.
   func stored(_ url: URL? = nil) -> [String] {
-    disk.keys.filter { $0.resource == (url ?? self.url).absoluteString }.map(\.form).sorted()
+    disk.keys.filter { $0.resource == (url ?? self.url).absoluteString }.map(\.transform).sorted()
   }
 
-  /// The key of a form on disk.
-  func key<Value>(_ form: Form<Value>) -> CacheKey { CacheKey(resource: url.absoluteString, form: form.id) }
+  /// The key of a transform on disk.
+  func key<Value>(_ transform: ResourceTransform<Value>) -> CacheKey {
+    CacheKey(resource: url.absoluteString, transform: transform.id)
+  }
 }
 
 extension Resource {

@@ -196,7 +196,7 @@ import Testing
 
   @Test("a cancel while the request's body is collected reaches that body")
   func whileCollecting() async throws {
-    final class Endless: Body.Source {
+    final class Endless: ResourceBody.Source {
       let asked = Recorder<Void>()
       private let continuation = Lock<(CheckedContinuation<Void, Never>?, Bool)>((nil, false))
       var trailers: HTTPFields? { nil }
@@ -222,7 +222,7 @@ import Testing
     try await Fixture.run { fixture async throws in
       let source = Endless()
       let handle = DownloadTask()
-      let request = try fixture.request("/a", method: .put, body: Body(length: nil, source: source))
+      let request = try fixture.request("/a", method: .put, body: ResourceBody(length: nil, source: source))
       let task = Task { () -> CacheError? in
         do throws(CacheError) {
           _ = try await fixture.downloader.download(request, as: handle)

@@ -256,7 +256,7 @@ private final class Tally: Sendable {
       fields.append(HTTPField(name: .init("X-Many")!, value: "b"))
 
       let response = try await fixture.downloader.download(
-        fixture.request("/form?x=1&y=%20", method: .put, fields: fields, body: Body(pattern(70_000))))
+        fixture.request("/form?x=1&y=%20", method: .put, fields: fields, body: ResourceBody(pattern(70_000))))
       #expect(try await response.body.collect() == pattern(70_000))
 
       let received = try #require(fixture.origin.requests.first)
@@ -276,7 +276,8 @@ private final class Tally: Sendable {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/", Route(Data()))
 
-      _ = try await fixture.downloader.download(fixture.request("/", method: .post, body: Body(pattern(5)))).body.collect()
+      _ = try await fixture.downloader.download(fixture.request("/", method: .post, body: ResourceBody(pattern(5)))).body
+        .collect()
 
       #expect(fixture.origin.requests.first?.fields[.contentType] == "application/octet-stream")
       #expect(fixture.origin.requests.first?.body == pattern(5))
@@ -300,7 +301,7 @@ private final class Tally: Sendable {
       let file = DownloadRequest(head: HTTPRequest(method: .get, scheme: "file", authority: nil, path: "/etc/hosts"))
       let hostless = DownloadRequest(head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"))
       let relative = DownloadRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/a"))
-      let getWithBody = try fixture.request("/", body: Body(pattern(5)))
+      let getWithBody = try fixture.request("/", body: ResourceBody(pattern(5)))
 
       #expect(await fixture.failure(of: file)?.code == .unsupportedScheme)
       #expect(await fixture.failure(of: hostless)?.code == .invalidURL)

@@ -32,7 +32,7 @@ struct Fixture {
   }
 
   func request(
-    _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
+    _ path: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: ResourceBody? = nil,
     priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil, timeout: Duration? = nil
   ) throws -> DownloadRequest {
     let head = try HTTPRequest(resource: origin.url(path), method: method, headerFields: fields)
@@ -58,7 +58,7 @@ struct Fixture {
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
 
 /// Reads until at least so many bytes have come.
-func read(_ count: Int, from iterator: inout Body.AsyncIterator) async throws -> Data {
+func read(_ count: Int, from iterator: inout ResourceBody.AsyncIterator) async throws -> Data {
   var data = Data()
   while data.count < count, let chunk = try await iterator.next() { data.append(chunk) }
   return data

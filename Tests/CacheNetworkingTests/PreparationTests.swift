@@ -9,7 +9,7 @@ import Testing
 
 @Suite("What happens before a transfer starts", .timeLimit(.minutes(30))) struct PreparationTests {
   /// A body of so many chunks of 100 bytes, which counts those that are taken.
-  private final class CountedBody: Body.Source {
+  private final class CountedBody: ResourceBody.Source {
     private let count: Int
     private let gate: Gate?
     private let state = Lock((taken: 0, isCancelled: false))
@@ -57,7 +57,7 @@ import Testing
       fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, _) in ends.record("old") }
       fixture.downloader.delegate.onSessionEnd.delegate(on: sessionEnds) { (ends, _) in ends.record("old") }
       let gate = Gate()
-      let body = Body(length: nil, source: CountedBody(3, gate: gate))
+      let body = ResourceBody(length: nil, source: CountedBody(3, gate: gate))
       let request = try fixture.request("/a", method: .post, body: body)
       let load = Task { try await fixture.downloader.download(request).body.collect() }
       await gate.arrived()
@@ -80,7 +80,7 @@ import Testing
   func closed() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
-      let request = try fixture.request("/a", method: .post, body: Body(length: nil, source: CountedBody(1, gate: gate)))
+      let request = try fixture.request("/a", method: .post, body: ResourceBody(length: nil, source: CountedBody(1, gate: gate)))
       let load = Task { await fixture.failure(of: request) }
       await gate.arrived()
       fixture.downloader.replaceSession()
@@ -136,7 +136,7 @@ import Testing
     configuration.uploadFolder = URL(fileURLWithPath: "/nowhere/at/all")
     try await Fixture.run(configuration) { fixture async throws in
       let source = CountedBody(50)
-      let error = await fixture.failure(of: try fixture.request("/a", body: Body(length: length, source: source)))
+      let error = await fixture.failure(of: try fixture.request("/a", body: ResourceBody(length: length, source: source)))
       #expect(error?.code == .invalidConfiguration)
       #expect(source.taken == taken && source.isCancelled)
       #expect(fixture.origin.requests.isEmpty)
@@ -147,7 +147,7 @@ import Testing
   func empty(_ length: Int64?) async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(10)))
-      let request = try fixture.request("/a", body: Body(length: length, source: CountedBody(0)))
+      let request = try fixture.request("/a", body: ResourceBody(length: length, source: CountedBody(0)))
       #expect(await fixture.failure(of: request) == nil)
       #expect(fixture.origin.requests.count == 1)
     }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Bodies of requests", .timeLimit(.minutes(30))) struct UploadTests {
   /// Chunks of a test's own, which may wait, or end with an error.
-  private final class Source: Body.Source {
+  private final class Source: ResourceBody.Source {
     private struct State {
       var chunks: [Data]
       var isCancelled = false
@@ -68,7 +68,7 @@ import Testing
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(answering: { OriginAnswer($0.body, delivery: .gated(by: gate)) }))
       let source = Source(chunks(count, of: 100))
-      let request = try fixture.request("/a", method: .post, body: Body(length: nil, source: source))
+      let request = try fixture.request("/a", method: .post, body: ResourceBody(length: nil, source: source))
       let answer = Task { try await fixture.downloader.download(request).body.collect() }
       await gate.arrived()
       #expect(try files().count == (count > 10 ? 1 : 0))
@@ -103,7 +103,7 @@ import Testing
       let gate = Gate()
       fixture.origin.setRoute("/held", Route(Data(), delivery: .gated(by: gate)))
       func request(_ path: String) throws -> DownloadRequest {
-        try fixture.request(path, method: .post, body: Body(length: nil, source: Source(chunks(50, of: 100))))
+        try fixture.request(path, method: .post, body: ResourceBody(length: nil, source: Source(chunks(50, of: 100))))
       }
 
       #expect(await fixture.failure(of: try request("/reset"))?.code == .connectionLost)
@@ -123,13 +123,13 @@ import Testing
   func broken() async throws {
     try await run { fixture, files in
       let broken = Source(chunks(50, of: 100), then: CacheError(.connectionLost, reason: "no more"))
-      let first = try fixture.request("/a", method: .put, body: Body(length: nil, source: broken))
+      let first = try fixture.request("/a", method: .put, body: ResourceBody(length: nil, source: broken))
       #expect(await fixture.failure(of: first)?.reason == "no more")
       #expect(try files().isEmpty)
 
       let gate = Gate()
       let waiting = Source(chunks(50, of: 100), gate: gate)
-      let second = try fixture.request("/a", method: .put, body: Body(length: nil, source: waiting))
+      let second = try fixture.request("/a", method: .put, body: ResourceBody(length: nil, source: waiting))
       let handle = DownloadTask()
       let task = Task { () -> CacheError? in
         do throws(CacheError) {
@@ -154,7 +154,7 @@ import Testing
     try await Fixture.run(configuration) { fixture in
       let source = Source(chunks(2, of: 100))
       let error = await fixture.failure(
-        of: try fixture.request("/a", method: .put, body: Body(length: nil, source: source)))
+        of: try fixture.request("/a", method: .put, body: ResourceBody(length: nil, source: source)))
       #expect(error?.code == .fileSystem)
       #expect(error?.path?.hasPrefix("/nowhere/at/all/") == true)
       #expect(error?.errno == ENOENT)

@@ -34,8 +34,8 @@ struct FlawedDownloader: Downloader {
     case .throwsAtErrors:
       if response.head.status.code >= 400 { throw CacheError(.unacceptableStatus, reason: "\(response.head.status)") }
     case .dropsAByte, .endsShort:
-      response.body = Body(length: response.body.length, source: FlawedSource(response.body.source, flaw))
-    case .forgetsLength: response.body = Body(length: nil, source: response.body.source)
+      response.body = ResourceBody(length: response.body.length, source: FlawedSource(response.body.source, flaw))
+    case .forgetsLength: response.body = ResourceBody(length: nil, source: response.body.source)
     case .dropsFields: response.head.headerFields[.eTag] = nil
     case .measuresNothing: response.metrics = { TransferMetrics() }
     case .dropsConditions, .ignoresCancellation, .dropsRequestBodies, .neverAnswers, .sharesEverything: break
@@ -71,7 +71,7 @@ private actor SharedAnswers {
     running[path] = task
     do {
       let (head, body) = try await task.value
-      return DownloadResponse(head: head, body: Body(body))
+      return DownloadResponse(head: head, body: ResourceBody(body))
     } catch let error as CacheError {
       throw error
     } catch {
@@ -80,12 +80,12 @@ private actor SharedAnswers {
   }
 }
 
-private final class FlawedSource: Body.Source {
-  private let sound: any Body.Source
+private final class FlawedSource: ResourceBody.Source {
+  private let sound: any ResourceBody.Source
   private let flaw: FlawedDownloader.Flaw
   private let isFirst = Lock(true)
 
-  init(_ sound: any Body.Source, _ flaw: FlawedDownloader.Flaw) { (self.sound, self.flaw) = (sound, flaw) }
+  init(_ sound: any ResourceBody.Source, _ flaw: FlawedDownloader.Flaw) { (self.sound, self.flaw) = (sound, flaw) }
 
   func next() async throws(CacheError) -> Data? {
     if flaw == .endsShort { return try? await sound.next() }

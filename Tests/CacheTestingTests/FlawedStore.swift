@@ -19,17 +19,17 @@ final class FlawedStore: CacheStore {
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     guard flaw == .listsOtherResources else { return try await sound.variants(of: resource) }
     var all: [StoredEntry] = []
-    for key in sound.keys { if let entry = try await sound.open(key) { all.append(entry) } }
+    for key in sound.keys { if let entry = try await sound.entry(for: key) { all.append(entry) } }
     return all
   }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    guard var entry = try await sound.open(key, range: range) else { return nil }
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    guard var entry = try await sound.entry(for: key, range: range) else { return nil }
     switch flaw {
     case .changesBytes:
       var bytes = try await entry.body.collect()
       if !bytes.isEmpty { bytes[bytes.startIndex] ^= 1 }
-      entry.body = Body(bytes)
+      entry.body = ResourceBody(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
     case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
       .forgetsOneOfMany:
@@ -42,8 +42,8 @@ final class FlawedStore: CacheStore {
     try await sound.values(for: flaw == .forgetsOneOfMany ? Array(keys.dropFirst(4)) : keys)
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    let writer = try await sound.begin(key, metadata)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    let writer = try await sound.makeWriter(for: key, metadata: metadata)
     switch flaw {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
@@ -53,11 +53,13 @@ final class FlawedStore: CacheStore {
     }
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError) -> Bool {
-    guard flaw == .ignoresRevisions, let stored = try await sound.open(key) else {
-      return try await sound.refresh(key, metadata, ifRevision: revision)
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision) async throws(CacheError)
+    -> Bool
+  {
+    guard flaw == .ignoresRevisions, let stored = try await sound.entry(for: key) else {
+      return try await sound.updateMetadata(of: key, to: metadata, ifRevision: revision)
     }
-    return try await sound.refresh(key, metadata, ifRevision: stored.metadata.revision)
+    return try await sound.updateMetadata(of: key, to: metadata, ifRevision: stored.metadata.revision)
   }
 
   func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
@@ -93,10 +95,10 @@ private final class HastyWriter: EntryWriter {
       written.append(chunk)
       return written
     }
-    try await store.store(all, for: key, metadata)
+    try await store.store(all, for: key, metadata: metadata)
   }
 
-  func reader() throws(CacheError) -> Body { try sound.reader() }
+  func reader() throws(CacheError) -> ResourceBody { try sound.reader() }
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
   func abort() { sound.abort() }
 }
@@ -108,13 +110,13 @@ private final class SilentWriter: EntryWriter {
   init(_ sound: any EntryWriter) { self.sound = sound }
 
   func write(_ chunk: Data) async throws(CacheError) { try await sound.write(chunk) }
-  func reader() throws(CacheError) -> Body { Body(length: nil, source: Silent(try sound.reader().source)) }
+  func reader() throws(CacheError) -> ResourceBody { ResourceBody(length: nil, source: Silent(try sound.reader().source)) }
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
   func abort() { sound.abort() }
 
-  private final class Silent: Body.Source {
-    private let sound: any Body.Source
-    init(_ sound: any Body.Source) { self.sound = sound }
+  private final class Silent: ResourceBody.Source {
+    private let sound: any ResourceBody.Source
+    init(_ sound: any ResourceBody.Source) { self.sound = sound }
     func next() async throws(CacheError) -> Data? { try? await sound.next() }
     func cancel() { sound.cancel() }
     var trailers: HTTPFields? { nil }

@@ -22,7 +22,7 @@ struct FolderOrigin: ContractOrigin {
   let network: LocalFileDownloader
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-contract-\(Revision.mint())")
+    folder = FileManager.default.temporaryDirectory.appending(path: "etagere-contract-\(Revision.random())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     network = LocalFileDownloader(folder: folder)
   }
@@ -35,7 +35,7 @@ struct FolderOrigin: ContractOrigin {
     guard answers.count == 1, let answer = answers.first, answer.status == .ok, answer.ending == .complete,
       answer.framing == .length, answer.gate == nil, answer.bodyGate == nil, answer.fields.isEmpty
     else { throw Unanswerable.answer }
-    let name = Revision.mint().description
+    let name = Revision.random().description
     try answer.body.write(to: folder.appending(path: name))
     guard let url = URL(string: "http://folder.test/\(name)") else { throw Unanswerable.answer }
     return url

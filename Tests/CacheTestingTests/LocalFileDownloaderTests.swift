@@ -12,7 +12,7 @@ final class LocalFileDownloaderTests {
 
   init() throws {
     outer = URL(
-      filePath: FileManager.default.temporaryDirectory.path + "/etagere-served-\(Revision.mint())", directoryHint: .isDirectory)
+      filePath: FileManager.default.temporaryDirectory.path + "/etagere-served-\(Revision.random())", directoryHint: .isDirectory)
     folder = outer.appending(path: "served", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: folder.appending(path: "sub"), withIntermediateDirectories: true)
     try Data("picture".utf8).write(to: folder.appending(path: "a.png"))

@@ -14,50 +14,50 @@ struct VolatileStoreTests {
     return StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"),
       response: HTTPResponse(status: .ok), requestTime: time, responseTime: time, revision: Revision(high: 1, low: 1),
-      facts: CachingFacts(bornAt: time, freshUntil: time))
+      freshness: Freshness(generatedAt: time, freshUntil: time))
   }
 
   @Test("fails as long as a test wants, and has lost nothing afterwards")
   func failing() async throws {
-    try await store.store(Data("x".utf8), for: key, metadata)
+    try await store.store(Data("x".utf8), for: key, metadata: metadata)
     store.failure = CacheError(.diskFull, reason: "full", path: "/disk")
 
-    #expect(await failure { _ = try await store.open(key) }?.code == .diskFull)
+    #expect(await failure { _ = try await store.entry(for: key) }?.code == .diskFull)
     #expect(await failure { _ = try await store.variants(of: key.resource) }?.code == .diskFull)
-    #expect(await failure { _ = try await store.begin(key, metadata) }?.code == .diskFull)
+    #expect(await failure { _ = try await store.makeWriter(for: key, metadata: metadata) }?.code == .diskFull)
     #expect(await failure { try await store.removeAll() }?.code == .diskFull)
 
     store.failure = nil
-    #expect(try await store.open(key)?.body.collect() == Data("x".utf8))
+    #expect(try await store.entry(for: key)?.body.collect() == Data("x".utf8))
   }
 
   @Test("makes a damaged entry a miss, once it is opened, and forgets it")
   func damaged() async throws {
-    try await store.store(Data("x".utf8), for: key, metadata)
+    try await store.store(Data("x".utf8), for: key, metadata: metadata)
     store.damage(key)
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
     #expect(store.keys.isEmpty)
     #expect(store.opened == 1)
   }
 
   @Test("fails a writer in the middle, which leaves nothing")
   func failingWriter() async throws {
-    let writer = try await store.begin(key, metadata)
+    let writer = try await store.makeWriter(for: key, metadata: metadata)
     try await writer.write(Data("half".utf8))
     store.failure = CacheError(.diskFull, reason: "full")
     #expect(await failure { try await writer.write(Data("more".utf8)) }?.code == .diskFull)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .diskFull)
     store.failure = nil
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
   }
 
   @Test("takes nothing from a writer after its end")
   func misuse() async throws {
-    let writer = try await store.begin(key, metadata)
+    let writer = try await store.makeWriter(for: key, metadata: metadata)
     _ = try await writer.commit(trailers: nil)
     #expect(await failure { try await writer.write(Data("late".utf8)) }?.code == .misuse)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .misuse)
     writer.abort()
-    #expect(try await store.open(key) != nil)
+    #expect(try await store.entry(for: key) != nil)
   }
 }

@@ -15,7 +15,7 @@ struct DiscardTests {
   private let clock = ManualClock()
 
   /// A body that never comes, until it is cancelled.
-  private final class SilentBody: Body.Source {
+  private final class SilentBody: ResourceBody.Source {
     private let state = WatchedState(false)
 
     var isCancelled: Bool { state.read { $0 } }
@@ -29,9 +29,10 @@ struct DiscardTests {
     }
   }
 
-  private func answer(_ status: HTTPResponse.Status, _ source: any Body.Source, length: Int64) -> DownloadResponse {
+  private func answer(_ status: HTTPResponse.Status, _ source: any ResourceBody.Source, length: Int64) -> DownloadResponse {
     DownloadResponse(
-      head: HTTPResponse(status: status, headerFields: [.contentLength: "\(length)"]), body: Body(length: length, source: source))
+      head: HTTPResponse(status: status, headerFields: [.contentLength: "\(length)"]),
+      body: ResourceBody(length: length, source: source))
   }
 
   @Test(
@@ -70,7 +71,7 @@ struct DiscardTests {
       default: .scripted(200, [:], whole)
       }
     }
-    let limited = probe.limited(TransferLimits(perHost: 1))
+    let limited = probe.limitingConcurrency(TransferLimits(perHost: 1))
     let policy = RetryPolicy.exact()
     let downloader: any Downloader = isRest ? limited.resuming(policy, clock: clock) : limited.retrying(policy, clock: clock)
     let load = Task { try await downloader.download(request()).body.collect() }

@@ -44,7 +44,7 @@ struct ResumptionPlanTests {
     #expect(made() != nil)
     #expect(made(request: request(method: .head)) == nil)
     #expect(made(request: request(method: .post)) == nil)
-    #expect(made(request: request(body: Body(pattern(1)))) == nil)
+    #expect(made(request: request(body: ResourceBody(pattern(1)))) == nil)
     #expect(made(request: request(fields: [.range: "bytes=5-"])) == nil)
     for status in [201, 203, 206, 304, 404, 500] { #expect(made(status: status) == nil) }
     // An engine that decodes takes both away.

@@ -33,7 +33,7 @@ final class RequestProbe: Downloader {
 }
 
 /// A body in chunks that can break after so many bytes, with any error.
-final class BreakingBody: Body.Source {
+final class BreakingBody: ResourceBody.Source {
   private struct State {
     var position = 0
     var isCancelled = false
@@ -93,7 +93,7 @@ extension DownloadResponse {
     var fields = fields
     if let length, fields[.contentLength] == nil { fields[.contentLength] = String(length) }
     return DownloadResponse(
-      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: Body(length: length, source: source),
+      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: ResourceBody(length: length, source: source),
       metrics: { [weak source] in
         TransferMetrics(
           timeToHead: .milliseconds(7), bytesOnWire: source?.delivered ?? 0, bytesDecoded: source?.delivered ?? 0,
@@ -165,7 +165,7 @@ final class RetryRecorder: Sendable {
 }
 
 func request(
-  _ path: String = "/picture", method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil,
+  _ path: String = "/picture", method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: ResourceBody? = nil,
   timeout: Duration? = nil, attempt: Int = 1
 ) -> DownloadRequest {
   DownloadRequest(

@@ -127,7 +127,7 @@ struct RetryInterruptionTests {
 
   @Test("bodies that can't break are passed as they are")
   func untouched() async throws {
-    let probe = RequestProbe { _, _ in DownloadResponse(head: HTTPResponse(status: .ok), body: Body(pattern(5))) }
+    let probe = RequestProbe { _, _ in DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(pattern(5))) }
     let response = try await probe.resuming().retrying().download(request())
     #expect(response.body.data == pattern(5))
   }

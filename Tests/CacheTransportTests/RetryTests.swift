@@ -220,7 +220,7 @@ struct RetryBodyTests {
       if number < 3 { throw lost }
       return .scripted(200, [:], sent ?? Data())
     }
-    let response = try await probe.retrying(.eager()).download(request(method: .put, body: Body(pattern(99))))
+    let response = try await probe.retrying(.eager()).download(request(method: .put, body: ResourceBody(pattern(99))))
     #expect(try await response.body.collect() == pattern(99))
     #expect(probe.count == 3)
   }
@@ -231,7 +231,7 @@ struct RetryBodyTests {
       if isAnswered { return .scripted(503) }
       throw lost
     }
-    let body = Body(length: 99, source: BreakingBody(pattern(99)))
+    let body = ResourceBody(length: 99, source: BreakingBody(pattern(99)))
     let put = request(method: .put, body: body)
     if isAnswered {
       #expect(try await probe.retrying(.eager()).download(put).head.status.code == 503)
@@ -249,8 +249,8 @@ struct RetryBodyTests {
       return .scripted(200, [:], sent ?? Data())
     }
     var policy = RetryPolicy.eager()
-    policy.bodyAgain = { _ in Body(length: 99, source: BreakingBody(pattern(99))) }
-    let body = Body(length: 99, source: BreakingBody(pattern(99)))
+    policy.bodyAgain = { _ in ResourceBody(length: 99, source: BreakingBody(pattern(99))) }
+    let body = ResourceBody(length: 99, source: BreakingBody(pattern(99)))
     let response = try await probe.retrying(policy).download(request(method: .put, body: body))
     #expect(try await response.body.collect() == pattern(99))
     policy.bodyAgain = { _ in nil }

@@ -12,7 +12,7 @@ final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/etagere-files-\(Revision.mint())"
+    path = FileManager.default.temporaryDirectory.path + "/etagere-files-\(Revision.random())"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 

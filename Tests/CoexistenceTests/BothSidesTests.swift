@@ -12,7 +12,7 @@ struct BothSidesTests {
   @Test("both sides' callback queues are used, each by its module's name")
   func callbackQueues() {
     let called = Lock(false)
-    Etagere.CallbackQueue.untouched.execute { called.withLock { $0 = true } }
+    Etagere.CallbackQueue.immediate.execute { called.withLock { $0 = true } }
     #expect(called.withLock { $0 })
     #expect(KingfisherNames.CallbackQueue.untouched.name == "KingfisherNames.CallbackQueue")
   }

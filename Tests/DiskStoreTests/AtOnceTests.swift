@@ -86,17 +86,17 @@ struct AtOnceTests {
     }
     memory.add(to: &calls)
     cache = try DiskCache(path: folder.path, configuration: .init(clock: clock, ioWidth: 1), calls: calls)
-    try await cache.store(bytes(100), for: busy, metadata(at: clock.now))
-    try await cache.store(bytes(20_000), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(100), for: busy, metadata: metadata(at: clock.now))
+    try await cache.store(bytes(20_000), for: key, metadata: metadata(at: clock.now))
     try await know()
   }
 
   /// The first look is at the folder's counters, the sum waits for the list: from then on the index answers.
   private func know() async throws {
-    _ = try await cache.open(busy)
+    _ = try await cache.entry(for: busy)
     _ = try await cache.totalSize
     let before = memory.opened
-    _ = try await cache.open(busy)
+    _ = try await cache.entry(for: busy)
     try #require(memory.opened == before + 1)
   }
 
@@ -124,13 +124,13 @@ struct AtOnceTests {
 
   @Test("who reads an entry while it is replaced puts no old size in the place of the new one")
   func replaced() async throws {
-    try await cache.store(bytes(60_000), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(60_000), for: key, metadata: metadata(at: clock.now))
     let size = try await cache.totalSize
-    try await cache.store(bytes(20_000), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(20_000), for: key, metadata: metadata(at: clock.now))
     try await know()
     let done = Lock(false)
     memory.doOnce { [cache, key, now = clock.now] in
-      let isStored = (try? DiskWork(cache).store(bytes(60_000), for: key, metadata(at: now))) != nil
+      let isStored = (try? DiskWork(cache).store(bytes(60_000), for: key, metadata: metadata(at: now))) != nil
       done.withLock { $0 = isStored }
     }
 
@@ -160,18 +160,18 @@ struct AtOnceTests {
   func atHand() async throws {
     let before = (cache.counters.hits, cache.counters.misses)
 
-    let entries = try #require(cache.variantsAtHand(of: key.resource))
+    let entries = try #require(cache.variantsWithoutWaiting(of: key.resource))
     #expect(entries.map(\.key) == [key])
     #expect(entries.first?.body.data == bytes(20_000))
-    #expect(cache.variantsAtHand(of: "nothing") == nil)
+    #expect(cache.variantsWithoutWaiting(of: "nothing") == nil)
     memory.set(.half)
-    #expect(cache.variantsAtHand(of: key.resource) == nil)
+    #expect(cache.variantsWithoutWaiting(of: key.resource) == nil)
     #expect((cache.counters.hits, cache.counters.misses) == (before.0 + 1, before.1))
 
     memory.set(.whole)
-    try await cache.store(bytes(10), for: CacheKey(resource: key.resource, variant: "v"), metadata(at: clock.now))
+    try await cache.store(bytes(10), for: CacheKey(resource: key.resource, variant: "v"), metadata: metadata(at: clock.now))
     try await know()
-    #expect(cache.variantsAtHand(of: key.resource) == nil)
+    #expect(cache.variantsWithoutWaiting(of: key.resource) == nil)
     #expect(try await cache.variants(of: key.resource).count == 2)
   }
 
@@ -206,7 +206,7 @@ struct AtOnceTests {
   func damaged(_ place: Int) async throws {
     let known = folder.entryFiles
     let key = CacheKey(resource: "damaged")
-    try await cache.store(bytes(3_000), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(3_000), for: key, metadata: metadata(at: clock.now))
     let path = try #require(folder.entryFiles.first { !known.contains($0) })
     var content = try file(path)
     content[place < 0 ? content.count + place : place] ^= 1
@@ -222,9 +222,9 @@ struct AtOnceTests {
   func others() async throws {
     let (expired, large) = (CacheKey(resource: "e"), CacheKey(resource: "l"))
     let variants = ["a=1", "a=2"].map { CacheKey(resource: "v", variant: $0) }
-    try await cache.store(bytes(3_000), for: expired, metadata(at: clock.now, expiration: .after(.seconds(5))))
-    try await cache.store(bytes(100_000), for: large, metadata(at: clock.now))
-    for key in variants { try await cache.store(bytes(10), for: key, metadata(at: clock.now)) }
+    try await cache.store(bytes(3_000), for: expired, metadata: metadata(at: clock.now, expiration: .after(.seconds(5))))
+    try await cache.store(bytes(100_000), for: large, metadata: metadata(at: clock.now))
+    for key in variants { try await cache.store(bytes(10), for: key, metadata: metadata(at: clock.now)) }
     clock.advance(by: .seconds(10))
     try await know()
     let before = memory.opened
@@ -238,11 +238,11 @@ struct AtOnceTests {
   }
 
   @Test("a derived form beside it is no variant")
-  func forms() async throws {
-    try await cache.store(bytes(10), for: key.with(form: "small"), metadata(at: clock.now))
+  func transforms() async throws {
+    try await cache.store(bytes(10), for: key.with(transform: "small"), metadata: metadata(at: clock.now))
     let before = memory.opened
     #expect(try await cache.variants(of: key.resource).map(\.key) == [key])
-    #expect(try await cache.bytes(key.with(form: "small")) == bytes(10))
+    #expect(try await cache.bytes(key.with(transform: "small")) == bytes(10))
     #expect(memory.opened == before + 2)
   }
 
@@ -265,7 +265,7 @@ struct AtOnceTests {
     let look = Task { try await cache.bytes(key) }
     let store = Task {
       _ = try await look.value
-      try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+      try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
       return try await cache.bytes(key)
     }
     // Time to overtake, for who would.
@@ -280,19 +280,19 @@ struct AtOnceTests {
   func foreign() async throws {
     let other = try DiskCache(path: folder.path, configuration: .init(clock: clock))
     for size in [10, 2_000, 30_000] {
-      try await other.store(bytes(size), for: key, metadata(at: clock.now))
+      try await other.store(bytes(size), for: key, metadata: metadata(at: clock.now))
       #expect(try await cache.bytes(key) == bytes(size))
     }
-    try await other.store(bytes(5), for: CacheKey(resource: key.resource, variant: "a=b"), metadata(at: clock.now))
+    try await other.store(bytes(5), for: CacheKey(resource: key.resource, variant: "a=b"), metadata: metadata(at: clock.now))
     #expect(try await cache.variants(of: key.resource).count == 2)
     try await other.remove(key, ifRevision: nil)
-    #expect(try await cache.open(key) == nil)
+    #expect(try await cache.entry(for: key) == nil)
   }
 
   @Test("a closed cache says so")
   func closed() async throws {
     await cache.close()
-    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await cache.variants(of: key.resource) }?.code == .closed)
   }
 

@@ -24,7 +24,7 @@ struct BatchTests {
 
   @Test("each key counts as one look, however often it is named; damaged ones are misses that heal")
   func counters() async throws {
-    for number in 0..<100 { try await cache.store(bytes(1_000 + number), for: key(number), metadata()) }
+    for number in 0..<100 { try await cache.store(bytes(1_000 + number), for: key(number), metadata: metadata()) }
     try put(Data("x".utf8), folder.entryFiles[7])
     let found = try await cache.values(for: (0..<150).map { key($0 % 120) })
     #expect(found.count == 99)
@@ -37,10 +37,10 @@ struct BatchTests {
 
   @Test("an entry that is being stored comes as it was stored; those beside it don't wait for the disk", .timeLimit(.minutes(30)))
   func order() async throws {
-    for number in 0..<3 { try await cache.store(bytes(10), for: key(number), metadata()) }
+    for number in 0..<3 { try await cache.store(bytes(10), for: key(number), metadata: metadata()) }
     let before = disk.gate.arrivals
     disk.gate.close()
-    let store = Task { try await cache.store(bytes(20), for: key(1), metadata()) }
+    let store = Task { try await cache.store(bytes(20), for: key(1), metadata: metadata()) }
     await disk.gate.arrived(before + 1)
     #expect(try await cache.values(for: [key(0), key(2), key(5)]).count == 2)
     let look = Task { try await cache.values(for: [key(0), key(1), key(2)]) }
@@ -54,7 +54,7 @@ struct BatchTests {
 
   @Test("a closed store says so, for many as for one")
   func closed() async throws {
-    try await cache.store(bytes(10), for: key(0), metadata())
+    try await cache.store(bytes(10), for: key(0), metadata: metadata())
     await cache.close()
     #expect(await failure { _ = try await cache.values(for: [key(0), key(1)]) }?.code == .closed)
   }

@@ -41,7 +41,7 @@ struct DamageTests {
         for _ in 0..<8 { data[Int.random(in: 0..<data.count, using: &generator)] ^= UInt8.random(in: 1..<255, using: &generator) }
       case .cut: data = data.prefix(start)
       case .extend: data += bytes(Int.random(in: 1..<3000, using: &generator), seed: generator.next())
-      case .zero: data.replaceSubrange(start..<end, with: repeatElement(0, count: end - start))
+      case .zero: data.replaceSubrange(start..<end, with: Data(count: end - start))
       case .overwrite: data.replaceSubrange(start..<end, with: bytes(end - start, seed: generator.next()))
       case .swap:
         let half = data.count / 2
@@ -67,12 +67,12 @@ struct DamageTests {
   func randomDamage(length: Int, cases: Int) async throws {
     var generator = SeededGenerator(state: UInt64(length) + 42)
     let body = bytes(length, seed: 11)
-    let first = try await cache.store(body, for: key, metadata())
+    let first = try await cache.store(body, for: key, metadata: metadata())
     var known = [first]
     for round in 0..<3 {
       var next = metadata(revision: first.revision, etag: "\"\(round)\"")
       next.bodyLength = Int64(length)
-      #expect(try await cache.refresh(key, next, ifRevision: first.revision))
+      #expect(try await cache.updateMetadata(of: key, to: next, ifRevision: first.revision))
       known.append(next)
     }
     let place = folder.entryFiles[0]
@@ -83,7 +83,7 @@ struct DamageTests {
       let damaged = damage.apply(to: whole, &generator)
       try folder.place(damaged, place)
       let range = number % 3 == 0 ? Int64(length / 3)..<Int64(length / 2) : 0..<Int64(length)
-      guard let entry = try await cache.open(key, range: range) else {
+      guard let entry = try await cache.entry(for: key, range: range) else {
         misses += 1
         #expect(!fileExists(place), "case \(number) \(damage): a damaged file is removed")
         continue
@@ -101,19 +101,19 @@ struct DamageTests {
     #expect(misses > cases / 4)
     #expect(cache.counters.damaged == misses)
     // What was damaged heals.
-    try await cache.store(body, for: key, metadata())
+    try await cache.store(body, for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == body)
   }
 
   @Test("a file that was cut off at any length is a miss, or whole but for padding")
   func everyLength() async throws {
     let body = bytes(300)
-    let stored = try await cache.store(body, for: key, metadata())
+    let stored = try await cache.store(body, for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let whole = try file(place)
     for length in stride(from: 0, to: whole.count, by: Self.share) {
       try folder.place(whole.prefix(length), place)
-      if let entry = try await cache.open(key) {
+      if let entry = try await cache.entry(for: key) {
         #expect(whole[length...].allSatisfy { $0 == 0 }, "cut at \(length)")
         #expect(entry.metadata == stored)
         #expect(try await entry.body.collect() == body)
@@ -128,7 +128,7 @@ struct DamageTests {
     arguments: [5_000, 300_000])
   func unchecked(length: Int) async throws {
     let body = bytes(length)
-    try await cache.store(body, for: key, metadata())
+    try await cache.store(body, for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let whole = try file(place)
     let unchecked = try DiskCache(path: folder.path, configuration: .init(checksBodies: false))
@@ -150,12 +150,12 @@ struct DamageTests {
   @Test("damage found in mid-stream ends the stream with an error, after right bytes, and removes the file")
   func damagedStream() async throws {
     let body = bytes(1_000_000)
-    try await cache.store(body, for: key, metadata())
+    try await cache.store(body, for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     var damaged = try file(place)
     damaged[700_000] ^= 1
     try put(damaged, place)
-    let entry = try #require(try await cache.open(key))
+    let entry = try #require(try await cache.entry(for: key))
     var read = Data()
     let error = await failure { for try await chunk in entry.body { read += chunk } }
     #expect(error?.code == .damagedEntry)
@@ -170,32 +170,32 @@ struct DamageTests {
   @Test("a range that lies beside the damage is still served")
   func rangeBesideDamage() async throws {
     let body = bytes(1_000_000)
-    try await cache.store(body, for: key, metadata())
+    try await cache.store(body, for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     var damaged = try file(place)
     damaged[700_000] ^= 1
     try put(damaged, place)
-    #expect(try await cache.open(key, range: 0..<500_000)?.body.collect() == body.prefix(500_000))
-    #expect(try await cache.open(key, range: 900_000..<1_000_000)?.body.collect() == body.suffix(100_000))
+    #expect(try await cache.entry(for: key, range: 0..<500_000)?.body.collect() == body.prefix(500_000))
+    #expect(try await cache.entry(for: key, range: 900_000..<1_000_000)?.body.collect() == body.suffix(100_000))
   }
 
   @Test("a good entry that took a damaged one's place is not removed with it")
   func replacementStays() async throws {
-    try await cache.store(bytes(1_000_000), for: key, metadata())
+    try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     var damaged = try file(place)
     damaged[700_000] ^= 1
     try put(damaged, place)
-    let entry = try #require(try await cache.open(key))
+    let entry = try #require(try await cache.entry(for: key))
     let good = bytes(500_000, seed: 8)
-    try await cache.store(good, for: key, metadata())
+    try await cache.store(good, for: key, metadata: metadata())
     #expect(await failure { _ = try await entry.body.collect() }?.code == .damagedEntry)
     #expect(try await cache.bytes(key) == good)
   }
 
   @Test("an empty file, a text and another program's file are misses and are removed", arguments: ["", "hello\n", "<html>"])
   func foreignFiles(text: String) async throws {
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     try put(Data(text.utf8), place)
     #expect(try await cache.bytes(key) == nil)
@@ -214,7 +214,7 @@ struct DamageTests {
 
   @Test("an entry of a later format is a miss and is left alone; one of an earlier format is removed")
   func formats() async throws {
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     try setVersion(2, place)
     #expect(try await cache.bytes(key) == nil)
@@ -230,7 +230,7 @@ struct DamageTests {
   @Test("headers with impossible offsets, under a right checksum, are damaged and trap nothing")
   func impossibleOffsets() async throws {
     var generator = SeededGenerator(state: 77)
-    try await cache.store(bytes(5000), for: key, metadata())
+    try await cache.store(bytes(5000), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let whole = try file(place)
     for number in 0..<400 {
@@ -250,7 +250,7 @@ struct DamageTests {
 
   @Test("a file with a hole of a terabyte, and a key as long, is damaged and takes no memory")
   func endlessKey() async throws {
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let size: UInt64 = 1 << 40
     var header = try file(place).prefix(128)
@@ -269,7 +269,9 @@ struct DamageTests {
 
   @Test("verify counts the good and the damaged, and removes the damaged only when asked")
   func verification() async throws {
-    for number in 0..<6 { try await cache.store(bytes(number * 60_000), for: CacheKey(resource: "\(number)"), metadata()) }
+    for number in 0..<6 {
+      try await cache.store(bytes(number * 60_000), for: CacheKey(resource: "\(number)"), metadata: metadata())
+    }
     let files = folder.entryFiles
     let damagedFile = try #require(files.first { ((try? file($0).count) ?? 0) > 200_000 })
     var damaged = try file(damagedFile)

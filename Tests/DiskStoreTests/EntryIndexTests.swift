@@ -10,8 +10,8 @@ struct EntryIndexTests {
   private let quiet = FolderChanges(serial: 1, counts: .init(started: 5, finished: 5))
   private let now = Timestamp(seconds: 1)
 
-  private func name(_ resource: String, variant: String = "", form: String = "") -> EntryName {
-    EntryName(CacheKey(resource: resource, variant: variant, form: form), hashKey: key)
+  private func name(_ resource: String, variant: String = "", transform: String = "") -> EntryName {
+    EntryName(CacheKey(resource: resource, variant: variant, transform: transform), hashKey: key)
   }
 
   private func use(_ size: Int64 = 10) -> EntryIndex.Use { EntryIndex.Use(size: size, last: now) }
@@ -199,10 +199,11 @@ struct EntryIndexTests {
 
   @Test("a resource lacks nothing while it has a variant or a form; another name of it does")
   func members() {
-    list([name("a", variant: "v"), name("b", form: "f"), name("c")])
+    list([name("a", variant: "v"), name("b", transform: "f"), name("c")])
     for resource in ["a", "b", "c"] { #expect(!index.lacks(resource: name(resource).resource, quiet)) }
     #expect(
-      index.lacks(name("a"), quiet) && index.lacks(name("a", form: "v"), quiet) && index.lacks(name("c", variant: "v"), quiet))
+      index.lacks(name("a"), quiet) && index.lacks(name("a", transform: "v"), quiet)
+        && index.lacks(name("c", variant: "v"), quiet))
     index.removed(name("a", variant: "v"), since: index.version)
     #expect(index.lacks(resource: name("a").resource, quiet))
     #expect(index.known == (20, 2))

@@ -27,7 +27,7 @@ struct EvictionTests {
   private func fill(_ cache: DiskCache, _ numbers: Range<Int>) async throws {
     for number in numbers {
       clock.advance(by: .seconds(1))
-      try await cache.store(bytes(10_000), for: key(number), metadata(at: clock.now))
+      try await cache.store(bytes(10_000), for: key(number), metadata: metadata(at: clock.now))
     }
   }
 
@@ -160,7 +160,7 @@ struct EvictionTests {
     let count = IndexFile.fewest
     let first = try cache(S3FIFO())
     #expect(try await first.entryCount == 0, "listed before it is filled")
-    for number in 0..<count { try await first.store(bytes(10), for: key(number), metadata(at: clock.now)) }
+    for number in 0..<count { try await first.store(bytes(10), for: key(number), metadata: metadata(at: clock.now)) }
     for _ in 0..<3 { try await use(first, 0..<50) }
     for number in 0..<count where number >= 50 { try await use(first, number..<number + 1) }
     await first.close()
@@ -219,12 +219,14 @@ struct EvictionTests {
   @Test("variants leave their folder, which goes with the last of them; a link in its place, or in a shard's, is not followed")
   func folders() async throws {
     let cache = try cache(LeastRecentlyUsed())
-    for variant in ["", "a", "b"] { try await cache.store(bytes(10), for: CacheKey(resource: "r", variant: variant), metadata()) }
+    for variant in ["", "a", "b"] {
+      try await cache.store(bytes(10), for: CacheKey(resource: "r", variant: variant), metadata: metadata())
+    }
     let shard = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.root + "/entries").first)
     #expect(try await cache.trim(to: 0) == 3)
     #expect(folder.files(below: folder.root + "/entries").isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.root + "/entries/" + shard).isEmpty)
-    try await cache.store(bytes(10), for: CacheKey(resource: "r"), metadata())
+    try await cache.store(bytes(10), for: CacheKey(resource: "r"), metadata: metadata())
     try FileManager.default.moveItem(atPath: folder.root + "/entries/" + shard, toPath: folder.path + "/outside")
     try FileManager.default.createSymbolicLink(
       atPath: folder.root + "/entries/" + shard, withDestinationPath: folder.path + "/outside")

@@ -25,7 +25,7 @@ struct ExpirationTests {
   @Test("an entry is there until its time is over, and a miss from that moment on")
   func lifetime() async throws {
     let cache = try cache(.after(.seconds(60)))
-    try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
     clock.advance(by: .seconds(60) - .nanoseconds(1))
     #expect(try await cache.bytes(key) == bytes(5))
     clock.advance(by: .nanoseconds(1))
@@ -43,7 +43,7 @@ struct ExpirationTests {
     ])
   func ownLifetime(store: Expiration, own: Expiration, isThere: Bool) async throws {
     let cache = try cache(store)
-    try await cache.store(bytes(5), for: key, metadata(at: clock.now, expiration: own))
+    try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now, expiration: own))
     clock.advance(by: .seconds(100))
     #expect((try await cache.bytes(key) != nil) == isThere)
   }
@@ -51,7 +51,7 @@ struct ExpirationTests {
   @Test("a lifetime of nothing, or less, is over at once", arguments: [0, -5])
   func noLifetime(seconds: Int) async throws {
     let cache = try cache(.after(.seconds(seconds)))
-    try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
     #expect(try await cache.bytes(key) == nil)
     #expect(try await cache.variants(of: "r").isEmpty)
   }
@@ -59,10 +59,12 @@ struct ExpirationTests {
   @Test("a 304 restarts the time to live; reading does not")
   func restart() async throws {
     let cache = try cache(.after(.seconds(60)))
-    let stored = try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+    let stored = try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
     clock.advance(by: .seconds(50))
     #expect(try await cache.bytes(key) != nil)
-    #expect(try await cache.refresh(key, metadata(revision: stored.revision, at: clock.now), ifRevision: stored.revision))
+    #expect(
+      try await cache.updateMetadata(of: key, to: metadata(revision: stored.revision, at: clock.now), ifRevision: stored.revision)
+    )
     clock.advance(by: .seconds(50))
     #expect(try await cache.bytes(key) != nil)
     clock.advance(by: .seconds(10))
@@ -72,14 +74,14 @@ struct ExpirationTests {
   @Test("a clock that is set back makes nothing expire, and one that is set forward expires")
   func clockSet() async throws {
     let cache = try cache(.after(.seconds(60)))
-    try await cache.store(bytes(5), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
     let start = clock.now
     clock.setNow(Timestamp(seconds: 0))
     #expect(try await cache.bytes(key) != nil)
     clock.setNow(.distantPast)
     #expect(try await cache.bytes(key) != nil)
     clock.setNow(.distantFuture)
-    try await cache.store(bytes(5), for: CacheKey(resource: "far"), metadata(at: clock.now))
+    try await cache.store(bytes(5), for: CacheKey(resource: "far"), metadata: metadata(at: clock.now))
     clock.setNow(start + .seconds(61))
     #expect(try await cache.bytes(key) == nil)
   }
@@ -89,9 +91,10 @@ struct ExpirationTests {
     let cache = try cache(.after(.seconds(60)))
     for number in 0..<6 {
       let expiration: Expiration? = number % 2 == 0 ? nil : .never
-      try await cache.store(bytes(100_000), for: CacheKey(resource: "\(number)"), metadata(at: clock.now, expiration: expiration))
+      try await cache.store(
+        bytes(100_000), for: CacheKey(resource: "\(number)"), metadata: metadata(at: clock.now, expiration: expiration))
     }
-    try await cache.store(bytes(100), for: key, metadata(at: clock.now))
+    try await cache.store(bytes(100), for: key, metadata: metadata(at: clock.now))
     let small = try #require(folder.entryFiles.first { ((try? file($0).count) ?? 0) < 50_000 })
     try put(Data("x".utf8), small)
     #expect(try await cache.removeExpired() == 0)

@@ -127,10 +127,10 @@ struct FaultTests {
     "a full disk is an error that says so; nothing is left behind, and when there is room again, it works",
     arguments: [100, 70_000, 900_000])
   func diskFull(length: Int) async throws {
-    try await cache.store(bytes(50), for: key, metadata())
+    try await cache.store(bytes(50), for: key, metadata: metadata())
     for room in [0, 1, length / 2, length] {
       faults.set { $0.room = room }
-      let error = await failure { try await cache.store(bytes(length), for: key, metadata()) }
+      let error = await failure { try await cache.store(bytes(length), for: key, metadata: metadata()) }
       #expect(error?.code == .diskFull)
       #expect(error?.path?.hasPrefix(folder.root) == true)
       #expect(error?.errno == SystemError.diskFull.number)
@@ -139,7 +139,7 @@ struct FaultTests {
     }
     #expect(cache.counters.failedWrites == 4)
     faults.set { $0.room = .max }
-    try await cache.store(bytes(length), for: key, metadata())
+    try await cache.store(bytes(length), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(length))
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
@@ -147,7 +147,7 @@ struct FaultTests {
 
   @Test("a disk that fills up in mid-body fails the writer and its readers, once and for all")
   func fullInMidBody() async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try writer.reader()
     async let followed = failure { _ = try await reader.collect() }
     try await writer.write(bytes(100_000))
@@ -164,13 +164,14 @@ struct FaultTests {
 
   @Test("a freshening that the disk has no room for leaves the entry as it was")
   func fullOnRefresh() async throws {
-    let stored = try await cache.store(bytes(50), for: key, metadata())
+    let stored = try await cache.store(bytes(50), for: key, metadata: metadata())
     for room in [0, 5, 45, 300] {
       faults.set { $0.room = room }
       let fresh = metadata(revision: stored.revision, etag: "\"new\"")
-      #expect(await failure { _ = try await cache.refresh(key, fresh, ifRevision: stored.revision) }?.code == .diskFull)
+      #expect(
+        await failure { _ = try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision) }?.code == .diskFull)
       faults.set { $0.room = .max }
-      let found = try await cache.open(key)?.metadata
+      let found = try await cache.entry(for: key)?.metadata
       // All of a record but its padding may have fitted.
       #expect(found == stored || room == 300 && found?.response.headerFields[.eTag] == "\"new\"")
     }
@@ -180,9 +181,11 @@ struct FaultTests {
   func shortWrites(short: Bool) async throws {
     faults.set { $0.write = short ? .short : .interrupted }
     let body = bytes(400_000)
-    let stored = try await cache.store(body, for: key, metadata())
-    try await cache.store(bytes(3000), for: CacheKey(resource: "small"), metadata())
-    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"n\""), ifRevision: stored.revision))
+    let stored = try await cache.store(body, for: key, metadata: metadata())
+    try await cache.store(bytes(3000), for: CacheKey(resource: "small"), metadata: metadata())
+    #expect(
+      try await cache.updateMetadata(of: key, to: metadata(revision: stored.revision, etag: "\"n\""), ifRevision: stored.revision)
+    )
     #expect(try await cache.bytes(key) == body)
     #expect(try await cache.bytes(CacheKey(resource: "small")) == bytes(3000))
     #expect(try await cache.verify().good == 2)
@@ -191,15 +194,15 @@ struct FaultTests {
 
   @Test("an entry that can't be moved into its place is an error that names it", arguments: [1, 5, 28, 30])
   func failingRename(number: Int32) async throws {
-    try await cache.store(bytes(50), for: key, metadata())
+    try await cache.store(bytes(50), for: key, metadata: metadata())
     faults.set { $0.rename = SystemError(number: number) }
-    let error = await failure { try await cache.store(bytes(9), for: key, metadata()) }
+    let error = await failure { try await cache.store(bytes(9), for: key, metadata: metadata()) }
     #expect(error?.errno == number)
     #expect(error?.code == (number == 28 ? .diskFull : .fileSystem))
     #expect(error?.path == folder.entryFiles[0])
     #expect(try await cache.bytes(key) == bytes(50))
     faults.set { $0.rename = nil }
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(9))
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
@@ -207,7 +210,7 @@ struct FaultTests {
 
   @Test("a sweep survives a file that can't be deleted")
   func undeletable() async throws {
-    for number in 0..<5 { try await cache.store(bytes(1000), for: CacheKey(resource: "\(number)"), metadata()) }
+    for number in 0..<5 { try await cache.store(bytes(1000), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
     let stubborn = folder.entryFiles[2]
     faults.set { $0.undeletable = stubborn }
     #expect(try await cache.trim(to: 0) == 4)
@@ -221,7 +224,7 @@ struct FaultTests {
 
   @Test("a removal that fails is an error that says where; a damaged file that can't be removed is a miss all the same")
   func failingRemoval() async throws {
-    try await cache.store(bytes(1000), for: key, metadata())
+    try await cache.store(bytes(1000), for: key, metadata: metadata())
     faults.set { $0.unlink = SystemError(number: 1) }
     let error = await failure { try await cache.remove(key, ifRevision: nil) }
     #expect(error?.code == .fileSystem)
@@ -238,9 +241,9 @@ struct FaultTests {
     let cache = try DiskCache(path: folder.path, configuration: .init(durability: level), calls: faults.calls)
     // The folder's key is flushed when it is made.
     let before = faults.current.syncs
-    try await cache.store(bytes(200_000), for: key, metadata())
+    try await cache.store(bytes(200_000), for: key, metadata: metadata())
     #expect(faults.current.syncs - before == first)
-    try await cache.store(bytes(2000), for: key, metadata())
+    try await cache.store(bytes(2000), for: key, metadata: metadata())
     #expect(faults.current.syncs - before == first + second)
   }
 
@@ -255,7 +258,7 @@ struct FaultTests {
     #expect(faults.current.flushed.isSuperset(of: try named()))
     try FileManager.default.removeItem(atPath: folder.path + "/a")
     faults.set { $0.flushed = [] }
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     #expect(faults.current.flushed.isSuperset(of: try named()))
     faults.set { $0.flushed = [] }
     try await cache.removeAll()
@@ -270,9 +273,9 @@ struct FaultTests {
   func barriers(durable: Bool) async throws {
     let cache = try DiskCache(
       path: folder.path, configuration: .init(durability: durable ? .file : .none), calls: faults.calls)
-    let stored = try await cache.store(bytes(10), for: key, metadata())
+    let stored = try await cache.store(bytes(10), for: key, metadata: metadata())
     let before = faults.current.syncs
-    for _ in 0..<256 { #expect(try await cache.refresh(key, stored, ifRevision: stored.revision)) }
+    for _ in 0..<256 { #expect(try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision)) }
     let flushes = faults.current.syncs - before
     #expect(durable ? (4...16).contains(flushes) : flushes == 0, "\(flushes)")
   }
@@ -280,9 +283,9 @@ struct FaultTests {
   @Test("a flush that fails fails the commit, and the entry before it stays")
   func failingFlush() async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(durability: .file), calls: faults.calls)
-    try await cache.store(bytes(10), for: key, metadata())
+    try await cache.store(bytes(10), for: key, metadata: metadata())
     faults.set { $0.sync = SystemError(number: 5) }
-    #expect(await failure { try await cache.store(bytes(20), for: key, metadata()) }?.errno == 5)
+    #expect(await failure { try await cache.store(bytes(20), for: key, metadata: metadata()) }?.errno == 5)
     #expect(try await cache.bytes(key) == bytes(10))
   }
 }

@@ -62,7 +62,7 @@ struct FolderTests {
 
     // When
     let cache = try DiskCache(path: link, configuration: .init(sizeLimit: 100_000))
-    for number in 0..<30 { try await cache.store(bytes(9_000), for: CacheKey(resource: "\(number)"), metadata()) }
+    for number in 0..<30 { try await cache.store(bytes(9_000), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
     try await cache.trim(to: 0)
     _ = try await cache.verify(removingDamaged: true)
     try await cache.removeAll()
@@ -95,7 +95,7 @@ struct FolderTests {
     let web = try #require(URL(string: "https://example.com/a"))
     #expect(#expect(throws: CacheError.self) { try DiskCache(folder: web) }?.code == .invalidConfiguration)
     let cache = try DiskCache(folder: URL(filePath: folder.path + "/a b%20\u{E9}"))
-    try await cache.store(bytes(5), for: key, metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
     #expect(fileExists(folder.path + "/a b%20\u{E9}/etagere-1/folder.key"))
   }
 
@@ -114,11 +114,11 @@ struct FolderTests {
   @Test("a file that was deleted behind the store's back is a miss, and can be stored again")
   func deletedFile() async throws {
     let cache = try DiskCache(path: folder.path)
-    try await cache.store(bytes(5), for: key, metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
     try remove(folder.entryFiles[0])
     #expect(try await cache.bytes(key) == nil)
     #expect(try await cache.totalSize == 0)
-    try await cache.store(bytes(6), for: key, metadata())
+    try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(6))
   }
 
@@ -127,9 +127,9 @@ struct FolderTests {
   func deletedFolder(all: Bool) async throws {
     let path = folder.path + "/store"
     let cache = try DiskCache(path: path)
-    try await cache.store(bytes(5), for: key, metadata())
-    let small = try await cache.begin(CacheKey(resource: "small"), metadata())
-    let large = try await cache.begin(CacheKey(resource: "large", variant: "v"), metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
+    let small = try await cache.makeWriter(for: CacheKey(resource: "small"), metadata: metadata())
+    let large = try await cache.makeWriter(for: CacheKey(resource: "large", variant: "v"), metadata: metadata())
     try await small.write(bytes(1000))
     try await large.write(bytes(300_000))
     try remove(all ? path : path + "/etagere-1")
@@ -139,7 +139,7 @@ struct FolderTests {
     try await large.write(bytes(300_000, seed: 2))
     _ = try await large.commit(trailers: nil)
     _ = try await small.commit(trailers: nil)
-    try await cache.store(bytes(7), for: key, metadata())
+    try await cache.store(bytes(7), for: key, metadata: metadata())
     for reader in [cache, try DiskCache(path: path)] {
       #expect(try await reader.bytes(key) == bytes(7))
       #expect(try await reader.bytes(CacheKey(resource: "small")) == bytes(1000))
@@ -156,7 +156,7 @@ struct FolderTests {
   func damagedKey(length: Int) async throws {
     try put(Data("mine".utf8), folder.path + "/neighbour")
     let before = try DiskCache(path: folder.path)
-    try await before.store(bytes(5), for: key, metadata())
+    try await before.store(bytes(5), for: key, metadata: metadata())
     let path = folder.root + "/folder.key"
     var damaged = try file(path)
     if length == 32 { damaged[20] ^= 1 } else { damaged = (damaged + damaged).prefix(length) }
@@ -165,7 +165,7 @@ struct FolderTests {
     #expect(cache.digestSecret != before.digestSecret)
     #expect(try await cache.bytes(key) == nil)
     #expect(folder.entryFiles.isEmpty)
-    try await cache.store(bytes(6), for: key, metadata())
+    try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await DiskCache(path: folder.path).bytes(key) == bytes(6))
     #expect(try file(folder.path + "/neighbour") == Data("mine".utf8))
     #expect(folder.temporaryFiles.isEmpty)
@@ -188,7 +188,7 @@ struct FolderTests {
   @Test("links inside are not followed: neither to read, nor to write, nor to remove")
   func links() async throws {
     let cache = try DiskCache(path: folder.path)
-    try await cache.store(bytes(5), for: key, metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let outside = folder.path + "/outside"
     try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
@@ -209,7 +209,7 @@ struct FolderTests {
     #expect(try await cache.trim(to: 0) == 0)
     #expect(fileExists(target))
     let before = try file(target)
-    try await cache.store(bytes(9), for: key, metadata())
+    try await cache.store(bytes(9), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(9))
     try await cache.removeAll()
     #expect(try file(target) == before)
@@ -222,14 +222,14 @@ struct FolderTests {
   func linkInstead(part: String) async throws {
     // Given
     let cache = try DiskCache(path: folder.path)
-    let stored = try await cache.store(bytes(5), for: key, metadata())
+    let stored = try await cache.store(bytes(5), for: key, metadata: metadata())
     let outside = folder.path + "/outside"
     try FileManager.default.copyItem(atPath: folder.root + part, toPath: outside)
     try FileManager.default.createDirectory(atPath: outside + "/tmp", withIntermediateDirectories: true)
     for name in ["/index", "/x", "/tmp/x"] { try put(Data("theirs".utf8), outside + name) }
     let before = try folder.files(below: outside).map { try file($0) }
     let known = CacheKey(resource: "known")
-    try await cache.store(bytes(5), for: known, metadata())
+    try await cache.store(bytes(5), for: known, metadata: metadata())
     #expect(try await cache.entryCount == 2)
 
     // When
@@ -243,33 +243,33 @@ struct FolderTests {
     _ = try? await cache.repair()
     #expect(try folder.files(below: outside).map { try file($0) } == before)
     for length in [9, 200_000] {
-      #expect(await failure { try await cache.store(bytes(length), for: other, metadata()) }?.code == .fileSystem)
+      #expect(await failure { try await cache.store(bytes(length), for: other, metadata: metadata()) }?.code == .fileSystem)
     }
-    if part != "/tmp" { #expect(try await !cache.refresh(key, stored, ifRevision: stored.revision)) }
+    if part != "/tmp" { #expect(try await !cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision)) }
     try? await cache.remove(key, ifRevision: nil)
     try? await cache.removeAll()
     #expect(try folder.files(below: outside).map { try file($0) } == before)
     try remove(folder.root + part)
-    try await cache.store(bytes(9), for: other, metadata())
+    try await cache.store(bytes(9), for: other, metadata: metadata())
     #expect(try await cache.bytes(other) == bytes(9))
   }
 
   @Test("a folder in the place of an entry is a miss, and gives way to a store")
   func folderInPlace() async throws {
     let cache = try DiskCache(path: folder.path)
-    try await cache.store(bytes(5), for: key, metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     try remove(place)
     try FileManager.default.createDirectory(atPath: place + "/below", withIntermediateDirectories: true)
     #expect(try await cache.bytes(key) == nil)
-    try await cache.store(bytes(6), for: key, metadata())
+    try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(6))
   }
 
   @Test("what a dead process left behind is collected, what a live one is writing stays")
   func orphans() async throws {
     let live = try DiskCache(path: folder.path)
-    let writer = try await live.begin(key, metadata())
+    let writer = try await live.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(200_000))
     #expect(try await live.entryCount == 0, "and what is done at opening is done")
     let spools = folder.temporaryFiles
@@ -292,8 +292,8 @@ struct FolderTests {
   @Test("a process that was killed in the middle of a write leaves the earlier entries readable and no half entry")
   func killed() async throws {
     let cache = try DiskCache(path: folder.path)
-    try await cache.store(bytes(300_000, seed: 1), for: key, metadata())
-    let writer = try await cache.begin(key, metadata())
+    try await cache.store(bytes(300_000, seed: 1), for: key, metadata: metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(200_000, seed: 2))
     // What is on the disk now is all that a process started later would find.
     let copy = try TemporaryFolder()
@@ -311,7 +311,7 @@ struct FolderTests {
   @Test("a folder that can only be read is read; writing says so", .enabled(if: !canWriteAnywhere))
   func readOnlyFolder() async throws {
     let writable = try DiskCache(path: folder.path)
-    try await writable.store(bytes(5), for: key, metadata())
+    try await writable.store(bytes(5), for: key, metadata: metadata())
     await writable.close()
     let manager = FileManager.default
     let folders = [folder.root, folder.root + "/tmp", folder.root + "/entries"]
@@ -320,7 +320,7 @@ struct FolderTests {
     let cache = try DiskCache(path: folder.path)
     #expect(!cache.isWritable)
     #expect(try await cache.bytes(key) == bytes(5))
-    #expect(await failure { try await cache.store(bytes(5), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.store(bytes(5), for: key, metadata: metadata()) }?.code == .readOnly)
     #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
     #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
     #expect(throws: CacheError.self) { try DiskCache(path: folder.root + "/tmp/new") }
@@ -328,7 +328,7 @@ struct FolderTests {
 
   /// Root may write where permissions say that nobody may.
   static var canWriteAnywhere: Bool {
-    let path = FileManager.default.temporaryDirectory.path + "/etagere-probe-\(Revision.mint())"
+    let path = FileManager.default.temporaryDirectory.path + "/etagere-probe-\(Revision.random())"
     guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o400]) else { return true }
     defer { try? FileManager.default.removeItem(atPath: path) }
     return FileManager.default.isWritableFile(atPath: path)

@@ -22,7 +22,7 @@ struct FullDiskTests {
 
   private func store(_ number: Int) async throws {
     clock.advance(by: .seconds(1))
-    try await cache.store(bytes(10_000), for: CacheKey(resource: "\(number)"), metadata(at: clock.now))
+    try await cache.store(bytes(10_000), for: CacheKey(resource: "\(number)"), metadata: metadata(at: clock.now))
   }
 
   @Test("the store that fails starts an eviction of what was not used for longest, and the next ones succeed")
@@ -33,19 +33,20 @@ struct FullDiskTests {
     #expect(cache.counters.fullDisk == 1)
     #expect(cache.counters.evictions == [.fullDisk: 4])
     for number in 41..<44 { try await store(number) }
-    for number in [0, 3, 40] { #expect(try await cache.open(CacheKey(resource: "\(number)")) == nil) }
-    for number in [4, 39, 41, 43] { #expect(try await cache.open(CacheKey(resource: "\(number)")) != nil) }
+    for number in [0, 3, 40] { #expect(try await cache.entry(for: CacheKey(resource: "\(number)")) == nil) }
+    for number in [4, 39, 41, 43] { #expect(try await cache.entry(for: CacheKey(resource: "\(number)")) != nil) }
     #expect(folder.temporaryFiles.isEmpty)
   }
 
   @Test("metadata that does not fit makes room too; the entry stays as it was")
   func refresh() async throws {
     let key = CacheKey(resource: "39")
-    let stored = try #require(try await cache.open(key)).metadata
-    #expect(await failure { _ = try await cache.refresh(key, stored, ifRevision: stored.revision) }?.code == .diskFull)
+    let stored = try #require(try await cache.entry(for: key)).metadata
+    #expect(
+      await failure { _ = try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision) }?.code == .diskFull)
     #expect(try await cache.entryCount == 36)
-    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision))
-    #expect(try await cache.open(key)?.metadata == stored)
+    #expect(try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision))
+    #expect(try await cache.entry(for: key)?.metadata == stored)
   }
 
   @Test("a store that holds nothing evicts nothing, and says so each time")

@@ -41,7 +41,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
           .lastModified: "Wed, 31 Dec 2025 00:00:00 GMT", .cacheControl: "max-age=60",
         ]),
       revision: 1,
-      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+      Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let empty = GoldenEntry(
     description: "an empty body, in a partition, under a key of the caller's, with trailers",
@@ -49,7 +49,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
     stored: {
       var metadata = answer(
         "/report?signature=x", HTTPResponse(status: .noContent), revision: 2,
-        CachingFacts(bornAt: start, freshUntil: start, servesOfflineUntil: .distantFuture))
+        Freshness(generatedAt: start, freshUntil: start, staleIfErrorUntil: .distantFuture))
       metadata.trailers = [.eTag: "\"late\""]
       return metadata
     }())
@@ -67,14 +67,15 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
         status: .ok,
         headerFields: [.vary: "Authorization, Accept-Language", .eTag: "\"de\"", .cacheControl: "max-age=60"]),
       fields: [.acceptLanguage: "de", .authorization: digest], revision: 3,
-      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+      Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let weak = GoldenEntry(
     description: "a weak tag, which is to be asked about before each use", key: CacheKey(resource: "https://example.com/weak"),
     body: Data("weak\n".utf8),
     stored: answer(
       "/weak", HTTPResponse(status: .ok, headerFields: [.eTag: "W/\"7\"", .cacheControl: "no-cache"]), revision: 4,
-      CachingFacts(bornAt: start - .seconds(1), freshUntil: start - .seconds(1), alwaysAsk: true, servesOfflineUntil: nil)))
+      Freshness(
+        generatedAt: start - .seconds(1), freshUntil: start - .seconds(1), requiresRevalidation: true, staleIfErrorUntil: nil)))
 
   private static let confirmed = GoldenEntry(
     description: "a 200 that a 304 has confirmed an hour later", key: CacheKey(resource: "https://example.com/confirmed"),
@@ -83,18 +84,19 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
       "/confirmed",
       HTTPResponse(status: .ok, headerFields: [.eTag: "\"5\"", .cacheControl: "max-age=60, stale-while-revalidate=30"]),
       revision: 5,
-      CachingFacts(
-        bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesStaleUntil: start + .seconds(89),
-        servesOfflineUntil: .distantFuture)),
+      Freshness(
+        generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleWhileRevalidateUntil: start + .seconds(89),
+        staleIfErrorUntil: .distantFuture)),
     freshened: answer(
       "/confirmed",
       HTTPResponse(
         status: .ok,
         headerFields: [.eTag: "\"5\"", .cacheControl: "max-age=120, stale-while-revalidate=30", .server: "another"]),
       at: start + .seconds(3_600), revision: 5,
-      CachingFacts(
-        bornAt: start + .seconds(3_599), freshUntil: start + .seconds(3_719), servesStaleUntil: start + .seconds(3_749),
-        servesOfflineUntil: .distantFuture)))
+      Freshness(
+        generatedAt: start + .seconds(3_599), freshUntil: start + .seconds(3_719),
+        staleWhileRevalidateUntil: start + .seconds(3_749),
+        staleIfErrorUntil: .distantFuture)))
 
   private static let part = GoldenEntry(
     description: "a part (206)", key: CacheKey(resource: "https://example.com/part", variant: "range=bytes=0-4"),
@@ -105,23 +107,23 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
         status: .partialContent,
         headerFields: [.contentRange: "bytes 0-4/10", .eTag: "\"6\"", .cacheControl: "max-age=60"]),
       fields: [.range: "bytes=0-4"], revision: 6,
-      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(59), servesOfflineUntil: .distantFuture)))
+      Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let failure = GoldenEntry(
     description: "an error, kept for as long as it is fresh", key: CacheKey(resource: "https://example.com/gone"),
     body: Data("no such page\n".utf8),
     stored: answer(
       "/gone", HTTPResponse(status: .notFound, headerFields: [.cacheControl: "max-age=7200"]), revision: 7,
-      CachingFacts(bornAt: start - .seconds(1), freshUntil: start + .seconds(7_199), servesOfflineUntil: .distantFuture),
+      Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(7_199), staleIfErrorUntil: .distantFuture),
       expiration: .at(start + .seconds(7_199))))
 
   private static func answer(
     _ path: String, _ response: HTTPResponse, fields: HTTPFields = [:], at time: Timestamp = start, revision: UInt64,
-    _ facts: CachingFacts, expiration: Expiration? = nil
+    _ freshness: Freshness, expiration: Expiration? = nil
   ) -> StoredMetadata {
     StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: path, headerFields: fields),
       response: response, requestTime: time - .seconds(1), responseTime: time,
-      revision: Revision(high: 0x0102_0304_0506_0708, low: revision), facts: facts, expiration: expiration)
+      revision: Revision(high: 0x0102_0304_0506_0708, low: revision), freshness: freshness, expiration: expiration)
   }
 }

@@ -33,11 +33,11 @@ private enum Golden {
     for entry in entries {
       var stored = entry.stored
       stored.trailers = nil
-      let writer = try await cache.begin(entry.key, stored)
+      let writer = try await cache.makeWriter(for: entry.key, metadata: stored)
       if !entry.body.isEmpty { try await writer.write(entry.body) }
       _ = try await writer.commit(trailers: entry.stored.trailers)
       if let freshened = entry.freshened {
-        #expect(try await cache.refresh(entry.key, freshened, ifRevision: entry.stored.revision))
+        #expect(try await cache.updateMetadata(of: entry.key, to: freshened, ifRevision: entry.stored.revision))
       }
     }
     await cache.close()
@@ -51,7 +51,7 @@ struct GoldenTests {
     let folder = try TemporaryFolder()
     let cache = try Golden.opened(1, in: folder)
 
-    let entry = try #require(try await cache.open(golden.key))
+    let entry = try #require(try await cache.entry(for: golden.key))
 
     #expect(try await entry.body.collect() == golden.body)
     #expect(entry.metadata == golden.metadata)
@@ -79,9 +79,9 @@ struct GoldenTests {
     for golden in GoldenEntry.version1 {
       var metadata = golden.metadata
       metadata.response.headerFields[.server] = "freshened"
-      #expect(try await cache.refresh(golden.key, metadata, ifRevision: metadata.revision))
-      #expect(try await cache.open(golden.key)?.metadata == metadata)
-      try await cache.store(bytes(100), for: golden.key, DiskStoreTests.metadata())
+      #expect(try await cache.updateMetadata(of: golden.key, to: metadata, ifRevision: metadata.revision))
+      #expect(try await cache.entry(for: golden.key)?.metadata == metadata)
+      try await cache.store(bytes(100), for: golden.key, metadata: DiskStoreTests.metadata())
       #expect(try await cache.bytes(golden.key) == bytes(100))
     }
     await cache.close()

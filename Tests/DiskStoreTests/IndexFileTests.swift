@@ -29,11 +29,11 @@ struct IndexFileTests {
   private func fill() async throws {
     let cache = try open()
     let extra = CacheKey(resource: "extra")
-    try await cache.store(bytes(10), for: extra, metadata())
+    try await cache.store(bytes(10), for: extra, metadata: metadata())
     let place = try #require(folder.entryFiles.first)
     let whole = try file(place)
     try await cache.remove(extra, ifRevision: nil)
-    for number in 0..<count { try await cache.store(bytes(number % 50), for: key(number), metadata()) }
+    for number in 0..<count { try await cache.store(bytes(number % 50), for: key(number), metadata: metadata()) }
     await cache.close()
     try put(whole, place)
   }
@@ -42,8 +42,8 @@ struct IndexFileTests {
     let cache = try open()
     let counted = try await cache.entryCount
     #expect([count, count + 1].contains(counted))
-    if counted == count { #expect(try await cache.open(CacheKey(resource: "extra")) == nil) }
-    for number in 0..<count { #expect(try await cache.open(key(number)) != nil) }
+    if counted == count { #expect(try await cache.entry(for: CacheKey(resource: "extra")) == nil) }
+    for number in 0..<count { #expect(try await cache.entry(for: key(number)) != nil) }
     return counted == count
   }
 
@@ -78,7 +78,7 @@ struct IndexFileTests {
     let cache = try open()
     #expect(try await cache.entryCount == count)
     if stores {
-      try await cache.store(bytes(10), for: key(0), metadata())
+      try await cache.store(bytes(10), for: key(0), metadata: metadata())
     } else {
       try await cache.remove(key(0), ifRevision: nil)
     }
@@ -92,8 +92,8 @@ struct IndexFileTests {
     try await fill()
     let cache = try open()
     #expect(try await cache.entryCount == count)
-    let stored = try #require(try await cache.open(key(1))).metadata
-    #expect(try await cache.refresh(key(1), stored, ifRevision: stored.revision))
+    let stored = try #require(try await cache.entry(for: key(1))).metadata
+    #expect(try await cache.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision))
     #expect(!fileExists(path))
     #expect(try await !isLoaded())
   }
@@ -149,12 +149,12 @@ struct IndexFileTests {
     try await fill()
     let (one, other) = (try open(), try open())
     for cache in [one, other] { #expect(try await cache.entryCount >= count, "and what is done at opening is done") }
-    let stored = try #require(try await other.open(key(1))).metadata
-    #expect(try await other.refresh(key(1), stored, ifRevision: stored.revision))
-    try await one.store(bytes(10), for: CacheKey(resource: "new"), metadata())
+    let stored = try #require(try await other.entry(for: key(1))).metadata
+    #expect(try await other.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision))
+    try await one.store(bytes(10), for: CacheKey(resource: "new"), metadata: metadata())
     await one.close()
     #expect(fileExists(path))
-    #expect(try await other.refresh(key(1), stored, ifRevision: stored.revision))
+    #expect(try await other.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision))
     #expect(!fileExists(path))
   }
 
@@ -163,7 +163,7 @@ struct IndexFileTests {
     try await fill()
     let cache = try open()
     #expect(try await cache.entryCount == count)
-    try await cache.store(bytes(10), for: CacheKey(resource: "new"), metadata())
+    try await cache.store(bytes(10), for: CacheKey(resource: "new"), metadata: metadata())
     await cache.close()
     #expect(try await open().entryCount == count + 1, "the extra one is not among them")
   }
@@ -171,7 +171,7 @@ struct IndexFileTests {
   @Test("few entries need no index, and an index that is true is not written again")
   func written() async throws {
     let small = try open()
-    for number in 0..<20 { try await small.store(bytes(10), for: key(number), metadata()) }
+    for number in 0..<20 { try await small.store(bytes(10), for: key(number), metadata: metadata()) }
     await small.close()
     #expect(!fileExists(path))
     try await fill()
@@ -228,7 +228,7 @@ struct IndexFileTests {
     #expect(after[0] == after[1])
     #expect(after[0] > before[0] + 2)
     #expect(try await cache.entryCount == count + 1, "an index of the time before is not believed")
-    #expect(try await cache.open(CacheKey(resource: "nothing")) == nil)
+    #expect(try await cache.entry(for: CacheKey(resource: "nothing")) == nil)
   }
 
   @Test("a living cache's changes are told as ever, after counters were made equal")
@@ -241,8 +241,8 @@ struct IndexFileTests {
     let two = try open()
     #expect(try counters()[0] == counters()[1])
     #expect(try await two.entryCount == 0)
-    #expect(try await two.open(key) == nil)
-    try await one.store(bytes(10), for: key, metadata())
+    #expect(try await two.entry(for: key) == nil)
+    try await one.store(bytes(10), for: key, metadata: metadata())
     #expect(try await two.bytes(key) == bytes(10))
   }
 
@@ -255,7 +255,7 @@ struct IndexFileTests {
     let hashKey = SipHash.Key(first: 1, second: 2)
     var entries: [EntryName: EntryIndex.Use] = [:]
     for (number, key) in [
-      CacheKey(resource: "a"), CacheKey(resource: "a", variant: "v"), CacheKey(resource: "b", form: "f"),
+      CacheKey(resource: "a"), CacheKey(resource: "a", variant: "v"), CacheKey(resource: "b", transform: "f"),
     ].enumerated() {
       entries[EntryName(key, hashKey: hashKey)] = EntryIndex.Use(
         size: Int64(number), last: Timestamp(nanoseconds: Int64(-number)))

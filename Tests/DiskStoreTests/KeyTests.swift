@@ -25,12 +25,14 @@ struct KeyTests {
       switch part {
       case 0: CacheKey(resource: text)
       case 1: CacheKey(resource: "r", variant: text)
-      default: CacheKey(resource: "r", variant: "v", form: text)
+      default: CacheKey(resource: "r", variant: "v", transform: text)
       }
     }
-    for (index, key) in keys.enumerated() { try await cache.store(bytes(50, seed: UInt64(index)), for: key, metadata()) }
     for (index, key) in keys.enumerated() {
-      let entry = try #require(try await cache.open(key))
+      try await cache.store(bytes(50, seed: UInt64(index)), for: key, metadata: metadata())
+    }
+    for (index, key) in keys.enumerated() {
+      let entry = try #require(try await cache.entry(for: key))
       #expect(entry.key == key)
       #expect(try await entry.body.collect() == bytes(50, seed: UInt64(index)))
     }
@@ -47,10 +49,10 @@ struct KeyTests {
   func collision() async throws {
     let one = CacheKey(resource: "one")
     let other = CacheKey(resource: "other")
-    try await cache.store(bytes(300, seed: 1), for: one, metadata())
+    try await cache.store(bytes(300, seed: 1), for: one, metadata: metadata())
     let entries = folder.path + "/inner/etagere-1/entries"
     let place = try #require(folder.files(below: entries).first)
-    try await cache.store(bytes(300, seed: 2), for: other, metadata())
+    try await cache.store(bytes(300, seed: 2), for: other, metadata: metadata())
     let source = try #require(folder.files(below: entries).first { $0 != place })
     try put(try file(source), place)
     #expect(try await cache.bytes(one) == nil)
@@ -67,15 +69,15 @@ struct KeyTests {
     // Given
     let german = CacheKey(resource: "r", variant: "de")
     let english = CacheKey(resource: "r", variant: "en")
-    try await cache.store(bytes(300, seed: 1), for: german, metadata())
+    try await cache.store(bytes(300, seed: 1), for: german, metadata: metadata())
     let place = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first)
     let displaced = try file(place)
-    try await cache.store(bytes(300, seed: 2), for: english, metadata())
+    try await cache.store(bytes(300, seed: 2), for: english, metadata: metadata())
     let other = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first { $0 != place })
 
     // When
     try put(displaced, other)
-    try await cache.store(bytes(300, seed: 3), for: german, metadata())
+    try await cache.store(bytes(300, seed: 3), for: german, metadata: metadata())
 
     // Then
     let found = try await cache.variants(of: "r")
@@ -86,23 +88,23 @@ struct KeyTests {
   }
 
   @Test("a file in another form's place is no form: it is listed nowhere, neither beside its own key's nor when that is gone")
-  func displacedForm() async throws {
+  func displacedTransform() async throws {
     // Given
-    let small = CacheKey(resource: "r", form: "small")
-    let large = CacheKey(resource: "r", form: "large")
+    let small = CacheKey(resource: "r", transform: "small")
+    let large = CacheKey(resource: "r", transform: "large")
     let entries = folder.path + "/inner/etagere-1/entries"
-    try await cache.store(bytes(300, seed: 1), for: small, metadata())
+    try await cache.store(bytes(300, seed: 1), for: small, metadata: metadata())
     let place = try #require(folder.files(below: entries).first)
-    try await cache.store(bytes(300, seed: 2), for: large, metadata())
+    try await cache.store(bytes(300, seed: 2), for: large, metadata: metadata())
     let other = try #require(folder.files(below: entries).first { $0 != place })
 
     // When
     try put(try file(place), other)
 
     // Then
-    #expect(try await cache.forms(of: "r").map(\.key) == [small])
+    #expect(try await cache.transforms(of: "r").map(\.key) == [small])
     try await cache.remove(small, ifRevision: nil)
-    #expect(try await cache.forms(of: "r").isEmpty)
+    #expect(try await cache.transforms(of: "r").isEmpty)
     #expect(try await cache.entries().isEmpty)
   }
 
@@ -113,10 +115,10 @@ struct KeyTests {
       CacheKey(resource: "r"), CacheKey(resource: "r", variant: "de"), CacheKey(resource: "r", variant: "en"),
     ]
     var revisions: [CacheKey: Revision] = [:]
-    for key in keys { revisions[key] = try await cache.store(bytes(200_000), for: key, metadata()).revision }
-    try await cache.store(bytes(9), for: CacheKey(resource: "r", form: "thumb"), metadata())
-    try await cache.store(bytes(9), for: CacheKey(resource: "r", variant: "de", form: "thumb"), metadata())
-    try await cache.store(bytes(9), for: CacheKey(resource: "s"), metadata())
+    for key in keys { revisions[key] = try await cache.store(bytes(200_000), for: key, metadata: metadata()).revision }
+    try await cache.store(bytes(9), for: CacheKey(resource: "r", transform: "thumb"), metadata: metadata())
+    try await cache.store(bytes(9), for: CacheKey(resource: "r", variant: "de", transform: "thumb"), metadata: metadata())
+    try await cache.store(bytes(9), for: CacheKey(resource: "s"), metadata: metadata())
     let found = try await cache.variants(of: "r")
     #expect(Set(found.map(\.key)) == Set(keys))
     for entry in found { #expect(entry.metadata.revision == revisions[entry.key]) }
@@ -126,7 +128,7 @@ struct KeyTests {
   func removedVariant() async throws {
     let german = CacheKey(resource: "r", variant: "de")
     let english = CacheKey(resource: "r", variant: "en")
-    for key in [german, english] { try await cache.store(bytes(9), for: key, metadata()) }
+    for key in [german, english] { try await cache.store(bytes(9), for: key, metadata: metadata()) }
     try await cache.remove(german, ifRevision: nil)
     #expect(try await cache.variants(of: "r").map(\.key) == [english])
     try await cache.remove(english, ifRevision: nil)
@@ -139,8 +141,8 @@ struct KeyTests {
   @Test("a removal that names a revision leaves another one alone")
   func conditionalRemoval() async throws {
     let key = CacheKey(resource: "r")
-    let stored = try await cache.store(bytes(9), for: key, metadata())
-    try await cache.remove(key, ifRevision: .mint())
+    let stored = try await cache.store(bytes(9), for: key, metadata: metadata())
+    try await cache.remove(key, ifRevision: .random())
     #expect(try await cache.bytes(key) != nil)
     try await cache.remove(key, ifRevision: stored.revision)
     #expect(try await cache.bytes(key) == nil)

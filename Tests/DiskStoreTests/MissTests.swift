@@ -24,19 +24,19 @@ struct MissTests {
     folder = try TemporaryFolder()
     one = try folder.sharedCache(clock: clock)
     two = try folder.sharedCache(clock: clock)
-    try await one.store(bytes(10), for: key, metadata(at: clock.now))
+    try await one.store(bytes(10), for: key, metadata: metadata(at: clock.now))
     place = try #require(folder.entryFiles.first)
     whole = try file(place)
     try await one.remove(key, ifRevision: nil)
     // The first look is at the counters too; the sum waits for the list.
     for cache in [one, two] {
-      #expect(try await cache.open(key) == nil)
+      #expect(try await cache.entry(for: key) == nil)
       #expect(try await cache.entryCount == 0)
     }
   }
 
   private func find() async throws -> Bool {
-    let (opened, variants) = (try await one.open(key) != nil, try await one.variants(of: key.resource).isEmpty == false)
+    let (opened, variants) = (try await one.entry(for: key) != nil, try await one.variants(of: key.resource).isEmpty == false)
     #expect(opened == variants)
     return opened
   }
@@ -48,7 +48,7 @@ struct MissTests {
     #expect(try await !find())
     #expect(one.counters.misses == misses + 2)
     // Our own changes leave it so.
-    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     try await one.remove(CacheKey(resource: "s"), ifRevision: nil)
     #expect(try await !find())
   }
@@ -56,7 +56,7 @@ struct MissTests {
   @Test("a change of another's makes misses look again")
   func changed() async throws {
     try put(whole, place)
-    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
+    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     #expect(try await find())
   }
 
@@ -80,14 +80,14 @@ struct MissTests {
 
   @Test("as many misses as there are entries bring the index up to date")
   func upToDateAgain() async throws {
-    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
-    for _ in 0..<64 { #expect(try await one.open(key) == nil) }
+    try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
+    for _ in 0..<64 { #expect(try await one.entry(for: key) == nil) }
     try await Turns.until {
       try put(whole, place)
-      let isAnsweredByMemory = try await one.open(key) == nil
+      let isAnsweredByMemory = try await one.entry(for: key) == nil
       try FileManager.default.removeItem(atPath: place)
       // The list may have come while the file was there.
-      if !isAnsweredByMemory { #expect(try await one.open(key) == nil) }
+      if !isAnsweredByMemory { #expect(try await one.entry(for: key) == nil) }
       return isAnsweredByMemory
     }
   }
@@ -95,14 +95,14 @@ struct MissTests {
   @Test("a folder that was deleted and made anew by one is noticed by the other at once")
   func madeAnew() async throws {
     try FileManager.default.removeItem(atPath: folder.root)
-    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    try await two.store(bytes(10), for: key, metadata: metadata(at: clock.now))
     #expect(try await find())
     // Also when the one that made it was not the first to find it gone.
     _ = try await one.entryCount
     try await two.remove(key, ifRevision: nil)
     _ = try await one.entryCount
-    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata(at: clock.now))
-    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
+    try await two.store(bytes(10), for: key, metadata: metadata(at: clock.now))
     #expect(try await find())
   }
 
@@ -130,14 +130,14 @@ struct MissTests {
     try put(whole, place)
     #expect(try await !find())
     try await two.removeAll()
-    try await two.store(bytes(10), for: key, metadata(at: clock.now))
+    try await two.store(bytes(10), for: key, metadata: metadata(at: clock.now))
     #expect(try await find())
   }
 
   @Test("a closed store says that it is closed, whatever memory knows")
   func closed() async throws {
     await one.close()
-    #expect(await failure { _ = try await one.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await one.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await one.variants(of: "r") }?.code == .closed)
   }
 
@@ -149,14 +149,14 @@ struct MissTests {
         group.addTask {
           for round in 0..<150 {
             let key = CacheKey(resource: "\(number)-\(round % 10)", variant: round % 3 == 0 ? "v" : "")
-            #expect(try await cache.open(key) == nil)
-            try await cache.store(bytes(100), for: key, metadata())
+            #expect(try await cache.entry(for: key) == nil)
+            try await cache.store(bytes(100), for: key, metadata: metadata())
             for other in caches {
-              #expect(try await other.open(key) != nil, "\(number), \(round)")
+              #expect(try await other.entry(for: key) != nil, "\(number), \(round)")
               #expect(try await other.variants(of: key.resource).isEmpty == false)
             }
             try await caches[round % caches.count].remove(key, ifRevision: nil)
-            for other in caches { #expect(try await other.open(key) == nil) }
+            for other in caches { #expect(try await other.entry(for: key) == nil) }
           }
         }
         group.addTask { for _ in 0..<60 { _ = try await cache.entryCount } }

@@ -50,7 +50,7 @@ struct OverloadTests {
     while true {
       let writer: any EntryWriter
       do throws(CacheError) {
-        writer = try await cache.begin(key(1_000 + tasks.count), metadata())
+        writer = try await cache.makeWriter(for: key(1_000 + tasks.count), metadata: metadata())
       } catch {
         #expect(error.code == .overloaded)
         return tasks
@@ -67,12 +67,12 @@ struct OverloadTests {
   @Test("who looks, and who removes, waits for nothing that is to be stored under other names", .timeLimit(.minutes(30)))
   func reading() async throws {
     let cache = try cache()
-    for number in 0..<20 { try await cache.store(bytes(10_000), for: key(number), metadata()) }
-    try await cache.store(bytes(300_000), for: key(20), metadata())
+    for number in 0..<20 { try await cache.store(bytes(10_000), for: key(number), metadata: metadata()) }
+    try await cache.store(bytes(300_000), for: key(20), metadata: metadata())
     let before = disk.gate.arrivals
     disk.gate.close()
     let stores = (100..<160).map { number in
-      Task { try await cache.store(bytes(10_000), for: key(number), metadata()) }
+      Task { try await cache.store(bytes(10_000), for: key(number), metadata: metadata()) }
     }
     try await Turns.until { cache.pendingStores == 60 }
     await disk.gate.arrived(before + 2)
@@ -82,7 +82,7 @@ struct OverloadTests {
     }
     #expect(try await cache.bytes(key(20)) == bytes(300_000))
     try await cache.remove(key(3), ifRevision: nil)
-    #expect(try await cache.open(key(3)) == nil)
+    #expect(try await cache.entry(for: key(3)) == nil)
     #expect(disk.gate.arrivals == before + 2)
     disk.gate.open()
     for store in stores { _ = try await store.value }
@@ -93,10 +93,10 @@ struct OverloadTests {
   @Test("who looks behind a store of the same resource gets what was stored, however long that takes", .timeLimit(.minutes(30)))
   func order() async throws {
     let cache = try cache()
-    try await cache.store(bytes(10), for: key(1), metadata())
+    try await cache.store(bytes(10), for: key(1), metadata: metadata())
     let before = disk.gate.arrivals
     disk.gate.close()
-    let store = Task { try await cache.store(bytes(20), for: key(1), metadata()) }
+    let store = Task { try await cache.store(bytes(20), for: key(1), metadata: metadata()) }
     await disk.gate.arrived(before + 1)
     let look = Task { try await cache.bytes(key(1)) }
     let removal = Task { try await cache.remove(CacheKey(resource: "1", variant: "v"), ifRevision: nil) }
@@ -110,21 +110,23 @@ struct OverloadTests {
   @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(30)))
   func bound() async throws {
     let cache = try cache { $0.pendingLimit = 8 }
-    let stored = try await cache.store(bytes(10), for: key(1), metadata())
-    let early = try await cache.begin(key(2), metadata())
+    let stored = try await cache.store(bytes(10), for: key(1), metadata: metadata())
+    let early = try await cache.makeWriter(for: key(2), metadata: metadata())
     let stores = try await fill(cache)
     #expect(stores.count == 8)
     #expect(cache.counters.refusedWrites == 1)
     #expect(await failure { _ = try await early.commit(trailers: nil) }?.code == .overloaded)
-    #expect(await failure { _ = try await cache.refresh(key(1), stored, ifRevision: stored.revision) }?.code == .overloaded)
+    #expect(
+      await failure { _ = try await cache.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision) }?.code
+        == .overloaded)
     #expect(cache.counters.refusedWrites == 3)
     #expect(try await cache.bytes(key(1)) == bytes(10))
     disk.gate.open()
     for store in stores { try await store.value }
     #expect(cache.counters.writes == 9)
     #expect(cache.counters.failedWrites == 0)
-    try await cache.store(bytes(20), for: key(2), metadata())
-    #expect(try await cache.refresh(key(1), stored, ifRevision: stored.revision))
+    try await cache.store(bytes(20), for: key(2), metadata: metadata())
+    #expect(try await cache.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision))
     #expect(cache.counters.refusedWrites == 3)
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
@@ -136,23 +138,23 @@ struct OverloadTests {
     .timeLimit(.minutes(30)))
   func bytesBound() async throws {
     let cache = try cache { $0.pendingSizeLimit = 100_000 }
-    try await cache.store(bytes(300_000), for: key(1), metadata())
-    let long = try await cache.begin(key(2), metadata())
+    try await cache.store(bytes(300_000), for: key(1), metadata: metadata())
+    let long = try await cache.makeWriter(for: key(2), metadata: metadata())
     try await long.write(bytes(70_000))
     let before = disk.gate.arrivals
     disk.gate.close()
-    let store = Task { try await cache.store(bytes(60_000), for: key(3), metadata()) }
+    let store = Task { try await cache.store(bytes(60_000), for: key(3), metadata: metadata()) }
     await disk.gate.arrived(before + 1)
     #expect(await failure { try await long.write(bytes(70_000)) }?.code == .overloaded)
     #expect(await failure { _ = try await long.commit(trailers: nil) }?.code == .overloaded)
     // What fits in beside it is taken.
-    let small = Task { try await cache.store(bytes(30_000), for: key(4), metadata()) }
+    let small = Task { try await cache.store(bytes(30_000), for: key(4), metadata: metadata()) }
     await disk.gate.arrived(before + 2)
     disk.gate.open()
     _ = try await store.value
     _ = try await small.value
     #expect(cache.counters.refusedWrites == 1)
-    try await cache.store(bytes(300_000), for: key(2), metadata())
+    try await cache.store(bytes(300_000), for: key(2), metadata: metadata())
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
   }
@@ -161,11 +163,11 @@ struct OverloadTests {
   func ending() async throws {
     let cache = try cache()
     disk.gate.close()
-    let stores = (0..<12).map { number in Task { try await cache.store(bytes(10_000), for: key(number), metadata()) } }
+    let stores = (0..<12).map { number in Task { try await cache.store(bytes(10_000), for: key(number), metadata: metadata()) } }
     try await Turns.until { cache.pendingStores == 12 }
     for store in stores.prefix(6) { store.cancel() }
     let end = Task { await cache.close() }
-    while (await failure { _ = try await cache.open(key(50)) })?.code != .closed { await Task.yield() }
+    while (await failure { _ = try await cache.entry(for: key(50)) })?.code != .closed { await Task.yield() }
     disk.gate.open()
     await end.value
     for store in stores { _ = try await store.value }

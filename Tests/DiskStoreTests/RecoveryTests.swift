@@ -29,15 +29,15 @@ struct RecoveryTests {
   @Test("removing all removes all, also when the folder of temporary files was cleared away", arguments: [true, false])
   func removeAllWithoutTemporaryFolder(hasWritten: Bool) async throws {
     let first = try DiskCache(path: folder.path)
-    try await first.store(bytes(5), for: key, metadata())
+    try await first.store(bytes(5), for: key, metadata: metadata())
     let cache = try DiskCache(path: folder.path)
-    if hasWritten { try await cache.store(bytes(5), for: CacheKey(resource: "s"), metadata()) }
+    if hasWritten { try await cache.store(bytes(5), for: CacheKey(resource: "s"), metadata: metadata()) }
     try remove(folder.root + "/tmp")
     try await cache.removeAll()
     #expect(folder.entryFiles.isEmpty)
     #expect(try await cache.entryCount == 0)
     #expect(try await cache.bytes(key) == nil)
-    try await cache.store(bytes(6), for: key, metadata())
+    try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(6))
     #expect(folder.temporaryFiles.isEmpty)
     // Who is let go of takes away what lies in that folder, at some time.
@@ -48,7 +48,7 @@ struct RecoveryTests {
   func countOfDeletedFolder() async throws {
     let path = folder.path + "/store"
     let cache = try DiskCache(path: path)
-    try await cache.store(bytes(5), for: key, metadata())
+    try await cache.store(bytes(5), for: key, metadata: metadata())
     #expect(try await cache.entryCount == 1)
     try remove(path)
     #expect(try await cache.entryCount == 0)
@@ -59,15 +59,15 @@ struct RecoveryTests {
   func countOfFolderMadeAnew() async throws {
     let path = folder.path + "/store"
     let one = try DiskCache(path: path)
-    try await one.store(bytes(5), for: key, metadata())
+    try await one.store(bytes(5), for: key, metadata: metadata())
     #expect(try await one.entryCount == 1)
     try remove(path)
     let two = try DiskCache(path: path)
     #expect(try await two.entryCount == 0)
-    try await two.store(bytes(5), for: CacheKey(resource: "a"), metadata())
-    try await two.store(bytes(5), for: CacheKey(resource: "b"), metadata())
+    try await two.store(bytes(5), for: CacheKey(resource: "a"), metadata: metadata())
+    try await two.store(bytes(5), for: CacheKey(resource: "b"), metadata: metadata())
     #expect(try await one.entryCount == 2)
-    try await one.store(bytes(5), for: CacheKey(resource: "c"), metadata())
+    try await one.store(bytes(5), for: CacheKey(resource: "c"), metadata: metadata())
     #expect(try await two.entryCount == 3)
     #expect(try await one.entryCount == 3)
   }
@@ -75,7 +75,7 @@ struct RecoveryTests {
   @Test("a count that was made while another process changed something is not trusted afterwards")
   func countDuringChange() async throws {
     let cache = try DiskCache(path: folder.path)
-    for number in 0..<3 { try await cache.store(bytes(5), for: CacheKey(resource: "\(number)"), metadata()) }
+    for number in 0..<3 { try await cache.store(bytes(5), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
     // Another process has announced a change, and not yet made it.
     try folder.raise(.started)
     #expect(try await cache.entryCount == 3)
@@ -129,7 +129,7 @@ struct RecoveryTests {
 
   @Test("a folder whose lock is let go of in time is opened")
   func passingLock() async throws {
-    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata())
+    try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata: metadata())
     let descriptor = try lockedFolder()
     let faults = FaultyFileSystem()
     faults.set { $0.onPause = { number in if number == 3 { unlockAndClose(descriptor) } } }
@@ -149,12 +149,12 @@ struct RecoveryTests {
     let asked = faults.current.rightsAsked
 
     // When
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     #expect(faults.current.rightsAsked == asked)
     faults.set { $0.isReadOnly = true }
     try await writer.write(bytes(10))
     let late = await failure { _ = try await writer.commit(trailers: nil) }
-    let early = await failure { _ = try await cache.begin(key, metadata()) }
+    let early = await failure { _ = try await cache.makeWriter(for: key, metadata: metadata()) }
 
     // Then
     for error in [late, early] {
@@ -163,26 +163,26 @@ struct RecoveryTests {
       #expect(error?.path == cache.path + "/etagere-1")
     }
     faults.set { $0.isReadOnly = false }
-    try await cache.store(bytes(10), for: key, metadata())
+    try await cache.store(bytes(10), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(10))
   }
 
   @Test("a folder that could only be read is written to when that becomes possible, and the reverse is said", arguments: 0..<3)
   func changingRights(first: Int) async throws {
     let other = try DiskCache(path: folder.path)
-    try await other.store(bytes(5), for: key, metadata())
+    try await other.store(bytes(5), for: key, metadata: metadata())
     #expect(try await other.entryCount == 1)
     let faults = FaultyFileSystem()
     faults.set { $0.isReadOnly = true }
     let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
     #expect(!cache.isWritable)
     #expect(try await cache.bytes(key) == bytes(5))
-    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata: metadata()) }?.code == .readOnly)
     faults.set { $0.isReadOnly = false }
     #expect(cache.isWritable)
     switch first {
     case 0:
-      try await cache.store(bytes(6), for: CacheKey(resource: "s"), metadata())
+      try await cache.store(bytes(6), for: CacheKey(resource: "s"), metadata: metadata())
       #expect(try await cache.bytes(CacheKey(resource: "s")) == bytes(6))
     case 1: try await cache.remove(key, ifRevision: nil)
     default: try await cache.removeAll()
@@ -191,7 +191,7 @@ struct RecoveryTests {
     #expect(try await other.entryCount == (first == 0 ? 2 : 0))
     faults.set { $0.isReadOnly = true }
     #expect(!cache.isWritable)
-    #expect(await failure { try await cache.store(bytes(6), for: key, metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.store(bytes(6), for: key, metadata: metadata()) }?.code == .readOnly)
     #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
     #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
   }
@@ -200,7 +200,7 @@ struct RecoveryTests {
   @Test("a removal that names a revision and can't read the entry is an error, not a success")
   func unreadableRemoval() async throws {
     let cache = try DiskCache(path: folder.path)
-    let stored = try await cache.store(bytes(5), for: key, metadata())
+    let stored = try await cache.store(bytes(5), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     try remove(place)
     // A socket can't be opened, whoever tries.

@@ -25,13 +25,13 @@ struct RefreshTests {
   @Test("a 304's metadata replaces the old, and the body is not rewritten", arguments: [0, 30_000, 400_000])
   func refresh(length: Int) async throws {
     let body = bytes(length)
-    let stored = try await cache.store(body, for: key, metadata(etag: "\"old\""))
+    let stored = try await cache.store(body, for: key, metadata: metadata(etag: "\"old\""))
     let before = try file(place)
     var fresh = metadata(revision: stored.revision, etag: "\"new\"", at: Timestamp(seconds: 1_800_000_000))
-    #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
+    #expect(try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision))
     fresh.bodyLength = Int64(length)
     for reader in [cache, try DiskCache(path: folder.path)] {
-      let entry = try #require(try await reader.open(key))
+      let entry = try #require(try await reader.entry(for: key))
       #expect(entry.metadata == fresh)
       #expect(try await entry.body.collect() == body)
       #expect(try await reader.variants(of: "r").map(\.metadata) == [fresh])
@@ -43,21 +43,21 @@ struct RefreshTests {
 
   @Test("an entry that is gone, or of another revision, is not freshened")
   func wrongRevision() async throws {
-    #expect(try await cache.refresh(key, metadata(), ifRevision: .mint()) == false)
-    let stored = try await cache.store(bytes(9), for: key, metadata())
-    #expect(try await cache.refresh(key, metadata(), ifRevision: .mint()) == false)
-    #expect(try await cache.open(key)?.metadata == stored)
+    #expect(try await cache.updateMetadata(of: key, to: metadata(), ifRevision: .random()) == false)
+    let stored = try await cache.store(bytes(9), for: key, metadata: metadata())
+    #expect(try await cache.updateMetadata(of: key, to: metadata(), ifRevision: .random()) == false)
+    #expect(try await cache.entry(for: key)?.metadata == stored)
     try await cache.remove(key, ifRevision: nil)
-    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision) == false)
+    #expect(try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision) == false)
   }
 
   @Test("metadata that states another revision or length is kept under the entry's own")
   func ownRevision() async throws {
-    let stored = try await cache.store(bytes(9), for: key, metadata())
+    let stored = try await cache.store(bytes(9), for: key, metadata: metadata())
     var other = metadata(etag: "\"new\"")
     other.bodyLength = 5
-    #expect(try await cache.refresh(key, other, ifRevision: stored.revision))
-    let entry = try #require(try await cache.open(key))
+    #expect(try await cache.updateMetadata(of: key, to: other, ifRevision: stored.revision))
+    let entry = try #require(try await cache.entry(for: key))
     #expect(entry.metadata.revision == stored.revision)
     #expect(entry.metadata.bodyLength == 9)
     #expect(entry.metadata.response.headerFields[.eTag] == "\"new\"")
@@ -65,12 +65,12 @@ struct RefreshTests {
 
   @Test("a file that is freshened again and again stays bounded, and the last metadata counts", arguments: [0, 900, 12_000])
   func bounded(padding: Int) async throws {
-    let stored = try await cache.store(bytes(1000), for: key, metadata(padding: padding))
+    let stored = try await cache.store(bytes(1000), for: key, metadata: metadata(padding: padding))
     var largest = 0
     for round in 0..<300 {
       let fresh = metadata(revision: stored.revision, etag: "\"\(round)\"", padding: (padding * (round % 3)) / 2)
-      #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
-      #expect(try await cache.open(key)?.metadata.response.headerFields[.eTag] == "\"\(round)\"")
+      #expect(try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision))
+      #expect(try await cache.entry(for: key)?.metadata.response.headerFields[.eTag] == "\"\(round)\"")
       largest = max(largest, try file(place).count)
     }
     #expect(largest <= 4096 + max(32_768, 8 * (padding + 1024)))
@@ -82,25 +82,29 @@ struct RefreshTests {
 
   @Test("a record that was cut short or damaged gives way to the one before it")
   func tornRecord() async throws {
-    let stored = try await cache.store(bytes(1000), for: key, metadata(etag: "\"old\""))
+    let stored = try await cache.store(bytes(1000), for: key, metadata: metadata(etag: "\"old\""))
     let old = try file(place)
-    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"new\""), ifRevision: stored.revision))
+    #expect(
+      try await cache.updateMetadata(
+        of: key, to: metadata(revision: stored.revision, etag: "\"new\""), ifRevision: stored.revision))
     let new = try file(place)
     for cut in stride(from: old.count, to: new.count, by: 3) {
       try put(new.prefix(cut), place)
-      let etag = try await cache.open(key)?.metadata.response.headerFields[.eTag]
+      let etag = try await cache.entry(for: key)?.metadata.response.headerFields[.eTag]
       #expect(etag == "\"old\"" || etag == "\"new\"" && new[cut...].allSatisfy { $0 == 0 }, "cut at \(cut)")
     }
     for position in stride(from: old.count, to: old.count + 200, by: 1) {
       var torn = new
       torn[position] ^= 0x10
       try put(torn, place)
-      let etag = try await cache.open(key)?.metadata.response.headerFields[.eTag]
+      let etag = try await cache.entry(for: key)?.metadata.response.headerFields[.eTag]
       #expect(etag == "\"old\"", "flip at \(position)")
     }
     // The log goes on over the torn record.
-    #expect(try await cache.refresh(key, metadata(revision: stored.revision, etag: "\"3\""), ifRevision: stored.revision))
-    #expect(try await cache.open(key)?.metadata.response.headerFields[.eTag] == "\"3\"")
+    #expect(
+      try await cache.updateMetadata(of: key, to: metadata(revision: stored.revision, etag: "\"3\""), ifRevision: stored.revision)
+    )
+    #expect(try await cache.entry(for: key)?.metadata.response.headerFields[.eTag] == "\"3\"")
     #expect(cache.counters.damaged == 0)
   }
 
@@ -108,18 +112,18 @@ struct RefreshTests {
     "every record is damaged in turn while the log wraps: a whole one is always there",
     arguments: [[3000], [31_000, 2500], [2500, 31_000, 9000, 100]])
   func alwaysOneWhole(paddings: [Int]) async throws {
-    let stored = try await cache.store(bytes(100), for: key, metadata(padding: paddings[0]))
+    let stored = try await cache.store(bytes(100), for: key, metadata: metadata(padding: paddings[0]))
     for round in 0..<60 {
       let before = try file(place)
       let padding = paddings[(round + 1) % paddings.count]
       let fresh = metadata(revision: stored.revision, etag: "\"\(round)\"", padding: padding)
-      #expect(try await cache.refresh(key, fresh, ifRevision: stored.revision))
+      #expect(try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision))
       let after = try file(place)
       // What the last write changed is set to zero, as if it had never reached the disk.
       var torn = after
       for index in after.indices where index >= before.count || before[index] != after[index] { torn[index] = 0 }
       try put(torn, place)
-      let entry = try #require(try await cache.open(key))
+      let entry = try #require(try await cache.entry(for: key))
       #expect(entry.metadata.response.headerFields[.eTag] == (round == 0 ? "\"a\"" : "\"\(round - 1)\""))
       try put(after, place)
     }
@@ -127,19 +131,20 @@ struct RefreshTests {
 
   @Test("a record of another revision is none: no server's text can pose as one")
   func forgedRecord() async throws {
-    let stored = try await cache.store(bytes(100), for: key, metadata(etag: "\"true\""))
+    let stored = try await cache.store(bytes(100), for: key, metadata: metadata(etag: "\"true\""))
     let other = CacheKey(resource: "other")
-    let otherStored = try await cache.store(bytes(100), for: other, metadata(etag: "\"forged\""))
+    let otherStored = try await cache.store(bytes(100), for: other, metadata: metadata(etag: "\"forged\""))
     #expect(
-      try await cache.refresh(other, metadata(revision: otherStored.revision, etag: "\"x\""), ifRevision: otherStored.revision))
+      try await cache.updateMetadata(
+        of: other, to: metadata(revision: otherStored.revision, etag: "\"x\""), ifRevision: otherStored.revision))
     let files = try folder.entryFiles.map { ($0, try file($0)) }.sorted { $0.1.count < $1.1.count }
     try put(files[0].1 + files[1].1.suffix(512), files[0].0)
-    #expect(try await cache.open(key)?.metadata == stored)
+    #expect(try await cache.entry(for: key)?.metadata == stored)
   }
 
   @Test("two caches that freshen one entry at once both end with one of the last records")
   func twoCaches() async throws {
-    let stored = try await cache.store(bytes(1000), for: key, metadata())
+    let stored = try await cache.store(bytes(1000), for: key, metadata: metadata())
     let other = try folder.sharedCache()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (index, cache) in [cache, other, cache, other].enumerated() {
@@ -147,7 +152,7 @@ struct RefreshTests {
       }
       try await group.waitForAll()
     }
-    let last = try #require(try await cache.open(key)?.metadata.response.headerFields[.eTag])
+    let last = try #require(try await cache.entry(for: key)?.metadata.response.headerFields[.eTag])
     #expect(last.hasSuffix("-99\""))
     #expect(cache.counters.damaged + other.counters.damaged == 0)
   }
@@ -155,7 +160,7 @@ struct RefreshTests {
   private func freshen(_ cache: DiskCache, _ revision: Revision, mark: Int) async throws {
     for round in 0..<100 {
       let fresh = metadata(revision: revision, etag: "\"\(mark)-\(round)\"")
-      #expect(try await cache.refresh(key, fresh, ifRevision: revision))
+      #expect(try await cache.updateMetadata(of: key, to: fresh, ifRevision: revision))
       #expect(try await cache.bytes(key) == bytes(1000))
     }
   }

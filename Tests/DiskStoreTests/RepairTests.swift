@@ -29,7 +29,7 @@ struct RepairTests {
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }
 
   private func store(_ range: Range<Int>, in cache: DiskCache) async throws {
-    for number in range { try await cache.store(bytes(1_000 + number), for: key(number), metadata(at: clock.now)) }
+    for number in range { try await cache.store(bytes(1_000 + number), for: key(number), metadata: metadata(at: clock.now)) }
   }
 
   @Test("what is damaged or orphaned goes, what is whole stays, and the report says how much of each")
@@ -63,7 +63,7 @@ struct RepairTests {
   func beside() async throws {
     let (one, two) = (try cache(), try cache())
     try await store(0..<5, in: two)
-    let writer = try await two.begin(key(100), metadata(at: clock.now))
+    let writer = try await two.makeWriter(for: key(100), metadata: metadata(at: clock.now))
     try await writer.write(bytes(200_000))
     #expect(!folder.temporaryFiles.isEmpty)
     try folder.raise(.started)
@@ -93,12 +93,12 @@ struct RepairTests {
     try folder.raise(.started)
     // Put there without raising the counters: who finds it has asked the file system.
     try put(whole, place)
-    #expect(try await cache.open(lost) != nil)
+    #expect(try await cache.entry(for: lost) != nil)
     try await cache.remove(lost, ifRevision: nil)
     #expect(try await cache.repair().renewedCounters)
-    #expect(try await cache.open(lost) == nil)
+    #expect(try await cache.entry(for: lost) == nil)
     try put(whole, place)
-    #expect(try await cache.open(lost) == nil)
+    #expect(try await cache.entry(for: lost) == nil)
   }
 
   @Test(
@@ -112,7 +112,7 @@ struct RepairTests {
     try await store(0..<3, in: two)
     try folder.raise(.started)
     #expect(try await one.repair().renewedCounters)
-    #expect(try await one.open(key(7)) == nil)
+    #expect(try await one.entry(for: key(7)) == nil)
 
     // When
     let lock = open(folder.root, O_RDONLY | O_CLOEXEC)

@@ -25,10 +25,10 @@ struct RoundTripTests {
   func wholeBodies(length: Int) async throws {
     let key = CacheKey(resource: "https://example.com/\(length)")
     let body = bytes(length, seed: UInt64(length))
-    let stored = try await cache.store(body, for: key, metadata())
+    let stored = try await cache.store(body, for: key, metadata: metadata())
     #expect(stored.bodyLength == Int64(length))
     for reader in [cache, try DiskCache(path: folder.path)] {
-      let entry = try #require(try await reader.open(key))
+      let entry = try #require(try await reader.entry(for: key))
       #expect(entry.metadata == stored)
       #expect(entry.body.length == Int64(length))
       let read = try await entry.body.collect()
@@ -41,7 +41,7 @@ struct RoundTripTests {
   func oddChunks(size: Int) async throws {
     let key = CacheKey(resource: "odd")
     let body = bytes(5_000_000, seed: 5)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     for start in stride(from: 0, to: body.count, by: size) { try await writer.write(body[start..<min(start + size, body.count)]) }
     _ = try await writer.commit(trailers: nil)
     #expect(try await cache.bytes(key) == body)
@@ -53,10 +53,10 @@ struct RoundTripTests {
     let key = CacheKey(resource: "huge")
     let chunk = bytes(1_048_576 + 13, seed: 9)
     let count = 100
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     for _ in 0..<count { try await writer.write(chunk) }
     _ = try await writer.commit(trailers: nil)
-    let entry = try #require(try await cache.open(key))
+    let entry = try #require(try await cache.entry(for: key))
     var offset = 0
     var largest = 0
     for try await read in entry.body {
@@ -86,8 +86,8 @@ struct RoundTripTests {
   func ranges(asked: Range<Int64>, given: Range<Int64>) async throws {
     let key = CacheKey(resource: "range")
     let body = bytes(300_000)
-    try await cache.store(body, for: key, metadata())
-    let entry = try #require(try await cache.open(key, range: asked))
+    try await cache.store(body, for: key, metadata: metadata())
+    let entry = try #require(try await cache.entry(for: key, range: asked))
     #expect(entry.body.length == Int64(given.count))
     #expect(try await entry.body.collect() == body[Int(given.lowerBound)..<Int(given.upperBound)])
   }
@@ -96,20 +96,20 @@ struct RoundTripTests {
   func smallRange() async throws {
     let key = CacheKey(resource: "range")
     let body = bytes(20_000)
-    try await cache.store(body, for: key, metadata())
-    #expect(try await cache.open(key, range: 100..<9000)?.body.collect() == body[100..<9000])
+    try await cache.store(body, for: key, metadata: metadata())
+    #expect(try await cache.entry(for: key, range: 100..<9000)?.body.collect() == body[100..<9000])
   }
 
   @Test("metadata comes back whole, with trailers, odd header bytes and large heads")
   func metadataRoundTrip() async throws {
     var written = metadata(expiration: .after(.seconds(86_400 * 36_500)), padding: 100_000)
     written.response.headerFields[HTTPField.Name("X-Odd")!] = "caf\u{E9} \u{1F600}"
-    written.facts.servesStaleUntil = Timestamp(seconds: 5)
-    let writer = try await cache.begin(CacheKey(resource: "m"), written)
+    written.freshness.staleWhileRevalidateUntil = Timestamp(seconds: 5)
+    let writer = try await cache.makeWriter(for: CacheKey(resource: "m"), metadata: written)
     try await writer.write(bytes(10))
     let stored = try await writer.commit(trailers: [.contentLanguage: "x"])
     #expect(stored.trailers == [.contentLanguage: "x"])
-    let entry = try #require(try await DiskCache(path: folder.path).open(CacheKey(resource: "m")))
+    let entry = try #require(try await DiskCache(path: folder.path).entry(for: CacheKey(resource: "m")))
     #expect(entry.metadata == stored)
     var expected = written
     expected.trailers = [.contentLanguage: "x"]
@@ -121,8 +121,8 @@ struct RoundTripTests {
   func replacement() async throws {
     let key = CacheKey(resource: "r")
     #expect(try await cache.bytes(key) == nil)
-    try await cache.store(bytes(100, seed: 1), for: key, metadata())
-    try await cache.store(bytes(70, seed: 2), for: key, metadata())
+    try await cache.store(bytes(100, seed: 1), for: key, metadata: metadata())
+    try await cache.store(bytes(70, seed: 2), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(70, seed: 2))
     #expect(folder.entryFiles.count == 1)
     #expect(cache.counters.writes == 2)
@@ -134,11 +134,11 @@ struct RoundTripTests {
   func oldBytes() async throws {
     let key = CacheKey(resource: "r")
     let old = bytes(1_000_000, seed: 1)
-    try await cache.store(old, for: key, metadata())
-    let entry = try #require(try await cache.open(key))
+    try await cache.store(old, for: key, metadata: metadata())
+    let entry = try #require(try await cache.entry(for: key))
     var iterator = entry.body.makeAsyncIterator()
     var read = try #require(try await iterator.next())
-    try await cache.store(bytes(1_000_000, seed: 2), for: key, metadata())
+    try await cache.store(bytes(1_000_000, seed: 2), for: key, metadata: metadata())
     try await cache.removeAll()
     while let chunk = try await iterator.next() { read += chunk }
     #expect(read == old)
@@ -147,8 +147,8 @@ struct RoundTripTests {
   @Test("a body that was cancelled throws a cancellation")
   func cancelledBody() async throws {
     let key = CacheKey(resource: "r")
-    try await cache.store(bytes(1_000_000), for: key, metadata())
-    let entry = try #require(try await cache.open(key))
+    try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
+    let entry = try #require(try await cache.entry(for: key))
     entry.body.source.cancel()
     #expect(await failure { _ = try await entry.body.collect() }?.code == .cancelled)
   }

@@ -41,10 +41,12 @@ struct SharedFolderTests {
     for round in 0..<20 {
       let key = CacheKey(resource: "\(round)")
       #expect(try await two.bytes(key) == nil)
-      let stored = try await one.store(bytes(round * 9000), for: key, metadata())
+      let stored = try await one.store(bytes(round * 9000), for: key, metadata: metadata())
       #expect(try await two.bytes(key) == bytes(round * 9000))
-      #expect(try await two.refresh(key, metadata(revision: stored.revision, etag: "\"2\""), ifRevision: stored.revision))
-      #expect(try await one.open(key)?.metadata.response.headerFields[.eTag] == "\"2\"")
+      #expect(
+        try await two.updateMetadata(of: key, to: metadata(revision: stored.revision, etag: "\"2\""), ifRevision: stored.revision)
+      )
+      #expect(try await one.entry(for: key)?.metadata.response.headerFields[.eTag] == "\"2\"")
       #expect(try await two.entryCount == 1)
       try await two.remove(key, ifRevision: stored.revision)
       #expect(try await one.bytes(key) == nil)
@@ -56,7 +58,7 @@ struct SharedFolderTests {
   func replacedWhileRemoved() async throws {
     // Given
     let (clock, key) = (ManualClock(), CacheKey(resource: "r"))
-    try await two.store(bytes(20), for: key, metadata())
+    try await two.store(bytes(20), for: key, metadata: metadata())
     let path = try #require(folder.entryFiles.first)
     let newer = try file(path)
     let isArmed = Lock(false)
@@ -69,7 +71,7 @@ struct SharedFolderTests {
       return FileCalls.system.unlink(name)
     }
     let cache = try folder.sharedCache(clock: clock, calls: calls)
-    try await cache.store(bytes(10), for: key, metadata(at: clock.now, expiration: .after(.seconds(1))))
+    try await cache.store(bytes(10), for: key, metadata: metadata(at: clock.now, expiration: .after(.seconds(1))))
     clock.advance(by: .seconds(1))
 
     // When
@@ -81,7 +83,7 @@ struct SharedFolderTests {
     #expect(replaced.withLock { $0 } == 1)
     #expect(try await cache.bytes(key) == nil)
     #expect(try await cache.entryCount == 0)
-    try await cache.store(bytes(30), for: key, metadata())
+    try await cache.store(bytes(30), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(30))
   }
 
@@ -91,8 +93,8 @@ struct SharedFolderTests {
     #expect(last.started == last.finished)
     let key = CacheKey(resource: "r")
     let changes: [(String, () async throws -> Void)] = [
-      ("store", { try await one.store(bytes(10), for: key, metadata()) }),
-      ("store", { try await two.store(bytes(300_000), for: key, metadata()) }),
+      ("store", { try await one.store(bytes(10), for: key, metadata: metadata()) }),
+      ("store", { try await two.store(bytes(300_000), for: key, metadata: metadata()) }),
       ("remove", { try await one.remove(key, ifRevision: nil) }), ("remove all", { try await two.removeAll() }),
     ]
     for (name, change) in changes {
@@ -109,7 +111,7 @@ struct SharedFolderTests {
 
   @Test("a damaged counter file is mended in place and never counts back")
   func damagedGeneration() async throws {
-    try await one.store(bytes(10), for: CacheKey(resource: "r"), metadata())
+    try await one.store(bytes(10), for: CacheKey(resource: "r"), metadata: metadata())
     let before = try counters()
     let path = folder.root + "/generation"
     // In place, as damage comes, and never shorter: it is mapped.
@@ -118,8 +120,8 @@ struct SharedFolderTests {
     close(descriptor)
     let three = try folder.sharedCache()
     #expect(try counters() == before)
-    try await three.store(bytes(10), for: CacheKey(resource: "s"), metadata())
-    try await one.store(bytes(10), for: CacheKey(resource: "t"), metadata())
+    try await three.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata())
+    try await one.store(bytes(10), for: CacheKey(resource: "t"), metadata: metadata())
     #expect(try counters().started == before.started + 2)
     #expect(try await one.entryCount == 3)
   }
@@ -155,15 +157,15 @@ struct SharedFolderTests {
       switch Int.random(in: 0..<10, using: &generator) {
       case 0..<4:
         let body = bodies[Int.random(in: 0..<bodies.count, using: &generator)]
-        try await cache.store(body, for: key, metadata(etag: "\"\(body.count)\""))
+        try await cache.store(body, for: key, metadata: metadata(etag: "\"\(body.count)\""))
       case 4: try await cache.remove(key, ifRevision: nil)
       case 5:
         for metadata in try await cache.variants(of: key.resource).map(\.metadata) {
-          _ = try await cache.refresh(key, metadata, ifRevision: metadata.revision)
+          _ = try await cache.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
         }
       case 6 where seed == 0: try await cache.removeAll()
       default:
-        guard let entry = try await cache.open(key) else { continue }
+        guard let entry = try await cache.entry(for: key) else { continue }
         let body = try await entry.body.collect()
         #expect(entry.metadata.response.headerFields[.eTag] == "\"\(body.count)\"")
         #expect(bodies.contains(body))

@@ -34,7 +34,7 @@ struct SizeTests {
   private func fill(_ cache: DiskCache, _ numbers: Range<Int>, length: Int = 10_000) async throws {
     for number in numbers {
       clock.advance(by: .seconds(1))
-      try await cache.store(bytes(length), for: key(number), metadata(at: clock.now))
+      try await cache.store(bytes(length), for: key(number), metadata: metadata(at: clock.now))
     }
   }
 
@@ -56,8 +56,8 @@ struct SizeTests {
     #expect(try await cache.totalSize == 0)
     try await fill(cache, 0..<10)
     try await fill(cache, 0..<3, length: 200_000)
-    let stored = try #require(try await cache.open(key(5))).metadata
-    for _ in 0..<5 { #expect(try await cache.refresh(key(5), stored, ifRevision: stored.revision)) }
+    let stored = try #require(try await cache.entry(for: key(5))).metadata
+    for _ in 0..<5 { #expect(try await cache.updateMetadata(of: key(5), to: stored, ifRevision: stored.revision)) }
     try await cache.remove(key(7), ifRevision: nil)
     let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
     #expect(try await cache.totalSize == Int64(sum))
@@ -95,8 +95,8 @@ struct SizeTests {
 
     // When
     for round in 0..<200 {
-      guard let stored = try await cache.open(key(round % 10))?.metadata else { continue }
-      #expect(try await cache.refresh(key(round % 10), stored, ifRevision: stored.revision))
+      guard let stored = try await cache.entry(for: key(round % 10))?.metadata else { continue }
+      #expect(try await cache.updateMetadata(of: key(round % 10), to: stored, ifRevision: stored.revision))
       #expect(try await cache.totalSize <= limit)
     }
 
@@ -121,7 +121,7 @@ struct SizeTests {
 
     // When
     for number in 0..<400 {
-      try await cache.store(bytes(10_000), for: key(number), metadata())
+      try await cache.store(bytes(10_000), for: key(number), metadata: metadata())
       largest = max(largest, folder.entryFiles.reduce(0) { $0 + size($1) })
     }
 
@@ -136,7 +136,7 @@ struct SizeTests {
       path: folder.path, configuration: .init(sizeLimit: limit, clock: clock))
     for number in 0..<40 {
       clock.advance(by: .seconds(1))
-      _ = await failure { try await cache.store(bytes(number * 300), for: key(number), metadata(at: clock.now)) }
+      _ = await failure { try await cache.store(bytes(number * 300), for: key(number), metadata: metadata(at: clock.now)) }
       #expect(try await cache.totalSize <= limit)
     }
     let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
@@ -152,7 +152,7 @@ struct SizeTests {
     #expect(try await cache.trim(to: .max) == 0)
     for range in [Int64.min..<Int64.max, Int64.min..<(-1), Int64.max - 1..<Int64.max, 9_999..<Int64.max] {
       let wanted = range.clamped(to: 0..<10_000)
-      let body = try #require(try await cache.open(key(1), range: range)).body
+      let body = try #require(try await cache.entry(for: key(1), range: range)).body
       #expect(try await body.collect() == bytes(10_000)[Int(wanted.lowerBound)..<Int(wanted.upperBound)])
     }
     #expect(try await cache.trim(to: .min) == 3)
@@ -233,7 +233,7 @@ struct SizeTests {
     let caches = try (0..<count).map { _ in try cache(limit: limit) }
     for number in 0..<340 {
       clock.advance(by: .seconds(1))
-      try await caches[number % count].store(bytes(10_000), for: key(number), metadata(at: clock.now))
+      try await caches[number % count].store(bytes(10_000), for: key(number), metadata: metadata(at: clock.now))
     }
     for cache in caches { await cache.close() }
     let sum = try folder.entryFiles.reduce(0) { try $0 + file($1).count }
@@ -248,9 +248,11 @@ struct SizeTests {
     let count = try await cache.entryCount
     let body = bytes(1_000_000)
     for length in [899_000, 899_800, 950_000, 1_000_000] {
-      let stated = await failure { try await cache.store(Data(body.prefix(length)), for: key(100), metadata(at: clock.now)) }
+      let stated = await failure {
+        try await cache.store(Data(body.prefix(length)), for: key(100), metadata: metadata(at: clock.now))
+      }
       #expect(stated?.code == .entryTooLarge)
-      let writer = try await cache.begin(key(100), metadata(at: clock.now))
+      let writer = try await cache.makeWriter(for: key(100), metadata: metadata(at: clock.now))
       #expect(
         await failure {
           try await writer.write(Data(body.prefix(length)))
@@ -260,7 +262,7 @@ struct SizeTests {
     }
     // What just fits stays; others leave for it.
     clock.advance(by: .seconds(1))
-    try await cache.store(Data(body.prefix(898_000)), for: key(101), metadata(at: clock.now))
+    try await cache.store(Data(body.prefix(898_000)), for: key(101), metadata: metadata(at: clock.now))
     // Answered behind the sweep.
     #expect(try await cache.totalSize <= 900_000)
     try await fill(cache, 20..<21)
@@ -274,7 +276,7 @@ struct SizeTests {
     let cache = try cache(limit: 100_000)
     try await fill(cache, 0..<3)
     let large = metadata(at: clock.now, padding: 95_000)
-    #expect(await failure { try await cache.store(bytes(10), for: key(9), large) }?.code == .entryTooLarge)
+    #expect(await failure { try await cache.store(bytes(10), for: key(9), metadata: large) }?.code == .entryTooLarge)
     #expect(try await cache.entryCount == 3)
   }
 
@@ -282,10 +284,10 @@ struct SizeTests {
   func listing() async throws {
     let cache = try cache(limit: nil)
     let start = clock.now
-    let odd = CacheKey(resource: "\0/../", variant: "v", form: "f")
-    try await cache.store(bytes(100), for: odd, metadata(etag: "\"odd\"", at: clock.now))
+    let odd = CacheKey(resource: "\0/../", variant: "v", transform: "f")
+    try await cache.store(bytes(100), for: odd, metadata: metadata(etag: "\"odd\"", at: clock.now))
     clock.advance(by: .seconds(5))
-    let stored = try await cache.store(bytes(300_000), for: key(1), metadata(at: clock.now))
+    let stored = try await cache.store(bytes(300_000), for: key(1), metadata: metadata(at: clock.now))
     let entries = try await cache.entries()
     #expect(entries.map(\.key) == [odd, key(1)])
     #expect(entries[0].stored == start)

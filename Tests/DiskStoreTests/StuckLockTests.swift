@@ -40,11 +40,11 @@ struct StuckLockTests {
   @Test(
     "freshening it is an error after a bounded wait; it is read, swept and stored anew all the same", .timeLimit(.minutes(30)))
   func append() async throws {
-    let stored = try await cache.store(bytes(100), for: key, metadata())
+    let stored = try await cache.store(bytes(100), for: key, metadata: metadata())
     let descriptor = try lockedEntry()
     defer { close(descriptor) }
 
-    let error = await failure { _ = try await cache.refresh(key, stored, ifRevision: stored.revision) }
+    let error = await failure { _ = try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision) }
     #expect(error?.code == .fileSystem)
     #expect(error?.errno == EWOULDBLOCK)
     #expect(error?.reason.contains("another process") == true)
@@ -53,8 +53,8 @@ struct StuckLockTests {
     #expect(try await cache.bytes(key) == bytes(100))
     #expect(try await cache.trim(to: 0) == 1)
     #expect(try await cache.bytes(key) == nil)
-    let next = try await cache.store(bytes(50), for: key, metadata())
-    #expect(try await cache.refresh(key, next, ifRevision: next.revision))
+    let next = try await cache.store(bytes(50), for: key, metadata: metadata())
+    #expect(try await cache.updateMetadata(of: key, to: next, ifRevision: next.revision))
     #expect(try await cache.bytes(key) == bytes(50))
     #expect(faults.current.pauses == 99)
     await cache.close()
@@ -62,16 +62,16 @@ struct StuckLockTests {
 
   @Test("freshening it goes on when the lock is let go of in time", .timeLimit(.minutes(30)))
   func passing() async throws {
-    let stored = try await cache.store(bytes(100), for: key, metadata())
+    let stored = try await cache.store(bytes(100), for: key, metadata: metadata())
     let descriptor = try lockedEntry()
     faults.set { $0.onPause = { number in if number == 3 { unlockAndClose(descriptor) } } }
-    #expect(try await cache.refresh(key, stored, ifRevision: stored.revision))
+    #expect(try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision))
     #expect(faults.current.pauses == 3)
   }
 
   @Test("where no record of its metadata is whole, it is a miss after a bounded wait, and stays", .timeLimit(.minutes(30)))
   func read() async throws {
-    try await cache.store(bytes(100), for: key, metadata())
+    try await cache.store(bytes(100), for: key, metadata: metadata())
     let path = try #require(folder.entryFiles.first)
     let whole = try file(path)
     let record = try #require(whole.ranges(of: Data("ETMR".utf8)).last)

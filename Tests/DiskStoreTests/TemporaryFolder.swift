@@ -13,7 +13,7 @@ final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/etagere-disk-\(Revision.mint())"
+    path = FileManager.default.temporaryDirectory.path + "/etagere-disk-\(Revision.random())"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -72,7 +72,7 @@ func put(_ data: Data, _ path: String) throws { try data.write(to: URL(filePath:
 func fileExists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
 func metadata(
-  revision: Revision = .mint(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
+  revision: Revision = .random(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
   expiration: Expiration? = nil, padding: Int = 0
 ) -> StoredMetadata {
   var response = HTTPResponse(status: .ok)
@@ -80,13 +80,13 @@ func metadata(
   if padding > 0 { response.headerFields[.server] = String(repeating: "x", count: padding) }
   return StoredMetadata(
     request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"), response: response,
-    requestTime: time, responseTime: time, revision: revision, facts: CachingFacts(bornAt: time, freshUntil: time),
+    requestTime: time, responseTime: time, revision: revision, freshness: Freshness(generatedAt: time, freshUntil: time),
     expiration: expiration)
 }
 
 extension DiskCache {
   /// The body under `key`, whole; nil: a miss.
-  func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
+  func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 }
 
 /// The error that `work` throws; nil when it throws none.

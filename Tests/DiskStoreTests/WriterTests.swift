@@ -22,7 +22,7 @@ struct WriterTests {
 
   @Test("an entry is invisible before its commit, and whole after it", arguments: [100, 500_000])
   func atomicity(length: Int) async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(length))
     #expect(try await cache.bytes(key) == nil)
     #expect(try await cache.variants(of: "r").isEmpty)
@@ -35,7 +35,7 @@ struct WriterTests {
   @Test("readers that follow a writer get every byte, whenever they begin", arguments: [50, 3000, 65_536, 150_001])
   func followers(size: Int) async throws {
     let body = bytes(1_200_000, seed: 4)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await withThrowingTaskGroup(of: Data.self) { group in
       func follow() throws {
         let reader = try writer.reader()
@@ -57,7 +57,7 @@ struct WriterTests {
 
   @Test("a reader that has caught up waits, and sees each chunk as it comes")
   func caughtUp() async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try writer.reader().source
     for round in 0..<20 {
       let chunk = bytes(round % 2 == 0 ? 10 : 70_000, seed: UInt64(round + 1))
@@ -75,7 +75,7 @@ struct WriterTests {
 
   @Test("an aborted writer leaves nothing behind, and its readers throw", arguments: [100, 300_000])
   func abort(length: Int) async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let early = try writer.reader()
     async let followed = failure { _ = try await early.collect() }
     try await writer.write(bytes(length))
@@ -91,7 +91,7 @@ struct WriterTests {
 
   @Test("a writer that is let go of aborts", arguments: [100, 300_000])
   func dropped(length: Int) async throws {
-    var writer: (any EntryWriter)? = try await cache.begin(key, metadata())
+    var writer: (any EntryWriter)? = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try #require(try writer?.reader())
     try await writer?.write(bytes(length))
     writer = nil
@@ -103,7 +103,7 @@ struct WriterTests {
 
   @Test("a cancelled reader throws, and disturbs neither the writer nor the others")
   func cancelledReader() async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let cancelled = try writer.reader()
     let other = try writer.reader()
     async let first = failure { _ = try await cancelled.collect() }
@@ -120,7 +120,7 @@ struct WriterTests {
 
   @Test("after the commit, writing is an error and aborting does nothing")
   func afterCommit() async throws {
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(10))
     _ = try await writer.commit(trailers: nil)
     #expect(await failure { try await writer.write(bytes(10)) }?.code == .misuse)
@@ -132,8 +132,8 @@ struct WriterTests {
 
   @Test("two writers of one entry: the last commit counts, and nothing is mixed")
   func twoWriters() async throws {
-    let one = try await cache.begin(key, metadata())
-    let two = try await cache.begin(key, metadata())
+    let one = try await cache.makeWriter(for: key, metadata: metadata())
+    let two = try await cache.makeWriter(for: key, metadata: metadata())
     for round in 0..<4 {
       try await one.write(bytes(90_000, seed: 10 + UInt64(round)))
       try await two.write(bytes(90_000, seed: 20 + UInt64(round)))
@@ -145,15 +145,15 @@ struct WriterTests {
 
   @Test("removing everything spares what is stored afterwards, and a writer that commits afterwards")
   func removeAll() async throws {
-    try await cache.store(bytes(10), for: CacheKey(resource: "old"), metadata())
-    let small = try await cache.begin(CacheKey(resource: "small"), metadata())
-    let large = try await cache.begin(CacheKey(resource: "large"), metadata())
+    try await cache.store(bytes(10), for: CacheKey(resource: "old"), metadata: metadata())
+    let small = try await cache.makeWriter(for: CacheKey(resource: "small"), metadata: metadata())
+    let large = try await cache.makeWriter(for: CacheKey(resource: "large"), metadata: metadata())
     try await small.write(bytes(10))
     try await large.write(bytes(200_000))
     try await cache.removeAll()
     #expect(try await cache.bytes(CacheKey(resource: "old")) == nil)
     #expect(try await cache.totalSize == 0)
-    try await cache.store(bytes(20), for: CacheKey(resource: "new"), metadata())
+    try await cache.store(bytes(20), for: CacheKey(resource: "new"), metadata: metadata())
     _ = try await small.commit(trailers: nil)
     _ = try await large.commit(trailers: nil)
     #expect(try await cache.bytes(CacheKey(resource: "new")) == bytes(20))
@@ -168,11 +168,11 @@ struct WriterTests {
     let cache = try DiskCache(path: folder.path, configuration: .init(entrySizeLimit: 100_000))
     var stated = metadata()
     stated.bodyLength = 100_001
-    #expect(await failure { _ = try await cache.begin(key, stated) }?.code == .entryTooLarge)
-    let writer = try await cache.begin(key, metadata())
+    #expect(await failure { _ = try await cache.makeWriter(for: key, metadata: stated) }?.code == .entryTooLarge)
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(90_000))
     #expect(await failure { try await writer.write(bytes(10_001)) }?.code == .entryTooLarge)
-    try await cache.store(bytes(100_000), for: key, metadata())
+    try await cache.store(bytes(100_000), for: key, metadata: metadata())
     #expect(try await cache.bytes(key)?.count == 100_000)
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
@@ -180,24 +180,27 @@ struct WriterTests {
 
   @Test("metadata beyond every server's limits is refused")
   func metadataTooLarge() async throws {
-    #expect(await failure { try await cache.store(bytes(1), for: key, metadata(padding: 5 << 20)) }?.code == .entryTooLarge)
-    let stored = try await cache.store(bytes(1), for: key, metadata())
+    #expect(
+      await failure { try await cache.store(bytes(1), for: key, metadata: metadata(padding: 5 << 20)) }?.code == .entryTooLarge)
+    let stored = try await cache.store(bytes(1), for: key, metadata: metadata())
     let large = metadata(revision: stored.revision, padding: 5 << 20)
-    #expect(await failure { _ = try await cache.refresh(key, large, ifRevision: stored.revision) }?.code == .entryTooLarge)
+    #expect(
+      await failure { _ = try await cache.updateMetadata(of: key, to: large, ifRevision: stored.revision) }?.code
+        == .entryTooLarge)
     #expect(try await cache.bytes(key) == bytes(1))
   }
 
   @Test("a closed store finishes what is under way, and then refuses every call")
   func close() async throws {
-    try await cache.store(bytes(1_000_000), for: key, metadata())
-    let entry = try #require(try await cache.open(key))
-    let writer = try await cache.begin(CacheKey(resource: "late"), metadata())
+    try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
+    let entry = try #require(try await cache.entry(for: key))
+    let writer = try await cache.makeWriter(for: CacheKey(resource: "late"), metadata: metadata())
     try await writer.write(bytes(200_000))
     await cache.close()
-    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await cache.variants(of: "r") }?.code == .closed)
-    #expect(await failure { _ = try await cache.begin(key, metadata()) }?.code == .closed)
-    #expect(await failure { _ = try await cache.refresh(key, metadata(), ifRevision: .mint()) }?.code == .closed)
+    #expect(await failure { _ = try await cache.makeWriter(for: key, metadata: metadata()) }?.code == .closed)
+    #expect(await failure { _ = try await cache.updateMetadata(of: key, to: metadata(), ifRevision: .random()) }?.code == .closed)
     #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .closed)
     #expect(await failure { try await cache.removeAll() }?.code == .closed)
     #expect(await failure { _ = try await cache.totalSize }?.code == .closed)
@@ -213,7 +216,7 @@ struct WriterTests {
   func cancelledTask() async throws {
     for round in 0..<30 {
       let key = CacheKey(resource: "\(round)")
-      let task = Task { try await cache.store(bytes(150_000, seed: 6), for: key, metadata()) }
+      let task = Task { try await cache.store(bytes(150_000, seed: 6), for: key, metadata: metadata()) }
       task.cancel()
       _ = await task.result
       let read = try await cache.bytes(key)

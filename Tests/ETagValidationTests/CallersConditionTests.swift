@@ -110,7 +110,7 @@ struct CallersConditionTests {
       let outcome = shelf.load(.page(.get, own)) { _ in .success(.head(304, "ETag: \"a\"")) }
       #expect(outcome.source == .revalidated)
       #expect(outcome.reply?.head.status.code == status)
-      #expect(shelf.stored[0].facts.isFresh(at: shelf.now))
+      #expect(shelf.stored[0].freshness.isFresh(at: shelf.now))
     }
   }
 

@@ -21,9 +21,9 @@ private struct TinyCache {
     let answer = origin(head)
     let verdict = validator.judge(
       .success(answer.head), to: request, sent: head, fallback: fallback, stored: entries.map(\.metadata),
-      requestTime: requestTime, now: clock.now, revision: .mint())
+      requestTime: requestTime, now: clock.now, revision: .random())
     switch verdict {
-    case .freshen(let index, let metadata, let changes):
+    case .update(let index, let metadata, let changes):
       entries[index].metadata = metadata
       let body = reply(index, to: request)
       apply(changes)

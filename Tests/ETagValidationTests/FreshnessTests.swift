@@ -7,8 +7,8 @@ import Testing
 struct FreshnessTests {
   private let validator = ETagValidator()
 
-  private func facts(_ response: HTTPResponse, delay: Int64 = 0, _ validator: ETagValidator? = nil) -> CachingFacts {
-    (validator ?? self.validator).facts(
+  private func freshness(_ response: HTTPResponse, delay: Int64 = 0, _ validator: ETagValidator? = nil) -> Freshness {
+    (validator ?? self.validator).freshness(
       of: response, requestTime: Shelf.start - .seconds(delay), responseTime: Shelf.start)
   }
 
@@ -26,7 +26,7 @@ struct FreshnessTests {
     var response = HTTPResponse.ok()
     response.headerFields[.date] = dateLine
     response.headerFields[.age] = ageLine
-    #expect(facts(response, delay: delay).age(at: Shelf.start) == .seconds(age))
+    #expect(freshness(response, delay: delay).age(at: Shelf.start) == .seconds(age))
   }
 
   @Test(
@@ -42,14 +42,14 @@ struct FreshnessTests {
       (["Cache-Control: immutable, max-age=5"], 5), (["Cache-Control: public"], 0),
     ] as [([String], Int64)])
   func lifetime(lines: [String], seconds: Int64) {
-    let facts = facts(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
-    #expect(facts.freshUntil - facts.bornAt == .seconds(seconds))
+    let freshness = freshness(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
+    #expect(freshness.freshUntil - freshness.generatedAt == .seconds(seconds))
   }
 
   @Test("an answer that arrives older than its lifetime is stale on arrival")
   func staleOnArrival() {
-    #expect(!facts(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: Shelf.start))
-    #expect(facts(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: Shelf.start))
+    #expect(!freshness(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: Shelf.start))
+    #expect(freshness(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: Shelf.start))
   }
 
   @Test(
@@ -64,17 +64,17 @@ struct FreshnessTests {
       ("max-age=60, no-cache=\"set-cookie\", no-cache", nil, false, true),
       ("max-age=60, proxy-revalidate, stale-while-revalidate=30", 90, true, false),
     ] as [(String, Int64?, Bool, Bool)])
-  func staleness(directives: String, staleUntil: Int64?, offline: Bool, alwaysAsk: Bool) {
-    let facts = facts(.ok("Cache-Control: \(directives)"))
-    #expect(facts.servesStaleUntil == staleUntil.map { Shelf.start + .seconds($0) })
-    #expect(facts.servesOfflineUntil == (offline ? .distantFuture : nil))
-    #expect(facts.alwaysAsk == alwaysAsk)
+  func staleness(directives: String, staleUntil: Int64?, offline: Bool, requiresRevalidation: Bool) {
+    let freshness = freshness(.ok("Cache-Control: \(directives)"))
+    #expect(freshness.staleWhileRevalidateUntil == staleUntil.map { Shelf.start + .seconds($0) })
+    #expect(freshness.staleIfErrorUntil == (offline ? .distantFuture : nil))
+    #expect(freshness.requiresRevalidation == requiresRevalidation)
   }
 
   @Test("nothing is guessed by default")
   func noGuess() {
     let response = HTTPResponse.ok("Last-Modified: \(date(-864_000))")
-    #expect(facts(response).freshUntil == facts(response).bornAt)
+    #expect(freshness(response).freshUntil == freshness(response).generatedAt)
     #expect(sight(of: response) == .conditionallyCached)
   }
 
@@ -85,23 +85,23 @@ struct FreshnessTests {
       (302, date(-1_000), 0), (500, date(-1_000), 0),
     ] as [(Int, String, Int64)])
   func heuristics(status: Int, modified: String, seconds: Int64) {
-    let facts = facts(.head(status, "Last-Modified: \(modified)"), ETagValidator(heuristics: Heuristics()))
-    #expect(facts.freshUntil - facts.bornAt == .seconds(seconds))
+    let freshness = freshness(.head(status, "Last-Modified: \(modified)"), ETagValidator(heuristics: Heuristics()))
+    #expect(freshness.freshUntil - freshness.generatedAt == .seconds(seconds))
   }
 
   @Test("a stated lifetime, even a bad one, is never guessed about", arguments: ["Expires: 0", "Cache-Control: max-age=x"])
   func statedBeatsGuessed(line: String) {
     let response = HTTPResponse.ok(line, "Last-Modified: \(date(-1_000))")
     let generous = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
-    #expect(facts(response, generous).freshUntil == Shelf.start)
+    #expect(freshness(response, generous).freshUntil == Shelf.start)
   }
 
   @Test("the default lifetime is for answers that say nothing at all")
   func defaultLifetime() {
     let validator = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
-    #expect(facts(.ok(), validator).freshUntil == Shelf.start + .seconds(99))
-    #expect(facts(.ok("Last-Modified: \(date(-100))"), validator).freshUntil == Shelf.start + .seconds(10))
-    #expect(facts(.head(302), validator).freshUntil == Shelf.start)
+    #expect(freshness(.ok(), validator).freshUntil == Shelf.start + .seconds(99))
+    #expect(freshness(.ok("Last-Modified: \(date(-100))"), validator).freshUntil == Shelf.start + .seconds(10))
+    #expect(freshness(.head(302), validator).freshUntil == Shelf.start)
   }
 
   @Test("of two settings that answer differently the identities differ, of equal ones they agree")

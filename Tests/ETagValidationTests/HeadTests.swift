@@ -55,7 +55,7 @@ struct HeadTests {
     #expect(outcome.source == .network)
     let after = shelf.stored[0]
     #expect(after.revision == before.revision)
-    #expect(after.facts.isFresh(at: shelf.now) == fits)
+    #expect(after.freshness.isFresh(at: shelf.now) == fits)
     #expect(after.response.headerFields[text: "X-A"] == (fits ? "2" : "1"))
     #expect(after.response.headerFields[.contentLength] == "100")
   }

@@ -108,7 +108,7 @@ struct PartTests {
     #expect(whole.response.headerFields[.contentLength] == "100")
     #expect(whole.response.headerFields[.contentRange] == nil)
     #expect(whole.response.headerFields[text: "X-New"] == "1")
-    #expect(whole.facts.isFresh(at: shelf.now))
+    #expect(whole.freshness.isFresh(at: shelf.now))
     #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Load policies")
 struct PolicyTests {
-  enum State: String, CaseIterable { case fresh, stale, alwaysAsk, mustRevalidate, missing }
+  enum State: String, CaseIterable { case fresh, stale, requiresRevalidation, mustRevalidate, missing }
 
   /// A shelf with one answer in that state.
   private func shelf(_ state: State) -> Shelf {
@@ -14,7 +14,7 @@ struct PolicyTests {
       switch state {
       case .fresh, .missing: "max-age=100"
       case .stale: "max-age=5"
-      case .alwaysAsk: "max-age=100, no-cache"
+      case .requiresRevalidation: "max-age=100, no-cache"
       case .mustRevalidate: "max-age=5, must-revalidate"
       }
     if state != .missing { _ = shelf.load { _ in .success(.ok("Cache-Control: \(directives)", "ETag: \"a\"")) } }

@@ -7,7 +7,7 @@ import Testing
 struct PropertyTests {
   /// What the test itself knows of an answer, apart from its fields.
   private struct Truth {
-    var bornAt: Int64
+    var generatedAt: Int64
     var lifetime: Int64
     var staleWhileRevalidate: Int64
     var noCache: Bool
@@ -18,7 +18,7 @@ struct PropertyTests {
     let skew = Int64.random(in: -20...5, using: &generator)
     let age = Int64.random(in: 0...15, using: &generator)
     let truth = Truth(
-      bornAt: now - max(max(0, -skew), age), lifetime: .random(in: 0...40, using: &generator),
+      generatedAt: now - max(max(0, -skew), age), lifetime: .random(in: 0...40, using: &generator),
       staleWhileRevalidate: .random(in: 0...20, using: &generator), noCache: .random(in: 0...5, using: &generator) == 0,
       mustRevalidate: .random(in: 0...3, using: &generator) == 0)
     var directives = "max-age=\(truth.lifetime), stale-while-revalidate=\(truth.staleWhileRevalidate)"
@@ -52,7 +52,7 @@ struct PropertyTests {
       }
       guard outcome.source == .cache, let known else { continue }
       served += 1
-      let staleness = now - known.bornAt - known.lifetime
+      let staleness = now - known.generatedAt - known.lifetime
       #expect(!known.noCache)
       if asked {
         #expect(staleness >= 0 && staleness < known.staleWhileRevalidate && !known.mustRevalidate)

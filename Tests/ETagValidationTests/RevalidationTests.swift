@@ -125,7 +125,7 @@ struct RevalidationTests {
     #expect(after.response.status == .ok)
     #expect(after.revision == before.revision)
     #expect(after.responseTime == Shelf.start + .seconds(10))
-    #expect(after.facts.freshUntil == Shelf.start + .seconds(70))
+    #expect(after.freshness.freshUntil == Shelf.start + .seconds(70))
   }
 
   @Test(
@@ -177,7 +177,7 @@ struct RevalidationTests {
     var shelf = shelf(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
     shelf.latency = .seconds(4)
     _ = shelf.load { _ in .success(.head(304, "Date: \(date(10))", "Age: 1")) }
-    #expect(shelf.stored[0].facts.age(at: shelf.now) == .seconds(5))
+    #expect(shelf.stored[0].freshness.age(at: shelf.now) == .seconds(5))
     #expect(shelf.stored[0].response.headerFields[.age] == "1")
   }
 
@@ -185,7 +185,7 @@ struct RevalidationTests {
   func absoluteExpires() {
     var shelf = shelf(.ok("Expires: \(date(5))", "Date: \(date(0))", "ETag: \"a\""))
     _ = shelf.load { _ in .success(.head(304)) }
-    #expect(!shelf.stored[0].facts.isFresh(at: shelf.now))
+    #expect(!shelf.stored[0].freshness.isFresh(at: shelf.now))
   }
 
   @Test(

@@ -75,7 +75,7 @@ struct SequencePropertyTests {
       let stated = CacheControl(stored?.metadata.response.headerFields ?? HTTPFields())
       let lifetime = (mode == .shared ? stated.sharedMaxAge : nil) ?? stated.maxAge ?? .zero
       #expect(!stated.noCache && !stated.noStore && !(mode == .shared && stated.isPrivate))
-      #expect((stored?.metadata.facts.age(at: shelf.now) ?? .seconds(1_000)) < lifetime)
+      #expect((stored?.metadata.freshness.age(at: shelf.now) ?? .seconds(1_000)) < lifetime)
     }
     #expect(hits > 20)
   }

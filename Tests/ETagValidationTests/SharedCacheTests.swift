@@ -11,8 +11,8 @@ struct SharedCacheTests {
     return shelf
   }
 
-  private func facts(_ lines: String..., mode: CacheMode = .shared) -> CachingFacts {
-    ETagValidator(mode: mode, heuristics: nil).facts(
+  private func freshness(_ lines: String..., mode: CacheMode = .shared) -> Freshness {
+    ETagValidator(mode: mode, heuristics: nil).freshness(
       of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start)
   }
 
@@ -24,18 +24,18 @@ struct SharedCacheTests {
     ] as [(String, Int64, Int64)])
   func lifetime(line: String, shared: Int64, own: Int64) {
     let fields = ["Cache-Control: \(line)", "Expires: junk"]
-    #expect(facts(fields[0], fields[1]).freshUntil == Shelf.start + .seconds(shared))
-    #expect(facts(fields[0], fields[1], mode: .private).freshUntil == Shelf.start + .seconds(own))
+    #expect(freshness(fields[0], fields[1]).freshUntil == Shelf.start + .seconds(shared))
+    #expect(freshness(fields[0], fields[1], mode: .private).freshUntil == Shelf.start + .seconds(own))
   }
 
   @Test(
     "proxy-revalidate and s-maxage forbid stale answers, and only here", arguments: ["proxy-revalidate, max-age=5", "s-maxage=5"])
   func neverStale(line: String) {
     let fields = "Cache-Control: \(line), stale-while-revalidate=30"
-    #expect(facts(fields).servesOfflineUntil == nil)
-    #expect(facts(fields).servesStaleUntil == nil)
-    #expect(facts(fields, mode: .private).servesOfflineUntil == .distantFuture)
-    #expect(facts(fields, mode: .private).servesStaleUntil != nil)
+    #expect(freshness(fields).staleIfErrorUntil == nil)
+    #expect(freshness(fields).staleWhileRevalidateUntil == nil)
+    #expect(freshness(fields, mode: .private).staleIfErrorUntil == .distantFuture)
+    #expect(freshness(fields, mode: .private).staleWhileRevalidateUntil != nil)
   }
 
   @Test("what confirms an answer to one user's credentials is nobody else's, unless it says so", arguments: [false, true])
@@ -126,8 +126,8 @@ struct SharedCacheTests {
     ] as [(String, Int64)])
   func targeted(line: String, seconds: Int64) {
     let fields = ["CDN-Cache-Control: \(line)", "Cache-Control: max-age=60", "Expires: \(date(77))"]
-    #expect(facts(fields[0], fields[1], fields[2]).freshUntil == Shelf.start + .seconds(seconds))
-    #expect(facts(fields[0], fields[1], fields[2], mode: .private).freshUntil == Shelf.start + .seconds(60))
+    #expect(freshness(fields[0], fields[1], fields[2]).freshUntil == Shelf.start + .seconds(seconds))
+    #expect(freshness(fields[0], fields[1], fields[2], mode: .private).freshUntil == Shelf.start + .seconds(60))
   }
 
   @Test("a targeted field's flags count, and those of Cache-Control beside it do not")
@@ -142,9 +142,9 @@ struct SharedCacheTests {
     #expect(!isStored("CDN-Cache-Control: private", "Cache-Control: max-age=9"))
     #expect(isStored("CDN-Cache-Control: no-store=?0", "Cache-Control: max-age=9"))
     #expect(isStored("CDN-Cache-Control: max-age=9", "CDN-Cache-Control: x=\"\\\"\"", "Cache-Control: no-store"))
-    #expect(facts("CDN-Cache-Control: max-age=9, no-cache").alwaysAsk)
-    #expect(!facts("CDN-Cache-Control: max-age=9, no-cache=\"x\"").alwaysAsk)
-    #expect(facts("CDN-Cache-Control: max-age=9, must-revalidate").servesOfflineUntil == nil)
+    #expect(freshness("CDN-Cache-Control: max-age=9, no-cache").requiresRevalidation)
+    #expect(!freshness("CDN-Cache-Control: max-age=9, no-cache=\"x\"").requiresRevalidation)
+    #expect(freshness("CDN-Cache-Control: max-age=9, must-revalidate").staleIfErrorUntil == nil)
   }
 
   @Test("the first field of the target list that can be read decides")
@@ -152,10 +152,10 @@ struct SharedCacheTests {
     let mine = try #require(HTTPField.Name("Mine-Cache-Control"))
     let validator = ETagValidator(mode: .shared, targets: [mine] + ETagValidator.defaultTargets)
     func lifetime(_ lines: String...) -> Duration {
-      let facts = validator.facts(
+      let freshness = validator.freshness(
         of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start
       )
-      return facts.freshUntil - facts.bornAt
+      return freshness.freshUntil - freshness.generatedAt
     }
     #expect(lifetime("CDN-Cache-Control: max-age=2", "Mine-Cache-Control: max-age=3", "Cache-Control: max-age=4") == .seconds(3))
     #expect(lifetime("CDN-Cache-Control: max-age=2", "Mine-Cache-Control: ,", "Cache-Control: max-age=4") == .seconds(2))

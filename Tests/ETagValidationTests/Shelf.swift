@@ -67,7 +67,7 @@ struct Shelf {
       revision: Revision(high: 0, low: minted))
     let response = try? answer.get()
     switch verdict {
-    case .freshen(let index, let metadata, let changes):
+    case .update(let index, let metadata, let changes):
       apply(changes)
       entries[index].metadata = metadata
       if let copy = changes.copy { entries.append(Entry(variant: copy.variant, metadata: copy.metadata)) }

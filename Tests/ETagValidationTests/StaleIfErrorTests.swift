@@ -51,14 +51,14 @@ struct StaleIfErrorTests {
 
   @Test("what is marked as stale is asked about at the next use, and shown meanwhile as long as it might have been")
   func softPurge() {
-    let facts = CachingFacts(
-      bornAt: Shelf.start, freshUntil: Shelf.start + .seconds(60), servesStaleUntil: Shelf.start + .seconds(90))
-    let stale = facts.markedStale(at: Shelf.start + .seconds(10))
+    let freshness = Freshness(
+      generatedAt: Shelf.start, freshUntil: Shelf.start + .seconds(60), staleWhileRevalidateUntil: Shelf.start + .seconds(90))
+    let stale = freshness.markedStale(at: Shelf.start + .seconds(10))
     #expect(!stale.isFresh(at: Shelf.start + .seconds(10)))
-    #expect(stale.servesStaleUntil == Shelf.start + .seconds(40))
-    #expect(stale.bornAt == facts.bornAt)
-    #expect(stale.servesOfflineUntil == .distantFuture)
-    #expect(facts.markedStale(at: Shelf.start + .seconds(70)) == facts)
+    #expect(stale.staleWhileRevalidateUntil == Shelf.start + .seconds(40))
+    #expect(stale.generatedAt == freshness.generatedAt)
+    #expect(stale.staleIfErrorUntil == .distantFuture)
+    #expect(freshness.markedStale(at: Shelf.start + .seconds(70)) == freshness)
     #expect(stale.markedStale(at: Shelf.start + .seconds(20)) == stale)
   }
 }

@@ -158,7 +158,7 @@ struct VariantTests {
       let time = Shelf.start + .seconds(seconds)
       return StoredMetadata(
         request: .page(), response: response, requestTime: time, responseTime: time, revision: Revision(high: 0, low: 0),
-        facts: validator.facts(of: response, requestTime: time, responseTime: time))
+        freshness: validator.freshness(of: response, requestTime: time, responseTime: time))
     }
     let request = HTTPRequest.page()
     #expect(validator.selected(by: request, from: [metadata(date(9), at: 10), metadata(date(5), at: 20)]) == 0)
@@ -178,7 +178,7 @@ struct VariantTests {
     let metadata = StoredMetadata(
       request: .page(), response: response, requestTime: Shelf.start, responseTime: Shelf.start,
       revision: Revision(high: 0, low: 0),
-      facts: validator.facts(of: response, requestTime: Shelf.start, responseTime: Shelf.start))
+      freshness: validator.freshness(of: response, requestTime: Shelf.start, responseTime: Shelf.start))
     let shared = ETagValidator(mode: .shared).selectingFields(of: metadata).map(\.canonicalName)
     let own = validator.selectingFields(of: metadata).map(\.canonicalName)
     #expect(Set(shared) == Set(names) && shared.count == names.count)

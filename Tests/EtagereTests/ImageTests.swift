@@ -28,8 +28,8 @@ struct ImageTests {
     network.answer(url, .ok(try picture(77), cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     // When
-    let whole = try await manager.image(at: url)
-    let small = try await manager.image(at: url, .fill(10, 10) + .circle, scale: 2)
+    let whole = try await manager.image(for: url)
+    let small = try await manager.image(for: url, .fill(10, 10) + .circle, scale: 2)
     let again = try await manager.load(url, as: .image(.fill(10, 10) + .circle, scale: 2))
     // Then
     #expect(whole.size == PixelSize(40, 20) && whole.pixels[1, 1] == RGBA(77, 77, 77) && whole.url == url)
@@ -47,11 +47,11 @@ struct ImageTests {
       url, .ok(try picture(1), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok(try picture(200, width: 60), etag: "\"2\"", cacheControl: "no-cache"))
     let manager = try Self.manager(network)
-    let form = Form.image(.resize(.fit(10, 10)))
+    let transform = ResourceTransform.image(.resize(.fit(10, 10)))
     // When
-    let first = try await manager.load(url, as: form)
-    let confirmed = try await manager.load(url, as: form)
-    let second = try await manager.load(url, as: form)
+    let first = try await manager.load(url, as: transform)
+    let confirmed = try await manager.load(url, as: transform)
+    let second = try await manager.load(url, as: transform)
     // Then
     #expect(first.value.size == PixelSize(10, 5) && first.source == .network)
     #expect(confirmed.source == .revalidated && confirmed.value.pixels.bytes == first.value.pixels.bytes)
@@ -69,7 +69,7 @@ struct ImageTests {
     let manager = try Self.manager(network)
     for _ in 0..<2 {
       // When
-      let error = await failure { _ = try await manager.image(at: url) }
+      let error = await failure { _ = try await manager.image(for: url) }
       // Then
       #expect(error?.code == .decodingFailed)
       #expect(error?.description == "https://example.com/a.png: not a picture: the bytes are an HTML page")
@@ -89,7 +89,7 @@ struct ImageTests {
       return pixels
     }
     try await withThrowingTaskGroup(of: PixelSize.self) { group in
-      for _ in 0..<50 { group.addTask { try await manager.image(at: url, counting).size } }
+      for _ in 0..<50 { group.addTask { try await manager.image(for: url, counting).size } }
       for try await size in group { #expect(size == PixelSize(40, 20)) }
     }
     #expect(count.withLock { $0 } == 1)
@@ -100,7 +100,7 @@ struct ImageTests {
   func engine() async throws {
     let manager = try Self.manager(ScriptedDownloader())
     let gif = try #require(URL(string: "data:image/gif;base64,R0lGODlhAQABAAAAACw="))
-    let error = await failure { _ = try await manager.image(at: gif) }
+    let error = await failure { _ = try await manager.image(for: gif) }
     #expect(error?.code == .unsupported)
     #expect(error?.reason.contains("trait VIPS") == true)
   }

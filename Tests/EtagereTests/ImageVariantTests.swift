@@ -28,20 +28,21 @@ struct ImageVariantTests {
       configuration.store = store
       configuration.observer = observer
       // However slow the disk is, the next manager is to find what this one stores.
-      configuration.storePatience = .seconds(600)
+      configuration.storeWriteTimeout = .seconds(600)
       return ResourceManager(configuration)
     }
 
     /// A load in a process of its own.
-    func load(_ form: Form<DecodedImage>, _ policy: StoragePolicy = .all) async throws -> Resource<DecodedImage> {
-      try await manager().load(url, as: form, options: RequestOptions { $0.storagePolicy = policy })
+    func load(_ transform: ResourceTransform<DecodedImage>, _ policy: StoragePolicy = .all) async throws -> Resource<DecodedImage>
+    {
+      try await manager().load(url, as: transform, options: RequestOptions { $0.storagePolicy = policy })
     }
 
     /// Whether the original is stored, and the formats of the variants.
     func stored() async throws -> (original: Bool, variants: [ImageFormat]) {
       var formats: [ImageFormat] = []
-      for entry in try await store.forms(of: url.absoluteString) {
-        let file = try await store.open(entry.key)?.body.collect() ?? Data()
+      for entry in try await store.transforms(of: url.absoluteString) {
+        let file = try await store.entry(for: entry.key)?.body.collect() ?? Data()
         formats.append(try ImageHeader(of: file).format)
       }
       return (try await !store.variants(of: url.absoluteString).isEmpty, formats.sorted { $0.name < $1.name })
@@ -73,7 +74,7 @@ struct ImageVariantTests {
 
     let made = try await house.load(.image(Self.small, storedAs: .webp), policy)
 
-    #expect(made.value.size == PixelSize(80, 60) && made.valueOrigin == .made && made.value.format == .jpeg)
+    #expect(made.value.size == PixelSize(80, 60) && made.valueOrigin == .transformed && made.value.format == .jpeg)
     let stored = try await house.stored()
     #expect(stored.original == (policy != .variants))
     #expect(stored.variants == (policy == .originals ? [] : [.webp]))
@@ -92,16 +93,16 @@ struct ImageVariantTests {
         return pixels
       }
     house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
-    let form = Form.image(counted, scale: 2, storedAs: .png)
-    let made = try await house.load(form, .variants).value
+    let transform = ResourceTransform.image(counted, scale: 2, storedAs: .png)
+    let made = try await house.load(transform, .variants).value
 
-    let warm = try await house.load(form, .variants)
+    let warm = try await house.load(transform, .variants)
 
-    #expect(warm.source == .disk && warm.valueOrigin == .stored && count.withLock { $0 } == 1)
+    #expect(warm.source == .disk && warm.valueOrigin == .disk && count.withLock { $0 } == 1)
     #expect(warm.value.pixels.bytes == made.pixels.bytes && warm.value.scale == 2 && warm.value.url == house.url)
     // The header is that of its own file.
     #expect(warm.value.format == .png && warm.value.header.size == PixelSize(80, 60))
-    #expect(try await house.manager().image(at: house.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
+    #expect(try await house.manager().image(for: house.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
     try house.network.verify()
   }
 
@@ -111,15 +112,15 @@ struct ImageVariantTests {
     house.network.answer(
       house.url, .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok(try file(seed: 9, width: 480), etag: "\"2\"", cacheControl: "no-cache"))
-    let forms = [Form.image(Self.small, storedAs: .webp), .image(Self.small + .gray, storedAs: .jpeg)]
-    _ = try await house.load(forms[0], policy)
+    let transforms = [ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small + .gray, storedAs: .jpeg)]
+    _ = try await house.load(transforms[0], policy)
 
-    let confirmed = try await house.load(forms[0], policy)
-    #expect(confirmed.source == .revalidated && confirmed.valueOrigin == .stored && confirmed.value.format == .webp)
+    let confirmed = try await house.load(transforms[0], policy)
+    #expect(confirmed.source == .revalidated && confirmed.valueOrigin == .disk && confirmed.value.format == .webp)
 
-    let anew = try await house.load(forms[1], policy)
+    let anew = try await house.load(transforms[1], policy)
     #expect(anew.source == .network && anew.value.size == PixelSize(80, 40))
-    // The variant of the other form, which was made of the former body, is gone with it.
+    // The variant of the other transform, which was made of the former body, is gone with it.
     #expect(try await house.stored().variants == [.jpeg])
     try house.network.verify()
   }
@@ -129,17 +130,17 @@ struct ImageVariantTests {
     let house = try House(place)
     house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
     _ = try await house.manager().load(house.url)
-    // Forms that differ in nothing but what they are stored as, or in nothing but its quality, are different forms.
-    let forms = [
-      Form.image(Self.small, storedAs: .webp), .image(Self.small, storedAs: .init(.webp, quality: 40)),
+    // Transforms that differ in nothing but what they are stored as, or in nothing but its quality, are different transforms.
+    let transforms = [
+      ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small, storedAs: .init(.webp, quality: 40)),
       .image(Self.small, storedAs: .jpeg), .image(Self.small, storedAs: .automatic),
     ]
 
-    for form in forms { #expect(try await house.load(form).source == .disk) }
+    for transform in transforms { #expect(try await house.load(transform).source == .disk) }
 
-    #expect(Set(forms.map(\.id) + [Form.image(Self.small).id]).count == 5)
+    #expect(Set(transforms.map(\.id) + [ResourceTransform.image(Self.small).id]).count == 5)
     #expect(try await house.stored().variants == [.jpeg, .jpeg, .webp, .webp])
-    for form in forms { #expect(try await house.load(form).valueOrigin == .stored) }
+    for transform in transforms { #expect(try await house.load(transform).valueOrigin == .disk) }
     try house.network.verify()
   }
 
@@ -149,7 +150,7 @@ struct ImageVariantTests {
     house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
     let manager = try house.manager()
     let count = Lock(0)
-    let form = Form.image(
+    let transform = ResourceTransform.image(
       Self.small
         + .custom("counted") { pixels in
           count.withLock { $0 += 1 }
@@ -157,13 +158,13 @@ struct ImageVariantTests {
         }, storedAs: .webp)
 
     try await withThrowingTaskGroup(of: PixelSize.self) { group in
-      for _ in 0..<50 { group.addTask { try await manager.load(house.url, as: form).value.size } }
+      for _ in 0..<50 { group.addTask { try await manager.load(house.url, as: transform).value.size } }
       for try await size in group { #expect(size == PixelSize(80, 60)) }
     }
 
     #expect(count.withLock { $0 } == 1)
     let stored = house.observer.events.count {
-      if case .stored(let key, .disk, _) = $0 { key.form == form.id } else { false }
+      if case .stored(let key, .disk, _) = $0 { key.transform == transform.id } else { false }
     }
     #expect(stored == 1)
     try house.network.verify()
@@ -173,18 +174,18 @@ struct ImageVariantTests {
   func damaged(_ place: Place, _ junk: Data) async throws {
     let house = try House(place)
     house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
-    let form = Form.image(Self.small, storedAs: .webp)
-    let made = try await house.load(form)
-    let key = CacheKey(resource: house.url.absoluteString, form: form.id)
-    let entry = try #require(try await house.store.open(key))
+    let transform = ResourceTransform.image(Self.small, storedAs: .webp)
+    let made = try await house.load(transform)
+    let key = CacheKey(resource: house.url.absoluteString, transform: transform.id)
+    let entry = try #require(try await house.store.entry(for: key))
     var metadata = entry.metadata
     metadata.bodyLength = Int64(junk.count)
-    try await house.store.store(junk, for: key, metadata)
+    try await house.store.store(junk, for: key, metadata: metadata)
 
-    let healed = try await house.load(form)
+    let healed = try await house.load(transform)
 
-    #expect(healed.valueOrigin == .made && healed.source == .disk && healed.value.pixels.bytes == made.value.pixels.bytes)
-    #expect(try await house.load(form).valueOrigin == .stored)
+    #expect(healed.valueOrigin == .transformed && healed.source == .disk && healed.value.pixels.bytes == made.value.pixels.bytes)
+    #expect(try await house.load(transform).valueOrigin == .disk)
     try house.network.verify()
   }
 
@@ -196,13 +197,13 @@ struct ImageVariantTests {
 
     _ = try await house.load(.image(round, storedAs: .automatic))
     let warm = try await house.load(.image(round, storedAs: .automatic))
-    #expect(warm.valueOrigin == .stored && warm.value.pixels[0, 0].alpha == 0 && warm.value.pixels[30, 30].alpha == 255)
+    #expect(warm.valueOrigin == .disk && warm.value.pixels[0, 0].alpha == 0 && warm.value.pixels[30, 30].alpha == 255)
     let stored = try await house.stored().variants
 
     // JPEG has none: such a picture is made of its original each time, and stays round.
     for _ in 0..<2 {
       let made = try await house.load(.image(round, storedAs: .jpeg))
-      #expect(made.valueOrigin == .made && made.value.pixels[0, 0].alpha == 0)
+      #expect(made.valueOrigin == .transformed && made.value.pixels[0, 0].alpha == 0)
     }
     #expect(try await house.stored().variants == stored && stored.count == 1)
   }
@@ -216,12 +217,12 @@ struct ImageVariantTests {
       + [2, 2, 0x4C, 1, 0, 0x3B]
     let house = try House(.disk)
     house.network.answer(house.url, .ok(Data(gif), cacheControl: "max-age=3600"))
-    let form = Form.image(storedAs: .png)
+    let transform = ResourceTransform.image(storedAs: .png)
     // When
     for origin in [ResourceSource.network, .disk] {
-      let shown = try await house.load(form, policy)
+      let shown = try await house.load(transform, policy)
       // Then
-      #expect(shown.source == origin && shown.valueOrigin == .made && shown.value.frameCount == 2)
+      #expect(shown.source == origin && shown.valueOrigin == .transformed && shown.value.frameCount == 2)
       #expect(try shown.value.pixels(ofFrame: 1)[0, 0] == RGBA(0, 0, 255))
       #expect(try await house.stored() == (true, []))
     }
@@ -232,9 +233,9 @@ struct ImageVariantTests {
   func partial() async throws {
     let house = try House(.disk)
     house.network.answer(house.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
-    let form = Form(decoder: ImageDecoder { $0.allowsPartial = true }, encoder: ImageEncoder.webp)
+    let transform = ResourceTransform(decoder: ImageDecoder { $0.allowsPartial = true }, encoder: ImageEncoder.webp)
 
-    #expect(try await house.load(form).value.isPartial)
+    #expect(try await house.load(transform).value.isPartial)
 
     #expect(try await house.stored() == (true, []))
   }
@@ -243,12 +244,12 @@ struct ImageVariantTests {
   func files(_ place: Place) async throws {
     let house = try House(place)
     house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
-    let form = Form<Data>.imageFile(Self.small + .circle, as: .automatic)
-    let made = try await house.manager().load(house.url, as: form)
+    let transform = ResourceTransform<Data>.imageFile(Self.small + .circle, as: .automatic)
+    let made = try await house.manager().load(house.url, as: transform)
 
-    let warm = try await house.manager().load(house.url, as: form)
+    let warm = try await house.manager().load(house.url, as: transform)
 
-    #expect(made.valueOrigin == .made && warm.valueOrigin == .stored && warm.data == made.data)
+    #expect(made.valueOrigin == .transformed && warm.valueOrigin == .disk && warm.data == made.data)
     let image = try ImageDecoder().decode(warm.data)
     #expect(
       image.size == PixelSize(60, 60) && image.format == ImageEncoder.automatic.alphaFormat && image.pixels[0, 0].alpha == 0)
@@ -257,12 +258,12 @@ struct ImageVariantTests {
     let corner = try ImageDecoder().decode(jpeg.data).pixels[0, 0]
     #expect(min(corner.red, corner.green, corner.blue) > 240 && jpeg.key != warm.key)
 
-    let key = CacheKey(resource: house.url.absoluteString, form: form.id)
-    var metadata = try #require(try await house.store.open(key)).metadata
+    let key = CacheKey(resource: house.url.absoluteString, transform: transform.id)
+    var metadata = try #require(try await house.store.entry(for: key)).metadata
     metadata.bodyLength = 6
-    try await house.store.store(Data("<html>".utf8), for: key, metadata)
-    let healed = try await house.manager().load(house.url, as: form)
-    #expect(healed.valueOrigin == .made && healed.data == made.data)
+    try await house.store.store(Data("<html>".utf8), for: key, metadata: metadata)
+    let healed = try await house.manager().load(house.url, as: transform)
+    #expect(healed.valueOrigin == .transformed && healed.data == made.data)
     try house.network.verify()
   }
 }

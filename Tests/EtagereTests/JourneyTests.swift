@@ -19,14 +19,14 @@ struct JourneyTests {
       let cold = try await first.load(url)
       #expect(cold.data == old)
       #expect(cold.source == .network)
-      #expect(cold.validation == .none)
+      #expect(cold.validation == .notAttempted)
       #expect(cold.bytesOnWire == 30_000)
 
       // When it is unchanged: asked, and not sent again.
       let unchanged = try await first.load(url)
       #expect(unchanged.data == old)
       #expect(unchanged.source == .revalidated)
-      #expect(unchanged.validation == .reused)
+      #expect(unchanged.validation == .notModified)
       #expect(unchanged.bytesOnWire == 0)
       #expect(unchanged.revision == cold.revision)
       #expect(street.origin.counters(for: "/picture").notModified == 1)
@@ -44,7 +44,7 @@ struct JourneyTests {
       let changed = try await second.load(url)
       #expect(changed.data == new)
       #expect(changed.source == .network)
-      #expect(changed.validation == .fresh)
+      #expect(changed.validation == .modified)
       #expect(changed.revision != cold.revision)
       #expect(street.origin.requests(for: "/picture").last?.fields[.ifNoneMatch] == "\"v1\"")
 
@@ -67,7 +67,7 @@ struct JourneyTests {
       let stored = try await second.load(url)
       #expect(stored.source == .disk)
       #expect(stored.data == pattern(5_000))
-      #expect(stored.validation == .none)
+      #expect(stored.validation == .notAttempted)
       #expect(try await second.load(url).source == .memory)
       #expect(street.requests("/fresh") == 1)
     }

@@ -34,7 +34,7 @@ struct ProgressiveImageTests {
     // All but the end.
     gate.letThrough(file.count / 100 - 2)
     var (previews, final) = ([DecodedImage](), Resource<DecodedImage>?.none)
-    for try await event in manager.images(at: url, .resize(.fit(80, 80)) + .gray) {
+    for try await event in manager.imageEvents(for: url, .resize(.fit(80, 80)) + .gray) {
       switch event {
       case .preview(let preview):
         previews.append(preview)
@@ -57,7 +57,7 @@ struct ProgressiveImageTests {
     network.answer(url, .ok(file, cacheControl: "max-age=60"), .ok("no picture"))
     _ = try await manager.load(url)
     var events: [String] = []
-    for try await event in manager.images(at: url) {
+    for try await event in manager.imageEvents(for: url) {
       switch event {
       case .preview: events.append("preview")
       case .final(let resource): events.append("\(resource.source)")
@@ -66,7 +66,7 @@ struct ProgressiveImageTests {
     }
     #expect(events == ["memory"])
     let error = await #expect(throws: CacheError.self) {
-      for try await _ in manager.images(at: url, options: RequestOptions { $0.policy = .reload }) {}
+      for try await _ in manager.imageEvents(for: url, options: RequestOptions { $0.policy = .reload }) {}
     }
     #expect(error?.code == .decodingFailed)
   }
@@ -76,7 +76,7 @@ struct ProgressiveImageTests {
     let gate = Gate()
     network.answer(url, .ok(file).chunked(by: 100).bodyHeld(by: gate))
     gate.letThrough(file.count / 100 - 2)
-    for try await event in manager.images(at: url, .resize(.fit(80, 80))) {
+    for try await event in manager.imageEvents(for: url, .resize(.fit(80, 80))) {
       if case .preview = event { break }
     }
     try await Turns.until { network.cancelledBodies == 1 }

@@ -30,7 +30,7 @@ struct ProviderTests {
     let configuration = try ResourceManager.Configuration.standard(folder: nil)
     #expect(configuration.store == nil)
     #expect(configuration.memory != nil && configuration.downloader != nil && configuration.validator != nil)
-    #expect(Set(configuration.providers.keys) == ["file", "data"])
+    #expect(Set(configuration.schemeHandlers.keys) == ["file", "data"])
   }
 
   @Test("files come from their provider, and no layer keeps a copy")
@@ -44,7 +44,7 @@ struct ProviderTests {
     for _ in 0..<2 {
       let resource = try await manager.load(file)
       #expect(resource.data == pattern(300_000))
-      #expect(resource.source == .provider)
+      #expect(resource.source == .schemeHandler)
     }
     #expect(try await manager.lookup(file) == .miss)
     #expect(folder.entries.isEmpty)
@@ -121,7 +121,7 @@ struct ProviderTests {
     let url = try #require(URL(string: "data:text/plain;base64,SGVsbG8="))
     let resource = try await manager.load(url)
     #expect(resource.data == Data("Hello".utf8))
-    #expect(resource.source == .provider)
+    #expect(resource.source == .schemeHandler)
     #expect(resource.response.headerFields[.contentType] == "text/plain")
     #expect(try await manager.lookup(url) == .miss)
     #expect(folder.entries.isEmpty)

@@ -130,7 +130,7 @@ struct Storm: Sendable {
     _ chance: Chance, _ manager: ResourceManager, _ url: URL, _ folder: TemporaryFolder, _ log: StormLog
   ) async {
     let options = RequestOptions {
-      $0.callbackQueue = .untouched
+      $0.callbackQueue = .immediate
       // Only a stalled response has to end by its idle timeout: a busy machine must not end another one.
       $0.idleTimeout = isWhole(chance.path) ? .seconds(3_600) : .seconds(1)
     }
@@ -220,7 +220,7 @@ struct Storm: Sendable {
     if try await !store.verify().isClean { flaws.append("the store is damaged") }
     for entry in try await store.entries() {
       guard let path = entry.metadata.request.path.flatMap({ Int($0.dropFirst()) }), isWhole(path),
-        try await store.open(entry.key)?.body.collect() == body(path)
+        try await store.entry(for: entry.key)?.body.collect() == body(path)
       else {
         flaws.append("stored, and not whole: \(entry.key)")
         continue

@@ -6,7 +6,7 @@ final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/etagere-whole-\(Revision.mint())"
+    path = FileManager.default.temporaryDirectory.path + "/etagere-whole-\(Revision.random())"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -47,7 +47,7 @@ extension ResourceManager {
     _ folder: TemporaryFolder, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> ResourceManager {
     var configuration = try Configuration.standard(folder: folder.url, memoryLimit: 64 << 20)
-    configuration.storePatience = .seconds(600)
+    configuration.storeWriteTimeout = .seconds(600)
     change(&configuration)
     return ResourceManager(configuration)
   }

@@ -64,7 +64,7 @@ struct CacheCommandTests {
     await manager.close()
 
     // When
-    let found = try await place.etagere("get", "--policy", "cacheOnly", "http://xn--bcher-kva.example/a")
+    let found = try await place.etagere("get", "--policy", "cache-only", "http://xn--bcher-kva.example/a")
     let removed = try await place.etagere("cache", "remove", "http://BÜCHER.example/a")
 
     // Then

@@ -134,7 +134,7 @@ struct FailureTests {
         ])
       #expect(run.lines.count == 2)
       #expect(run.lines.contains { $0.hasPrefix("network      200 ") && $0.hasSuffix(good) })
-      #expect(run.lines.contains { $0.hasPrefix("provider     200 ") && $0.hasSuffix("data:,also") })
+      #expect(run.lines.contains { $0.hasPrefix("schemeHandler 200 ") && $0.hasSuffix("data:,also") })
     }
   }
 

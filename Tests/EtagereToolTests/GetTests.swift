@@ -58,7 +58,7 @@ struct GetTests {
 
       // Then
       #expect([first.source, unchanged.source, changed.source] == ["network", "revalidated", "network"])
-      #expect([first.validation, unchanged.validation, changed.validation] == ["none", "reused", "fresh"])
+      #expect([first.validation, unchanged.validation, changed.validation] == ["notAttempted", "notModified", "modified"])
       #expect([first.status, unchanged.status, changed.status] == [200, 304, 200])
       #expect([first.bytesOnWire, unchanged.bytesOnWire, changed.bytesOnWire] == [2_000, 0, 3_000])
       #expect(try [place.read("1"), place.read("2"), place.read("3")] == [bytes(2_000), bytes(2_000), bytes(3_000, seed: 9)])
@@ -86,7 +86,7 @@ struct GetTests {
     }
   }
 
-  @Test("--policy cacheOnly answers what is stored, and never asks for what is not")
+  @Test("--policy cache-only answers what is stored, and never asks for what is not")
   func cacheOnly() async throws {
     try await withOrigin { origin in
       // Given
@@ -96,8 +96,8 @@ struct GetTests {
       #expect(try await place.etagere("get", stored).status == 0)
 
       // When
-      let hit = try await place.etagere("get", "--policy", "cacheOnly", stored)
-      let miss = try await place.etagere("get", "--policy", "cacheOnly", missing)
+      let hit = try await place.etagere("get", "--policy", "cache-only", stored)
+      let miss = try await place.etagere("get", "--policy", "cache-only", missing)
 
       // Then
       #expect(hit.status == 0)
@@ -161,7 +161,7 @@ struct GetTests {
     #expect(run.complaints.isEmpty)
     let documents = try run.documents(LoadDocument.self)
     #expect(documents.count == 2)
-    #expect(documents.allSatisfy { $0.source == "provider" && $0.status == 200 && $0.bytesOnWire == 0 })
+    #expect(documents.allSatisfy { $0.source == "schemeHandler" && $0.status == 200 && $0.bytesOnWire == 0 })
     #expect(try place.read("out/a.txt") == Data("a file".utf8))
     #expect(try place.read("out/resource-2") == Data("some data".utf8))
     #expect(place.entryFiles.isEmpty)

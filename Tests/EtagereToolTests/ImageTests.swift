@@ -17,7 +17,7 @@ private struct PictureDocument: Decodable {
   }
 
   struct Cached: Decodable {
-    var form: String?
+    var transform: String?
     var bytes: Int
     var isFresh: Bool
   }
@@ -166,8 +166,8 @@ struct ImageTests {
       let document = try #require(try run.documents(PictureDocument.self).first)
       #expect(document.source == "disk" && document.status == 200 && document.etag == "\"v1\"")
       #expect(document.image?.format == "JPEG" && document.image?.width == 320 && document.image?.orientation == 1)
-      #expect(document.cached?.map { $0.form == nil } == [true, false] && document.cached?.last?.bytes == bytes)
-      #expect(document.cached?.allSatisfy(\.isFresh) == true && document.cached?.last?.form?.contains("fit(40x)") == true)
+      #expect(document.cached?.map { $0.transform == nil } == [true, false] && document.cached?.last?.bytes == bytes)
+      #expect(document.cached?.allSatisfy(\.isFresh) == true && document.cached?.last?.transform?.contains("fit(40x)") == true)
       let lines = try await place.etagere("inspect", url).lines
       #expect(lines.contains("etag         \"v1\"") && lines.count { $0.hasPrefix("cached       ") } == 2)
     }

@@ -127,7 +127,7 @@ struct OutputTests {
       #expect(run.lines.isEmpty)
       #expect(run.complaints.count == 1)
       #expect(run.complaints.first?.contains("/\(target): can't be written: No") == true)
-      #expect(try await place.etagere("get", "--policy", "cacheOnly", url).status == 0)
+      #expect(try await place.etagere("get", "--policy", "cache-only", url).status == 0)
     }
   }
 

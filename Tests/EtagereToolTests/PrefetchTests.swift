@@ -35,7 +35,7 @@ struct PrefetchTests {
       #expect(cold.lines == ["2 loaded, 0 in the cache already, 0 failed"])
       #expect(warm.lines == ["0 loaded, 2 in the cache already, 0 failed"])
       #expect(origin.counters.requests == 2)
-      #expect(try await place.etagere("get", "--policy", "cacheOnly", first, second).status == 0)
+      #expect(try await place.etagere("get", "--policy", "cache-only", first, second).status == 0)
     }
   }
 

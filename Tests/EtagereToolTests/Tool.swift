@@ -43,7 +43,7 @@ final class Workplace: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.appending(path: "etagere-tool-\(Revision.mint())").path
+    path = FileManager.default.temporaryDirectory.appending(path: "etagere-tool-\(Revision.random())").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -82,7 +82,7 @@ final class Workplace: Sendable {
   func run(_ arguments: [String], input: String? = nil, output: String? = nil) async throws -> ToolRun {
     await Self.turns.take()
     defer { Self.turns.giveBack() }
-    let name = "\(path)/\(Revision.mint())"
+    let name = "\(path)/\(Revision.random())"
     defer { for suffix in [".in", ".out", ".err"] { try? FileManager.default.removeItem(atPath: name + suffix) } }
     for (suffix, text) in [(".in", input ?? ""), (".out", ""), (".err", "")] {
       try Data(text.utf8).write(to: URL(filePath: name + suffix))

@@ -42,7 +42,8 @@ struct UsageTests {
   @Test("a policy that does not exist is answered with those that do")
   func policies() async throws {
     let run = try await Workplace().run(["get", "--policy", "never", "data:,a"])
-    for name in ["standard", "cacheFirst", "revalidate", "reload", "cacheOnly", "memoryElseReload", "staleWhileRevalidate"] {
+    for name in ["standard", "cache-first", "revalidate", "reload", "cache-only", "memory-else-reload", "stale-while-revalidate"]
+    {
       #expect(run.complaints.first?.contains(name) == true)
     }
   }

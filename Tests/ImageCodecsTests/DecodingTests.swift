@@ -134,7 +134,7 @@ struct DecodingTests {
     let ids = changes.map { ImageDecoder($0).id }
     #expect(Set(ids).count == changes.count)
     #expect(ImageDecoder().id == ImageDecoder().id)
-    #expect(Form.image(size: .fit(1, 1)).id != Form.image().id)
+    #expect(ResourceTransform.image(size: .fit(1, 1)).id != ResourceTransform.image().id)
   }
 
   @Test("keeps to its limits, which the header is held against")

@@ -65,16 +65,16 @@ struct ProcessedDecodingTests {
   }
 
   @Test("lets the decoder do the first resizing, and is cached under a name of its own")
-  func form() async throws {
+  func transform() async throws {
     let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
-    let form = Form.image(.resize(.fit(40, 40)) + .gray)
-    let image = try await form.make(Body(file), .whole(of: file))
+    let transform = ResourceTransform.image(.resize(.fit(40, 40)) + .gray)
+    let image = try await transform.make(ResourceBody(file), .whole(of: file))
     #expect(image.size == PixelSize(40, 30) && image.cost == 40 * 30)
     #expect(image.url?.absoluteString == "https://example.com/a.jpg")
-    #expect(form.cost(image) == image.cost)
-    #expect(form.id.contains("fit(40x40)") && form.id.hasSuffix("ImageProcessor#4:gray"))
-    #expect(Form.image(.gray).id != Form.image().id)
-    #expect(Form.image(size: .fit(40, 40)).id == Form.image(.resize(.fit(40, 40))).id)
+    #expect(transform.cost(image) == image.cost)
+    #expect(transform.id.contains("fit(40x40)") && transform.id.hasSuffix("ImageProcessor#4:gray"))
+    #expect(ResourceTransform.image(.gray).id != ResourceTransform.image().id)
+    #expect(ResourceTransform.image(size: .fit(40, 40)).id == ResourceTransform.image(.resize(.fit(40, 40))).id)
   }
 
   @Test("is a form step by step, so that forms that begin alike share the work of what they have in common")
@@ -87,15 +87,15 @@ struct ProcessedDecodingTests {
       }
     ])
     let picture = Pictures.quarters(16, 16)
-    let forms = [counted + .gray, counted + .circle, counted + .gray + .circle].map { Form.image($0) }
-    #expect(Set(forms.map(\.id)).count == 3 && forms.allSatisfy { $0.stem(1) == Form.image(counted).id })
+    let transforms = [counted + .gray, counted + .circle, counted + .gray + .circle].map { ResourceTransform.image($0) }
+    #expect(Set(transforms.map(\.id)).count == 3 && transforms.allSatisfy { $0.stem(1) == ResourceTransform.image(counted).id })
 
     // As a manager goes about it: by stems.
     var made: [String: DecodedImage] = [:]
-    for form in forms {
+    for transform in transforms {
       var image = picture
-      for (index, change) in form.changes.enumerated() {
-        let stem = form.stem(index + 1)
+      for (index, change) in transform.changes.enumerated() {
+        let stem = transform.stem(index + 1)
         image = try made[stem] ?? change.apply(image, .whole(of: Data()))
         made[stem] = image
       }

@@ -8,12 +8,12 @@ import Foundation
 #endif
 
 extension StoredMetadata {
-  /// What a form is given along with a body.
+  /// What a transform is given along with a body.
   static func whole(of data: Data) -> StoredMetadata {
     StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a.jpg"),
       response: HTTPResponse(status: .ok), requestTime: Timestamp(nanoseconds: 1), responseTime: Timestamp(nanoseconds: 2),
-      bodyLength: Int64(data.count), revision: .mint(),
-      facts: CachingFacts(bornAt: Timestamp(nanoseconds: 1), freshUntil: .distantFuture))
+      bodyLength: Int64(data.count), revision: .random(),
+      freshness: Freshness(generatedAt: Timestamp(nanoseconds: 1), freshUntil: .distantFuture))
   }
 }

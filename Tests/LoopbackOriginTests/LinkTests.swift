@@ -11,7 +11,7 @@ struct LinkTests {
 
   @Test("a body takes its bits' time, heads included, and arrives whole")
   func bandwidth() async throws {
-    try await withOrigin(link: Link(bitsPerSecond: 8_000_000)) { origin in
+    try await withOrigin(link: NetworkLink(bitsPerSecond: 8_000_000)) { origin in
       origin.setRoute("/a", Route(pattern(200_000)))
       let client = try await origin.connect()
 
@@ -26,7 +26,7 @@ struct LinkTests {
 
   @Test("a request costs a round trip, and the first of a connection one more")
   func latency() async throws {
-    try await withOrigin(link: Link(latency: .milliseconds(20))) { origin in
+    try await withOrigin(link: NetworkLink(latency: .milliseconds(20))) { origin in
       origin.setRoute("/a", Route(Data("x".utf8)))
       let start = clock.now
       let client = try await origin.connect()
@@ -42,7 +42,7 @@ struct LinkTests {
 
   @Test("connections share one pipe: two bodies take the time of both, and end together")
   func sharing() async throws {
-    try await withOrigin(link: Link(bitsPerSecond: 8_000_000)) { origin in
+    try await withOrigin(link: NetworkLink(bitsPerSecond: 8_000_000)) { origin in
       let gate = Gate()
       origin.setRoute("/a", Route(pattern(100_000), delivery: .gated(by: gate)))
       let clients = [try await origin.connect(), try await origin.connect()]
@@ -64,7 +64,7 @@ struct LinkTests {
   @Test("a small answer does not wait for a large one that came first")
   func turns() async throws {
     // A packet takes 0.4 s here: the large answer would need ten minutes.
-    try await withOrigin(link: Link(bitsPerSecond: 29_200)) { origin in
+    try await withOrigin(link: NetworkLink(bitsPerSecond: 29_200)) { origin in
       let largeStarted = Gate(isOpen: true)
       origin.setRoute("/large", Route(pattern(2_000_000), delivery: .gated(by: largeStarted)))
       origin.setRoute("/small", Route(Data("x".utf8)))
@@ -81,7 +81,7 @@ struct LinkTests {
 
   @Test("a close waits for the bytes before it")
   func close() async throws {
-    try await withOrigin(link: Link(bitsPerSecond: 4_000_000, latency: .milliseconds(5))) { origin in
+    try await withOrigin(link: NetworkLink(bitsPerSecond: 4_000_000, latency: .milliseconds(5))) { origin in
       origin.setRoute("/a", Route(pattern(20_000), delivery: .init(framing: .untilClose)))
       origin.setRoute("/b", Route(pattern(20_000), delivery: .fault(.cut(afterBodyBytes: 10_000))))
       origin.setRoute("/c", Route(pattern(20_000), delivery: .fault(.reset(afterBodyBytes: 10_000))))
@@ -101,7 +101,7 @@ struct LinkTests {
 
   @Test("requests and a half-close keep their order through the latency")
   func orderUpstream() async throws {
-    try await withOrigin(link: Link(latency: .milliseconds(5))) { origin in
+    try await withOrigin(link: NetworkLink(latency: .milliseconds(5))) { origin in
       origin.setRoute("/a", Route(Data("a".utf8)))
       origin.setRoute("/b", Route(Data("b".utf8)))
       let client = try await origin.connect()
@@ -145,14 +145,14 @@ struct LinkTests {
   @Test("a body that is under way goes on when the link changes, whole and in order")
   func change() async throws {
     // A packet takes 58 ms here, the whole body 40 s.
-    try await withOrigin(link: Link(bitsPerSecond: 200_000)) { origin in
+    try await withOrigin(link: NetworkLink(bitsPerSecond: 200_000)) { origin in
       origin.setRoute("/a", Route(pattern(1_000_000)))
       let client = try await origin.connect()
       try await client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
       _ = try await client.head()
       let start = try await client.take(count: 3000)
 
-      await origin.setLink(Link(bitsPerSecond: 80_000_000, latency: .milliseconds(1)))
+      await origin.setLink(NetworkLink(bitsPerSecond: 80_000_000, latency: .milliseconds(1)))
       let middle = try await client.take(count: 100_000)
       await origin.setLink(nil)
       let rest = try await client.take(count: 897_000)

@@ -4,7 +4,8 @@ import LoopbackOrigin
 
 /// Runs a test against an origin of its own and stops it, whatever happens.
 func withOrigin(
-  link: Link? = nil, now: @escaping @Sendable () -> Date = { Date() }, requestBodyLimit: Int = 1 << 20, logLimit: Int = .max,
+  link: NetworkLink? = nil, now: @escaping @Sendable () -> Date = { Date() }, requestBodyLimit: Int = 1 << 20,
+  logLimit: Int = .max,
   _ body: (OriginServer) async throws -> Void
 ) async throws {
   let origin = try await OriginServer.start(link: link, now: now, requestBodyLimit: requestBodyLimit, logLimit: logLimit)

@@ -12,11 +12,11 @@ struct MemoryContractTests {
   func listing() {
     let cache = MemoryCache(limits: .init(cost: 200, count: 2))
     let (a, b, c) = (CacheKey(resource: "a"), CacheKey(resource: "b"), CacheKey(resource: "c"))
-    for key in [a, b] { cache.insert(MemoryEntry("x", cost: 10, revision: .mint()), for: key) }
+    for key in [a, b] { cache.insert(MemoryEntry("x", cost: 10, revision: .random()), for: key) }
 
     #expect(Set(cache.keys()) == [a, b])
     #expect(cache.counters.hits == 0 && cache.counters.misses == 0)
-    cache.insert(MemoryEntry("x", cost: 10, revision: .mint()), for: c)
+    cache.insert(MemoryEntry("x", cost: 10, revision: .random()), for: c)
 
     #expect(Set(cache.keys()) == [b, c])
   }

@@ -107,8 +107,8 @@ struct ShardTests {
 
   @Test("counts the key and 256 bytes for an entry where that is asked for")
   func keeping() {
-    let cache = MemoryCache(limits: .init(cost: 1_000, entryCost: 1_000, countsKeeping: true), clock: ManualClock())
-    let key = CacheKey(resource: "abcd", variant: "ef", form: "é")
+    let cache = MemoryCache(limits: .init(cost: 1_000, entryCost: 1_000, includesOverhead: true), clock: ManualClock())
+    let key = CacheKey(resource: "abcd", variant: "ef", transform: "é")
     cache.insert(entry(cost: 100), for: key)
     #expect(cache.totalCost == 100 + 4 + 2 + 2 + 256)
     #expect(!cache.insert(entry(cost: 900), for: key))

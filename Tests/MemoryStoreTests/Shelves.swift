@@ -12,7 +12,7 @@ private let keyHash = {
 func key(_ name: String) -> CacheKey { CacheKey(resource: "https://example.com/\(name)", hashedBy: keyHash) }
 
 func entry(
-  _ value: any Sendable = "value", cost: Int = 1, revision: Revision = .mint(), expiration: Expiration? = nil
+  _ value: any Sendable = "value", cost: Int = 1, revision: Revision = .random(), expiration: Expiration? = nil
 ) -> MemoryEntry {
   MemoryEntry(value, cost: cost, revision: revision, expiration: expiration)
 }

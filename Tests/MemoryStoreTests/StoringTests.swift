@@ -30,12 +30,12 @@ struct StoringTests {
       String(repeating: "k", count: 1_000_000),
     ]
     let keys = texts.flatMap {
-      [CacheKey(resource: $0), CacheKey(resource: "r", variant: $0 + "v"), CacheKey(resource: "r", form: $0 + "f")]
+      [CacheKey(resource: $0), CacheKey(resource: "r", variant: $0 + "v"), CacheKey(resource: "r", transform: $0 + "f")]
     }
     let cache = MemoryCache(limits: .init(cost: 1_000, count: 100))
 
     // When
-    for (number, key) in keys.enumerated() { cache.insert(MemoryEntry(number, cost: 1, revision: .mint()), for: key) }
+    for (number, key) in keys.enumerated() { cache.insert(MemoryEntry(number, cost: 1, revision: .random()), for: key) }
 
     // Then
     for (number, key) in keys.enumerated() { #expect(cache.entry(for: key)?.value(as: Int.self) == number) }
@@ -46,8 +46,8 @@ struct StoringTests {
   func keysAreWhole() {
     let cache = MemoryCache.limited()
     let keys = [
-      CacheKey(resource: "r"), CacheKey(resource: "r", variant: "v"), CacheKey(resource: "r", form: "f"),
-      CacheKey(resource: "r", variant: "v", form: "f"),
+      CacheKey(resource: "r"), CacheKey(resource: "r", variant: "v"), CacheKey(resource: "r", transform: "f"),
+      CacheKey(resource: "r", variant: "v", transform: "f"),
     ]
     for (index, key) in keys.enumerated() { cache.insert(entry(index), for: key) }
     for (index, key) in keys.enumerated() { #expect(cache.entry(for: key)?.value(as: Int.self) == index) }
@@ -102,10 +102,10 @@ struct StoringTests {
   @Test("stays when another revision is removed")
   func removesByRevision() {
     let cache = MemoryCache.limited()
-    let revision = Revision.mint()
+    let revision = Revision.random()
     cache.insert(entry("kept", revision: revision), for: key("a"))
 
-    cache.remove(key("a"), ifRevision: .mint())
+    cache.remove(key("a"), ifRevision: .random())
     #expect(cache.text("a") == "kept")
 
     cache.remove(key("a"), ifRevision: revision)

@@ -53,19 +53,19 @@ struct DamageTests {
       "UPDATE entry SET metadata = zeroblob(length(metadata))", "UPDATE entry SET metadata = 'text'",
       "UPDATE entry SET revision = randomblob(16)", "UPDATE entry SET length = length - 1", "UPDATE entry SET length = 'long'",
       "UPDATE entry SET length = -1", "UPDATE entry SET checksum = 0",
-      "UPDATE entry SET form = x'FF' WHERE 0 = 1; DELETE FROM chunk",
+      "UPDATE entry SET transform = x'FF' WHERE 0 = 1; DELETE FROM chunk",
     ])
   func damagedEntry(sql: String) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(bytes(100_000), for: key, metadata())
+    try await cache.store(bytes(100_000), for: key, metadata: metadata())
     try tamper(folder, sql)
 
-    #expect(try await cache.open(key) == nil)
+    #expect(try await cache.entry(for: key) == nil)
     #expect(cache.counters.damaged == 1)
     await cache.cleared()
     #expect(try await cache.entryCount == 0)
-    try await cache.store(Data("new".utf8), for: key, metadata())
+    try await cache.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == Data("new".utf8))
     await cache.close()
   }
@@ -74,9 +74,9 @@ struct DamageTests {
   func swappedKey() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(Data("a".utf8), for: key, metadata())
+    try await cache.store(Data("a".utf8), for: key, metadata: metadata())
     try tamper(folder, "UPDATE entry SET resource = CAST('https://example.com/b' AS BLOB)")
-    #expect(try await cache.open(CacheKey(resource: "https://example.com/b")) == nil)
+    #expect(try await cache.entry(for: CacheKey(resource: "https://example.com/b")) == nil)
     #expect(try await cache.variants(of: "https://example.com/b").isEmpty)
     await cache.close()
   }
@@ -86,15 +86,15 @@ struct DamageTests {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
     let data = bytes(1_000_000)
-    try await cache.store(data, for: key, metadata())
+    try await cache.store(data, for: key, metadata: metadata())
     try tamper(folder, "UPDATE chunk SET bytes = zeroblob(length(bytes)) WHERE place = (SELECT max(place) FROM chunk)")
 
-    let body = try #require(await cache.open(key)).body
+    let body = try #require(await cache.entry(for: key)).body
     var read = Data()
     let error = await failure { for try await chunk in body { read.append(chunk) } }
     #expect(error?.code == .damagedEntry)
     #expect(read == data.prefix(read.count) && !read.isEmpty)
-    #expect(try await cache.open(key) == nil)
+    #expect(try await cache.entry(for: key) == nil)
     await cache.close()
   }
 
@@ -105,7 +105,7 @@ struct DamageTests {
     let folder = try TemporaryFolder()
     try Data(String(repeating: content, count: 100).utf8).write(to: URL(filePath: folder.database))
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(Data("kept".utf8), for: key, metadata())
+    try await cache.store(Data("kept".utf8), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == Data("kept".utf8))
     // An empty file is a new database.
     #expect(cache.counters.resets == (content.isEmpty ? 0 : 1))
@@ -118,7 +118,7 @@ struct DamageTests {
     do {
       let cache = try SQLiteCache(path: folder.path)
       for index in 0..<50 {
-        try await cache.store(bytes(20_000), for: CacheKey(resource: "\(index)"), metadata())
+        try await cache.store(bytes(20_000), for: CacheKey(resource: "\(index)"), metadata: metadata())
       }
       await cache.close()
     }
@@ -129,10 +129,10 @@ struct DamageTests {
     let size = try overwrite(folder.database, from: 8_192)
     #expect(size > 1_000_000)
 
-    let error = await failure { for index in 0..<50 { _ = try await cache.open(CacheKey(resource: "\(index)")) } }
+    let error = await failure { for index in 0..<50 { _ = try await cache.entry(for: CacheKey(resource: "\(index)")) } }
     #expect(error?.code == .damagedEntry)
     #expect(error?.path == cache.path)
-    try await cache.store(Data("new".utf8), for: key, metadata())
+    try await cache.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == Data("new".utf8))
     #expect(cache.counters.resets == 1)
     await cache.close()
@@ -142,14 +142,14 @@ struct DamageTests {
   func deleted(isFolder: Bool) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(bytes(400_000), for: key, metadata())
-    let held = try #require(await cache.open(key)).body
+    try await cache.store(bytes(400_000), for: key, metadata: metadata())
+    let held = try #require(await cache.entry(for: key)).body
     // Else the collection could make a new database in the middle of the removal.
     try await cache.collected()
     try FileManager.default.removeItem(atPath: isFolder ? folder.path : folder.database)
 
-    #expect(try await cache.open(key) == nil)
-    try await cache.store(bytes(400_000, seed: 2), for: key, metadata())
+    #expect(try await cache.entry(for: key) == nil)
+    try await cache.store(bytes(400_000, seed: 2), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(400_000, seed: 2))
     // Its numbers begin again, and must not lead an old reader to new bytes.
     #expect(await failure { _ = try await held.collect() }?.code == .damagedEntry)

@@ -31,7 +31,7 @@ struct FaultTests {
     var stored = 0
     var error: CacheError?
     while error == nil, stored < 1_000 {
-      error = await failure { try await cache.store(bytes(20_000, seed: UInt64(stored)), for: key(stored), metadata()) }
+      error = await failure { try await cache.store(bytes(20_000, seed: UInt64(stored)), for: key(stored), metadata: metadata()) }
       if error == nil { stored += 1 }
     }
     #expect(error?.code == .diskFull)
@@ -40,13 +40,13 @@ struct FaultTests {
     #expect(cache.counters.failedWrites == 1)
     #expect(cache.counters.resets == 0)
     // A body that goes into the database piece by piece fails in the middle.
-    #expect(await failure { try await cache.store(bytes(900_000), for: key(-1), metadata()) }?.code == .diskFull)
+    #expect(await failure { try await cache.store(bytes(900_000), for: key(-1), metadata: metadata()) }?.code == .diskFull)
     for number in 0..<stored { #expect(try await cache.bytes(key(number)) == bytes(20_000, seed: UInt64(number))) }
     #expect(try await cache.entryCount == stored)
     try await cache.remove(key(0), ifRevision: nil)
     await cache.close()
     let roomy = try SQLiteCache(path: folder.path)
-    try await roomy.store(bytes(900_000), for: key(-1), metadata())
+    try await roomy.store(bytes(900_000), for: key(-1), metadata: metadata())
     #expect(try await roomy.bytes(key(-1)) == bytes(900_000))
     #expect(try await roomy.entryCount == stored)
     await roomy.close()
@@ -56,7 +56,7 @@ struct FaultTests {
   func readOnly() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(bytes(1_000), for: key(1), metadata())
+    try await cache.store(bytes(1_000), for: key(1), metadata: metadata())
     await cache.close()
     chmod(folder.database, 0o444)
     chmod(folder.path, 0o555)
@@ -111,7 +111,7 @@ struct FaultTests {
             let name = writer * 100_000 + number
             let size = number % 5 == 4 ? 700_000 : 3_000 + number
             let key = CacheKey(resource: "https://example.com/\(name)")
-            try await cache.store(bytes(size, seed: UInt64(name)), for: key, metadata())
+            try await cache.store(bytes(size, seed: UInt64(name)), for: key, metadata: metadata())
             let line = Array("\(name) \(size)\n".utf8)
             _ = write(list, line, line.count)
             if writer == 0, number == limit { kill(getpid(), SIGKILL) }

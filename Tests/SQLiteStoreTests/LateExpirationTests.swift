@@ -28,7 +28,7 @@ struct LateExpirationTests {
     let configuration = SQLiteCache.Configuration(expiration: .after(.seconds(60)), clock: TwofoldClock())
     let cache = try SQLiteCache(path: folder.path, configuration: configuration)
     let key = CacheKey(resource: "https://example.com/a")
-    try await cache.store(bytes(10), for: key, metadata(at: TwofoldClock.start))
+    try await cache.store(bytes(10), for: key, metadata: metadata(at: TwofoldClock.start))
 
     let found = try await TwofoldClock.$isLooking.withValue(true) { try await cache.bytes(key) }
     #expect(found == nil)

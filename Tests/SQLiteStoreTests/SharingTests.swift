@@ -20,11 +20,11 @@ struct SharingTests {
   func seen() async throws {
     let folder = try TemporaryFolder()
     let (one, two) = (try folder.sharedCache(), try folder.sharedCache())
-    try await one.store(Data("kept".utf8), for: key, metadata())
+    try await one.store(Data("kept".utf8), for: key, metadata: metadata())
     #expect(try await two.bytes(key) == Data("kept".utf8))
     #expect(try await one.totalSize == two.totalSize)
     try await two.remove(key, ifRevision: nil)
-    #expect(try await one.open(key) == nil)
+    #expect(try await one.entry(for: key) == nil)
     #expect(one.digestSecret == two.digestSecret && one.digestSecret.count == 16)
     #expect(one.id == two.id)
     await one.close()
@@ -36,11 +36,11 @@ struct SharingTests {
     let folder = try TemporaryFolder()
     let one = try SQLiteCache(path: folder.path)
     let data = bytes(700_000)
-    let stored = try await one.store(data, for: key, metadata(padding: 1_000))
+    let stored = try await one.store(data, for: key, metadata: metadata(padding: 1_000))
     await one.close()
     let two = try SQLiteCache(path: folder.path)
     #expect(try await two.bytes(key) == data)
-    #expect(try await two.open(key)?.metadata == stored)
+    #expect(try await two.entry(for: key)?.metadata == stored)
     await two.close()
   }
 
@@ -49,12 +49,12 @@ struct SharingTests {
     let folder = try TemporaryFolder()
     let (one, two) = (try folder.sharedCache(clock: clock), try folder.sharedCache(clock: clock))
     let data = bytes(1_000_000)
-    try await one.store(data, for: key, metadata(at: clock.now))
-    let held = try #require(await one.open(key)).body
+    try await one.store(data, for: key, metadata: metadata(at: clock.now))
+    let held = try #require(await one.entry(for: key)).body
 
-    try await two.store(bytes(1_000_000, seed: 2), for: key, metadata(at: clock.now))
+    try await two.store(bytes(1_000_000, seed: 2), for: key, metadata: metadata(at: clock.now))
     clock.advance(by: .seconds(59))
-    try await two.store(Data(), for: CacheKey(resource: "other"), metadata(at: clock.now))
+    try await two.store(Data(), for: CacheKey(resource: "other"), metadata: metadata(at: clock.now))
     #expect(try await held.collect() == data)
     await one.close()
     await two.close()
@@ -65,16 +65,16 @@ struct SharingTests {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(clock: clock))
     let data = bytes(1_000_000)
-    try await cache.store(data, for: key, metadata(at: clock.now))
-    var held = try await cache.open(key)?.body
+    try await cache.store(data, for: key, metadata: metadata(at: clock.now))
+    var held = try await cache.entry(for: key)?.body
     try await cache.removeAll()
     clock.advance(by: .seconds(61))
-    try await cache.store(Data(), for: key, metadata(at: clock.now))
+    try await cache.store(Data(), for: key, metadata: metadata(at: clock.now))
     #expect(try await held?.collect() == data)
 
     held = nil
     try await cache.unpinned()
-    try await cache.store(Data(), for: key, metadata(at: clock.now))
+    try await cache.store(Data(), for: key, metadata: metadata(at: clock.now))
     await cache.close()
     let pieces = try await DatabaseQueue(path: folder.database).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM chunk") }
     #expect(pieces == 0)
@@ -85,17 +85,17 @@ struct SharingTests {
     let folder = try TemporaryFolder()
     // A connection of its own, with a writer that nobody ends: what a killed process leaves.
     let dead = try folder.sharedCache(clock: clock)
-    let writer = try await dead.begin(key, metadata(at: clock.now))
+    let writer = try await dead.makeWriter(for: key, metadata: metadata(at: clock.now))
     try await writer.write(bytes(1_000_000))
 
     let cache = try folder.sharedCache(clock: clock)
-    #expect(try await cache.open(key) == nil)
+    #expect(try await cache.entry(for: key) == nil)
     #expect(try await cache.totalSize == 0)
     clock.advance(by: .seconds(599))
-    try await cache.store(Data("a".utf8), for: key, metadata(at: clock.now))
+    try await cache.store(Data("a".utf8), for: key, metadata: metadata(at: clock.now))
     #expect(try await rows(folder) == 2)
     clock.advance(by: .seconds(2))
-    try await cache.store(Data("b".utf8), for: key, metadata(at: clock.now))
+    try await cache.store(Data("b".utf8), for: key, metadata: metadata(at: clock.now))
     #expect(try await rows(folder) == 1)
     // It was only taken for dead: it hears so, and its entry does not appear with half of its bytes.
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .truncatedBody)
@@ -112,20 +112,20 @@ struct SharingTests {
   func busy() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(busyTimeout: .milliseconds(1)))
-    try await cache.store(Data("kept".utf8), for: key, metadata())
+    try await cache.store(Data("kept".utf8), for: key, metadata: metadata())
     var patient = Configuration()
     patient.busyMode = .timeout(60)
     patient.allowsUnsafeTransactions = true
     let other = try DatabaseQueue(path: folder.database, configuration: patient)
     try await other.writeWithoutTransaction { try $0.beginTransaction(.immediate) }
 
-    let error = await failure { try await cache.store(Data(), for: CacheKey(resource: "b"), metadata()) }
+    let error = await failure { try await cache.store(Data(), for: CacheKey(resource: "b"), metadata: metadata()) }
     #expect(error?.code == .timedOut)
     #expect(error?.path == cache.path)
     #expect(try await cache.bytes(key) == Data("kept".utf8))
 
     try await other.writeWithoutTransaction { try $0.rollback() }
-    try await cache.store(Data(), for: CacheKey(resource: "b"), metadata())
+    try await cache.store(Data(), for: CacheKey(resource: "b"), metadata: metadata())
     await cache.close()
   }
 
@@ -137,7 +137,7 @@ struct SharingTests {
       for index in 0..<40 {
         group.addTask {
           let key = CacheKey(resource: "\(index % 10)")
-          try await caches[index % 2].store(bytes(150_000, seed: UInt64(index)), for: key, metadata())
+          try await caches[index % 2].store(bytes(150_000, seed: UInt64(index)), for: key, metadata: metadata())
         }
       }
       try await group.waitForAll()

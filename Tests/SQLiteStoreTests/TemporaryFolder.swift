@@ -15,7 +15,7 @@ final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/etagere-sqlite-\(Revision.mint())"
+    path = FileManager.default.temporaryDirectory.path + "/etagere-sqlite-\(Revision.random())"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -42,7 +42,7 @@ func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
 }
 
 func metadata(
-  revision: Revision = .mint(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
+  revision: Revision = .random(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
   expiration: Expiration? = nil, length: Int64? = nil, padding: Int = 0
 ) -> StoredMetadata {
   var response = HTTPResponse(status: .ok)
@@ -51,7 +51,7 @@ func metadata(
   return StoredMetadata(
     request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"), response: response,
     requestTime: time, responseTime: time, bodyLength: length, revision: revision,
-    facts: CachingFacts(bornAt: time, freshUntil: time), expiration: expiration)
+    freshness: Freshness(generatedAt: time, freshUntil: time), expiration: expiration)
 }
 
 extension SQLiteCache {
@@ -68,7 +68,7 @@ extension SQLiteCache {
   }
 
   /// The body under `key`, whole; nil: a miss.
-  func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
+  func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 }
 
 /// The error that `work` throws; nil when it throws none.

@@ -25,10 +25,10 @@ struct WaitingTests {
   func looks() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
-    try await cache.store(bytes(100), for: key(1), metadata(at: clock.now, expiration: .never))
+    try await cache.store(bytes(100), for: key(1), metadata: metadata(at: clock.now, expiration: .never))
     try await cache.engine.file.write { database, _ in try database.execute(sql: "UPDATE chunk SET checksum = checksum + 1") }
-    try await cache.store(bytes(100), for: key(2), metadata(at: clock.now))
-    try await cache.store(bytes(100), for: key(3), metadata(at: clock.now, expiration: .never))
+    try await cache.store(bytes(100), for: key(2), metadata: metadata(at: clock.now))
+    try await cache.store(bytes(100), for: key(3), metadata: metadata(at: clock.now, expiration: .never))
     clock.advance(by: .seconds(60))
     let held = await HeldConnection(of: cache)
 
@@ -36,7 +36,7 @@ struct WaitingTests {
     let found = Lock<[Bool]>([])
     Task {
       for number in 1...3 {
-        let isFound = try await cache.open(key(number)) != nil
+        let isFound = try await cache.entry(for: key(number)) != nil
         found.withLock { $0.append(isFound) }
       }
     }
@@ -56,9 +56,9 @@ struct WaitingTests {
   @Test("what is found to clear away when the store is closed is cleared away before", .timeLimit(.minutes(30)))
   func closing() async throws {
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
-    try await cache.store(bytes(100), for: key(1), metadata(at: clock.now))
+    try await cache.store(bytes(100), for: key(1), metadata: metadata(at: clock.now))
     clock.advance(by: .seconds(60))
-    #expect(try await cache.open(key(1)) == nil)
+    #expect(try await cache.entry(for: key(1)) == nil)
     await cache.close()
     #expect(cache.counters.evictions == [.expired: 1])
   }
@@ -67,17 +67,17 @@ struct WaitingTests {
   func count() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingLimit: 4))
-    let stored = try await cache.store(bytes(10), for: key(0), metadata())
-    let early = try await cache.begin(key(9), metadata())
+    let stored = try await cache.store(bytes(10), for: key(0), metadata: metadata())
+    let early = try await cache.makeWriter(for: key(9), metadata: metadata())
     let held = await HeldConnection(of: cache)
-    let stores = (1...4).map { number in Task { try await cache.store(bytes(10), for: key(number), metadata()) } }
+    let stores = (1...4).map { number in Task { try await cache.store(bytes(10), for: key(number), metadata: metadata()) } }
     try await Turns.until { !cache.engine.backlog.hasRoom }
 
     // When
     let refusals = [
-      await failure { _ = try await cache.begin(key(5), metadata()) },
+      await failure { _ = try await cache.makeWriter(for: key(5), metadata: metadata()) },
       await failure { _ = try await early.commit(trailers: nil) },
-      await failure { _ = try await cache.refresh(key(0), stored, ifRevision: stored.revision) },
+      await failure { _ = try await cache.updateMetadata(of: key(0), to: stored, ifRevision: stored.revision) },
     ]
 
     // Then
@@ -90,7 +90,7 @@ struct WaitingTests {
     try await removal.value
     #expect(try await cache.entryCount == 4)
     #expect(cache.counters.writes == 5 && cache.counters.failedWrites == 0)
-    try await cache.store(bytes(20), for: key(9), metadata())
+    try await cache.store(bytes(20), for: key(9), metadata: metadata())
     #expect(cache.counters.refusedWrites == 3)
     await cache.close()
   }
@@ -99,8 +99,11 @@ struct WaitingTests {
   func size() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingSizeLimit: 100_000))
-    try await cache.store(bytes(300_000), for: key(1), metadata())
-    let writers = try await [cache.begin(key(2), metadata()), cache.begin(key(3), metadata()), cache.begin(key(4), metadata())]
+    try await cache.store(bytes(300_000), for: key(1), metadata: metadata())
+    let writers = try await [
+      cache.makeWriter(for: key(2), metadata: metadata()), cache.makeWriter(for: key(3), metadata: metadata()),
+      cache.makeWriter(for: key(4), metadata: metadata()),
+    ]
     for (writer, size) in zip(writers, [60_000, 60_000, 40_000]) { try await writer.write(bytes(size)) }
     let held = await HeldConnection(of: cache)
 
@@ -117,7 +120,7 @@ struct WaitingTests {
     try await held.release()
     _ = try await first.value
     _ = try await last.value
-    try await cache.store(bytes(300_000), for: key(3), metadata())
+    try await cache.store(bytes(300_000), for: key(3), metadata: metadata())
     #expect(cache.counters.refusedWrites == 1)
     await cache.close()
   }

@@ -22,12 +22,12 @@ struct WriterTests {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
     let chunk = bytes(1_000_000)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     for _ in 0..<100 { try await writer.write(chunk) }
     let stored = try await writer.commit(trailers: nil)
     #expect(stored.bodyLength == 100_000_000)
 
-    let body = try #require(await cache.open(key)).body
+    let body = try #require(await cache.entry(for: key)).body
     var (count, largest, isSame) = (0, 0, true)
     for try await piece in body {
       let start = count % chunk.count
@@ -47,13 +47,13 @@ struct WriterTests {
   func trailers() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let follower = try writer.reader()
     try await writer.write(bytes(300_000))
     _ = try await writer.commit(trailers: [.server: "late"])
     #expect(try await follower.collect().count == 300_000)
     #expect(follower.source.trailers == [.server: "late"])
-    let body = try #require(await cache.open(key)).body
+    let body = try #require(await cache.entry(for: key)).body
     _ = try await body.collect()
     #expect(body.source.trailers == [.server: "late"])
     await cache.close()
@@ -64,11 +64,11 @@ struct WriterTests {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
     let data = bytes(2_000_000)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let follower = try writer.reader()
     try await writer.write(data)
     _ = try await writer.commit(trailers: nil)
-    try await cache.store(Data("new".utf8), for: key, metadata())
+    try await cache.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await follower.collect() == data)
     await cache.close()
   }
@@ -77,14 +77,14 @@ struct WriterTests {
   func ends() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     _ = try await writer.commit(trailers: nil)
     #expect(await failure { try await writer.write(Data("a".utf8)) }?.code == .misuse)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .misuse)
     writer.abort()
     #expect(try await cache.bytes(key) == Data())
 
-    let aborted = try await cache.begin(key, metadata())
+    let aborted = try await cache.makeWriter(for: key, metadata: metadata())
     aborted.abort()
     #expect(await failure { try await aborted.write(Data("a".utf8)) }?.code == .truncatedBody)
     #expect(await failure { _ = try await aborted.commit(trailers: nil) }?.code == .truncatedBody)
@@ -95,7 +95,7 @@ struct WriterTests {
   func cancelledFollower() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    let writer = try await cache.begin(key, metadata())
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let (one, two) = (try writer.reader(), try writer.reader())
     let task = Task { try await one.collect() }
     task.cancel()
@@ -110,15 +110,15 @@ struct WriterTests {
   func closed() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(bytes(1_000_000), for: key, metadata())
-    let body = try #require(await cache.open(key)).body
-    let writer = try await cache.begin(key, metadata())
+    try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
+    let body = try #require(await cache.entry(for: key)).body
+    let writer = try await cache.makeWriter(for: key, metadata: metadata())
     await cache.close()
     await cache.close()
 
-    #expect(await failure { _ = try await cache.open(key) }?.code == .closed)
+    #expect(await failure { _ = try await cache.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await cache.variants(of: key.resource) }?.code == .closed)
-    #expect(await failure { _ = try await cache.begin(key, metadata()) }?.code == .closed)
+    #expect(await failure { _ = try await cache.makeWriter(for: key, metadata: metadata()) }?.code == .closed)
     #expect(await failure { try await cache.removeAll() }?.code == .closed)
     #expect(await failure { _ = try await body.collect() }?.code == .closed)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .closed)
@@ -131,7 +131,7 @@ struct WriterTests {
     // Given
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
-    try await cache.store(bytes(1_000), for: key, metadata())
+    try await cache.store(bytes(1_000), for: key, metadata: metadata())
     let reader = LateReader()
     try await cache.engine.file.read { database, _ in try reader.hold(database) }
 

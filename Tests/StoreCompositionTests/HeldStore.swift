@@ -23,8 +23,8 @@ final class HeldStore: CacheStore {
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await inner.open(key, range: range)
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.entry(for: key, range: range)
   }
 
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
@@ -33,12 +33,12 @@ final class HeldStore: CacheStore {
     return found
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    Writer(try await inner.begin(key, metadata), self)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    Writer(try await inner.makeWriter(for: key, metadata: metadata), self)
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await inner.refresh(key, metadata, ifRevision: ifRevision)
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await inner.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
@@ -62,7 +62,7 @@ final class HeldStore: CacheStore {
       try await inner.write(chunk)
     }
 
-    func reader() throws(CacheError) -> Body { try inner.reader() }
+    func reader() throws(CacheError) -> ResourceBody { try inner.reader() }
 
     func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
       await store.gate.pass()

@@ -18,14 +18,14 @@ struct LateRemovalTests {
   func momentary() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
-    try await store.store(Data("old".utf8), for: old, metadata())
+    try await store.store(Data("old".utf8), for: old, metadata: metadata())
 
     upper.failure = CacheError(.readOnly, reason: "the volume can only be read")
     try await store.removeAll()
-    try await store.store(Data("new".utf8), for: keys[0], metadata())
+    try await store.store(Data("new".utf8), for: keys[0], metadata: metadata())
     upper.failure = nil
-    #expect(try await store.open(old) == nil)
-    try await store.store(Data("new".utf8), for: keys[1], metadata())
+    #expect(try await store.entry(for: old) == nil)
+    try await store.store(Data("new".utf8), for: keys[1], metadata: metadata())
 
     #expect(upper.keys == [keys[1]])
     let lookups = lower.opened
@@ -38,13 +38,13 @@ struct LateRemovalTests {
     let (upper, lower) = (HeldStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
     upper.gate.open()
-    try await store.store(Data("old".utf8), for: old, metadata())
+    try await store.store(Data("old".utf8), for: old, metadata: metadata())
     upper.inner.failure = CacheError(.fileSystem, reason: "the disk is gone")
     #expect(await failure { try await store.removeAll() }?.code == .fileSystem)
     upper.inner.failure = nil
 
     upper.removals.close()
-    let writing = keys.map { key in Task { try await store.store(Data("new".utf8), for: key, metadata()) } }
+    let writing = keys.map { key in Task { try await store.store(Data("new".utf8), for: key, metadata: metadata()) } }
     await upper.removals.arrived(2)
     for _ in 0..<100 { await Task.yield() }
     #expect(upper.removals.arrivals == 2)

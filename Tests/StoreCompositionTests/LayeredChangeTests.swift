@@ -16,31 +16,31 @@ struct LayeredChangeTests {
   private let gone = CacheError(.fileSystem, reason: "the disk is gone")
 
   private func etag(_ store: any CacheStore) async throws -> String? {
-    try await store.open(key)?.metadata.response.headerFields[.eTag]
+    try await store.entry(for: key)?.metadata.response.headerFields[.eTag]
   }
 
   @Test("freshening reaches every layer that has the entry in that revision")
   func refresh() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
-    let old = try await store.store(Data("kept".utf8), for: key, metadata())
+    let old = try await store.store(Data("kept".utf8), for: key, metadata: metadata())
     var new = old
     new.response.headerFields[.eTag] = "\"fresh\""
 
-    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await store.updateMetadata(of: key, to: new, ifRevision: old.revision))
     for layer in [upper, lower] { #expect(try await etag(layer) == "\"fresh\"") }
-    #expect(try await !store.refresh(key, old, ifRevision: .mint()))
+    #expect(try await !store.updateMetadata(of: key, to: old, ifRevision: .random()))
     #expect(try await etag(store) == "\"fresh\"")
   }
 
   @Test("what is shown decides: another revision below it is not freshened, and not removed")
   func shownDecides() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
-    try await upper.store(Data("new".utf8), for: key, metadata())
-    let old = try await lower.store(Data("old".utf8), for: key, metadata())
+    try await upper.store(Data("new".utf8), for: key, metadata: metadata())
+    let old = try await lower.store(Data("old".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower])
 
-    #expect(try await !store.refresh(key, old, ifRevision: old.revision))
+    #expect(try await !store.updateMetadata(of: key, to: old, ifRevision: old.revision))
     try await store.remove(key, ifRevision: old.revision)
     #expect(try await store.text(key) == "new")
   }
@@ -49,30 +49,30 @@ struct LayeredChangeTests {
   func failingRefresh() async throws {
     let (upper, lower) = (RefusingStore(), VolatileStore())
     let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: 0))
-    let old = try await store.store(Data("kept".utf8), for: key, metadata())
+    let old = try await store.store(Data("kept".utf8), for: key, metadata: metadata())
     var new = old
     new.response.headerFields[.eTag] = "\"fresh\""
 
-    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await store.updateMetadata(of: key, to: new, ifRevision: old.revision))
     #expect(try await etag(store) == "\"fresh\"")
     #expect(upper.inner.keys.isEmpty)
 
-    try await store.store(Data("kept".utf8), for: key, old)
+    try await store.store(Data("kept".utf8), for: key, metadata: old)
     try await lower.removeAll()
-    #expect(await failure { _ = try await store.refresh(key, new, ifRevision: old.revision) }?.code == .fileSystem)
+    #expect(await failure { _ = try await store.updateMetadata(of: key, to: new, ifRevision: old.revision) }?.code == .fileSystem)
   }
 
   @Test("a 304 for what can only be read is kept with the copy above it")
   func refreshAboveReadOnly() async throws {
     let (upper, shipped) = (HeldStore(), VolatileStore())
-    let old = try await shipped.store(Data("kept".utf8), for: key, metadata())
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: metadata())
     var new = old
     new.response.headerFields[.eTag] = "\"fresh\""
     let store = try LayeredStore([upper, ReadOnlyStore(shipped)])
     #expect(try await store.variants(of: key.resource).count == 1)
     await upper.gate.arrived()
 
-    async let isFresh = store.refresh(key, new, ifRevision: old.revision)
+    async let isFresh = store.updateMetadata(of: key, to: new, ifRevision: old.revision)
     upper.gate.open()
     #expect(try await isFresh)
     #expect(try await etag(store) == "\"fresh\"")
@@ -84,32 +84,32 @@ struct LayeredChangeTests {
     let (refusing, upper, shipped) = (NullStore(), VolatileStore(), VolatileStore())
     let now = Timestamp(seconds: 1_767_225_600)
     var fresh = metadata(at: now)
-    fresh.facts.freshUntil = now + .seconds(60)
-    let old = try await shipped.store(Data("kept".utf8), for: key, fresh)
+    fresh.freshness.freshUntil = now + .seconds(60)
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: fresh)
     let store = try LayeredStore([refusing, upper, ReadOnlyStore(shipped)])
     var stale = old
-    stale.facts = old.facts.markedStale(at: now)
+    stale.freshness = old.freshness.markedStale(at: now)
 
-    #expect(try await store.refresh(key, stale, ifRevision: old.revision))
+    #expect(try await store.updateMetadata(of: key, to: stale, ifRevision: old.revision))
     if isEvicted {
       // What is below says that it is fresh.
       try await upper.removeAll()
-      #expect(try await store.open(key) == nil)
+      #expect(try await store.entry(for: key) == nil)
     } else {
       #expect(try await store.text(key) == "kept")
-      #expect(try await store.open(key)?.metadata.facts == stale.facts)
+      #expect(try await store.entry(for: key)?.metadata.freshness == stale.freshness)
     }
   }
 
   @Test("a layer that can't freshen, but takes the copy, keeps it")
   func copyIntoRefusing() async throws {
     let (upper, shipped) = (RefusingStore(), VolatileStore())
-    let old = try await shipped.store(Data("kept".utf8), for: key, metadata())
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: metadata())
     var new = old
     new.response.headerFields[.eTag] = "\"fresh\""
     let store = try LayeredStore([upper, ReadOnlyStore(shipped)])
 
-    #expect(try await store.refresh(key, new, ifRevision: old.revision))
+    #expect(try await store.updateMetadata(of: key, to: new, ifRevision: old.revision))
     #expect(try await etag(store) == "\"fresh\"")
   }
 
@@ -118,45 +118,45 @@ struct LayeredChangeTests {
     let shipped = VolatileStore()
     let now = Timestamp(seconds: 1_767_225_600)
     var answer = metadata(at: now)
-    answer.facts.freshUntil = now + .seconds(lifetime)
-    let old = try await shipped.store(Data("kept".utf8), for: key, answer)
+    answer.freshness.freshUntil = now + .seconds(lifetime)
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: answer)
     let store = try LayeredStore([VolatileStore(), ReadOnlyStore(shipped)], configuration: .init(promotionLimit: 0))
     var stale = old
-    stale.facts = old.facts.markedStale(at: now)
+    stale.freshness = old.freshness.markedStale(at: now)
 
-    #expect(try await !store.refresh(key, stale, ifRevision: old.revision))
+    #expect(try await !store.updateMetadata(of: key, to: stale, ifRevision: old.revision))
     #expect(try await store.text(key) == (lifetime == 0 ? "kept" : nil))
   }
 
   @Test("removing goes to every layer; what can only be read is hidden, and shown again when it is stored anew above it")
   func remove() async throws {
     let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
-    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata()) }
+    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata: metadata()) }
     let store = try LayeredStore([upper, lower, ReadOnlyStore(shipped)])
 
     try await store.remove(key, ifRevision: nil)
     #expect(upper.keys.isEmpty && lower.keys.isEmpty)
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
     #expect(try await store.variants(of: key.resource).isEmpty)
     #expect(try await store.entries { _, _ in true }.isEmpty)
 
-    try await store.store(Data("new".utf8), for: key, metadata())
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await store.text(key) == "new")
     try await upper.removeAll()
     try await lower.removeAll()
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
   }
 
   @Test("removing everything goes to every layer, and what is stored after it stays")
   func removeAll() async throws {
     let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
-    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata()) }
+    for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata: metadata()) }
     let store = try LayeredStore([upper, lower, ReadOnlyStore(shipped)])
 
     try await store.removeAll()
     #expect(upper.keys.isEmpty && lower.keys.isEmpty)
-    #expect(try await store.open(key) == nil)
-    try await store.store(Data("new".utf8), for: key, metadata())
+    #expect(try await store.entry(for: key) == nil)
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await store.text(key) == "new")
   }
 
@@ -167,18 +167,18 @@ struct LayeredChangeTests {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let other = CacheKey(resource: "https://example.com/b")
     let store = try LayeredStore([upper, lower])
-    try await store.store(Data("kept".utf8), for: key, metadata())
+    try await store.store(Data("kept".utf8), for: key, metadata: metadata())
 
     upper.failure = gone
     let error = await failure { try await isAll ? store.removeAll() : store.remove(key, ifRevision: nil) }
     #expect(error?.code == .fileSystem)
     #expect(lower.keys.isEmpty)
     upper.failure = nil
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
 
-    try await store.store(Data("new".utf8), for: other, metadata())
+    try await store.store(Data("new".utf8), for: other, metadata: metadata())
     #expect(try await store.text(other) == "new")
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
     #expect(upper.keys.contains(key) == !isAll)
   }
 
@@ -187,14 +187,14 @@ struct LayeredChangeTests {
     let (upper, lower) = (VolatileStore(), HeldStore())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
     let keys = (0..<2).map { CacheKey(resource: "https://example.com/\($0)") }
-    for key in keys { try await store.store(Data("kept".utf8), for: key, metadata()) }
+    for key in keys { try await store.store(Data("kept".utf8), for: key, metadata: metadata()) }
     await lower.gate.arrived()
 
     for key in keys { try await store.remove(key, ifRevision: nil) }
     lower.gate.open()
     await store.flush()
     #expect(lower.inner.keys.isEmpty)
-    for key in keys { #expect(try await store.open(key) == nil) }
+    for key in keys { #expect(try await store.entry(for: key) == nil) }
   }
 }
 
@@ -205,15 +205,15 @@ private final class RefusingStore: CacheStore {
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await inner.open(key, range: range)
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.entry(for: key, range: range)
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await inner.begin(key, metadata)
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await inner.makeWriter(for: key, metadata: metadata)
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
     throw CacheError(.fileSystem, reason: "the disk is gone")
   }
 

@@ -18,7 +18,7 @@ struct LayeredOrderTests {
   /// A commit that has reached the lower layer and is held in the upper one.
   private func held(_ text: String, _ store: LayeredStore) async throws -> Task<Void, any Error> {
     upper.gate.open()
-    let writer = try await store.begin(key, metadata())
+    let writer = try await store.makeWriter(for: key, metadata: metadata())
     try await writer.write(Data(text.utf8))
     upper.gate.close()
     let arrivals = upper.gate.arrivals
@@ -33,7 +33,7 @@ struct LayeredOrderTests {
   func commits() async throws {
     let store = try LayeredStore([upper, lower])
     upper.gate.open()
-    let later = try await store.begin(key, metadata())
+    let later = try await store.makeWriter(for: key, metadata: metadata())
     try await later.write(Data("second".utf8))
     let first = try await held("first", store)
     let second = Task { _ = try await later.commit(trailers: nil) }
@@ -50,7 +50,7 @@ struct LayeredOrderTests {
   func removal(isCancelled: Bool) async throws {
     let store = try LayeredStore([upper, lower])
     upper.gate.open()
-    let old = try await store.store(Data("old".utf8), for: key, metadata())
+    let old = try await store.store(Data("old".utf8), for: key, metadata: metadata())
     let commit = try await held("new", store)
     let removal = Task { try await store.remove(key, ifRevision: old.revision) }
     await others()
@@ -77,7 +77,7 @@ struct LayeredOrderTests {
     try await commit.value
     try await sweep.value
     #expect(upper.inner.keys.isEmpty && lower.keys.isEmpty)
-    try await store.store(Data("new".utf8), for: key, metadata())
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await lower.text(key) == "new")
   }
 
@@ -85,7 +85,7 @@ struct LayeredOrderTests {
   func failedCommit() async throws {
     let store = try LayeredStore([upper, lower])
     let first = try await held("first", store)
-    let aborted = try await store.begin(key, metadata())
+    let aborted = try await store.makeWriter(for: key, metadata: metadata())
     let second = Task { await failure { _ = try await aborted.commit(trailers: nil) } }
     await others()
     aborted.abort()
@@ -93,7 +93,7 @@ struct LayeredOrderTests {
     upper.gate.open()
     #expect(await second.value?.code == .truncatedBody)
     try await first.value
-    try await store.store(Data("last".utf8), for: key, metadata())
+    try await store.store(Data("last".utf8), for: key, metadata: metadata())
     #expect(try await upper.inner.text(key) == "last")
   }
 }

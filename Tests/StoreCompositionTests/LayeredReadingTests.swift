@@ -17,8 +17,8 @@ struct LayeredReadingTests {
   @Test("the first layer that has an entry answers, and the others are not asked")
   func order() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
-    try await upper.store(Data("upper".utf8), for: key, metadata())
-    try await lower.store(Data("lower".utf8), for: key, metadata())
+    try await upper.store(Data("upper".utf8), for: key, metadata: metadata())
+    try await lower.store(Data("lower".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower])
 
     #expect(try await store.text(key) == "upper")
@@ -31,15 +31,15 @@ struct LayeredReadingTests {
   func promotion(byVariants: Bool) async throws {
     let (first, second, third) = (VolatileStore(), VolatileStore(), VolatileStore())
     let stored = metadata()
-    try await third.store(Data("kept".utf8), for: key, stored)
+    try await third.store(Data("kept".utf8), for: key, metadata: stored)
     let store = try LayeredStore([first, second, third])
 
-    if byVariants { _ = try await store.variants(of: key.resource) } else { _ = try await store.open(key) }
+    if byVariants { _ = try await store.variants(of: key.resource) } else { _ = try await store.entry(for: key) }
     await store.flush()
 
     for layer in [first, second] {
       #expect(try await layer.text(key) == "kept")
-      #expect(try await layer.open(key)?.metadata.revision == stored.revision)
+      #expect(try await layer.entry(for: key)?.metadata.revision == stored.revision)
     }
     #expect(store.counters.promotions == 1)
   }
@@ -47,7 +47,7 @@ struct LayeredReadingTests {
   @Test("a larger body than the limit is not copied, and none is with a limit of 0", arguments: [0, 3])
   func promotionLimit(limit: Int64) async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
-    try await lower.store(Data("kept".utf8), for: key, metadata())
+    try await lower.store(Data("kept".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: limit))
 
     #expect(try await store.text(key) == "kept")
@@ -63,7 +63,7 @@ struct LayeredReadingTests {
     let (upper, lower) = (HeldStore(), PiecewiseStore(pieces: 200))
     let store = try LayeredStore([upper, lower])
 
-    let entry = try #require(await store.open(key))
+    let entry = try #require(await store.entry(for: key))
     #expect(try await entry.body.collect().count == 200 * PiecewiseStore.piece.count)
     // The copy has not got beyond its first piece, and nobody has read ahead for it.
     await upper.gate.arrived()
@@ -81,7 +81,7 @@ struct LayeredReadingTests {
     let (upper, lower) = (HeldStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
     let other = CacheKey(resource: "https://example.com/b")
-    for key in [key, other] { try await upper.inner.store(Data("old".utf8), for: key, metadata()) }
+    for key in [key, other] { try await upper.inner.store(Data("old".utf8), for: key, metadata: metadata()) }
     upper.answers.close()
     let look = Task { try await store.values(for: [key, other]) }
     await upper.answers.arrived()
@@ -99,10 +99,10 @@ struct LayeredReadingTests {
   @Test("a range is read from where it is, and the whole is copied")
   func range() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
-    try await lower.store(Data("0123456789".utf8), for: key, metadata())
+    try await lower.store(Data("0123456789".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower])
 
-    #expect(try await store.open(key, range: 2..<5)?.body.collect() == Data("234".utf8))
+    #expect(try await store.entry(for: key, range: 2..<5)?.body.collect() == Data("234".utf8))
     await store.flush()
     #expect(try await upper.text(key) == "0123456789")
   }
@@ -111,9 +111,9 @@ struct LayeredReadingTests {
   func variants() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let (german, french) = (key.variant("lang=de"), key.variant("lang=fr"))
-    try await upper.store(Data("oben".utf8), for: german, metadata(vary: "Accept-Language"))
-    try await lower.store(Data("unten".utf8), for: german, metadata(vary: "Accept-Language"))
-    try await lower.store(Data("en bas".utf8), for: french, metadata(vary: "Accept-Language"))
+    try await upper.store(Data("oben".utf8), for: german, metadata: metadata(vary: "Accept-Language"))
+    try await lower.store(Data("unten".utf8), for: german, metadata: metadata(vary: "Accept-Language"))
+    try await lower.store(Data("en bas".utf8), for: french, metadata: metadata(vary: "Accept-Language"))
     let store = try LayeredStore([upper, lower])
 
     var found: [String: String] = [:]
@@ -126,7 +126,7 @@ struct LayeredReadingTests {
   @Test("a layer that fails is a miss, and counted")
   func failures() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
-    try await lower.store(Data("kept".utf8), for: key, metadata())
+    try await lower.store(Data("kept".utf8), for: key, metadata: metadata())
     upper.failure = CacheError(.fileSystem, reason: "the disk is gone")
     let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: 0))
 
@@ -135,21 +135,21 @@ struct LayeredReadingTests {
     #expect(store.counters.layers.map(\.failures) == [2, 0])
 
     lower.failure = upper.failure
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
     #expect(try await store.variants(of: key.resource).isEmpty)
     #expect(store.counters.layers.map(\.failures) == [4, 2])
 
     upper.failure = .cancelled
-    #expect(await failure { _ = try await store.open(key) }?.isCancellation == true)
+    #expect(await failure { _ = try await store.entry(for: key) }?.isCancellation == true)
   }
 
   @Test("a list has what is shown, each once, and fails where a layer does")
   func listing() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let other = CacheKey(resource: "https://example.com/b")
-    try await upper.store(Data("new".utf8), for: key, metadata(etag: "\"new\""))
-    try await lower.store(Data("old".utf8), for: key, metadata(etag: "\"old\""))
-    try await lower.store(Data("b".utf8), for: other, metadata(etag: "\"old\""))
+    try await upper.store(Data("new".utf8), for: key, metadata: metadata(etag: "\"new\""))
+    try await lower.store(Data("old".utf8), for: key, metadata: metadata(etag: "\"old\""))
+    try await lower.store(Data("b".utf8), for: other, metadata: metadata(etag: "\"old\""))
     let store = try LayeredStore([upper, lower])
 
     #expect(try await Set(store.entries { _, _ in true }.map(\.key)) == [key, other])
@@ -169,5 +169,5 @@ struct LayeredReadingTests {
 }
 
 extension CacheKey {
-  func variant(_ variant: String) -> CacheKey { CacheKey(resource: resource, variant: variant, form: form) }
+  func variant(_ variant: String) -> CacheKey { CacheKey(resource: resource, variant: variant, transform: transform) }
 }

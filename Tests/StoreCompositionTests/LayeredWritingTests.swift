@@ -19,7 +19,7 @@ struct LayeredWritingTests {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
 
-    let stored = try await store.store(Data("kept".utf8), for: key, metadata())
+    let stored = try await store.store(Data("kept".utf8), for: key, metadata: metadata())
 
     #expect(stored.bodyLength == 4)
     for layer in [upper, lower] { #expect(try await layer.text(key) == "kept") }
@@ -30,7 +30,7 @@ struct LayeredWritingTests {
     let (refusing, upper, lower) = (NullStore(), VolatileStore(), HeldStore())
     let store = try LayeredStore([refusing, upper, lower], configuration: .init(writing: .back))
 
-    try await store.store(Data("kept".utf8), for: key, metadata())
+    try await store.store(Data("kept".utf8), for: key, metadata: metadata())
     #expect(try await upper.text(key) == "kept")
     await lower.gate.arrived()
     #expect(lower.inner.keys.isEmpty)
@@ -44,13 +44,13 @@ struct LayeredWritingTests {
   @Test("while the new entry is on its way down, the old one below is not shown")
   func backHidesOlder() async throws {
     let (upper, lower) = (VolatileStore(), HeldStore())
-    try await lower.inner.store(Data("old".utf8), for: key, metadata())
+    try await lower.inner.store(Data("old".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
 
-    try await store.store(Data("new".utf8), for: key, metadata())
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
     await lower.gate.arrived()
     try await upper.removeAll()
-    #expect(try await store.open(key) == nil)
+    #expect(try await store.entry(for: key) == nil)
     #expect(try await store.variants(of: key.resource).isEmpty)
 
     lower.gate.open()
@@ -62,12 +62,12 @@ struct LayeredWritingTests {
   func backLoses() async throws {
     let (upper, lower) = (VolatileStore(), HeldStore())
     let other = CacheKey(resource: "https://example.com/b")
-    try await lower.inner.store(Data("old".utf8), for: other, metadata())
+    try await lower.inner.store(Data("old".utf8), for: other, metadata: metadata())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
 
-    try await store.store(Data("first".utf8), for: key, metadata())
+    try await store.store(Data("first".utf8), for: key, metadata: metadata())
     await lower.gate.arrived()
-    try await store.store(Data("new".utf8), for: other, metadata())
+    try await store.store(Data("new".utf8), for: other, metadata: metadata())
     try await upper.remove(other, ifRevision: nil)
     lower.gate.open()
     await store.flush()
@@ -80,9 +80,9 @@ struct LayeredWritingTests {
   func backEnds() async throws {
     // Given
     let (upper, lower) = (VolatileStore(), HeldStore())
-    try await lower.inner.store(Data("old".utf8), for: key, metadata())
+    try await lower.inner.store(Data("old".utf8), for: key, metadata: metadata())
     let ended = try LayeredStore([upper, lower], configuration: .init(writing: .back))
-    try await ended.store(Data("new".utf8), for: key, metadata())
+    try await ended.store(Data("new".utf8), for: key, metadata: metadata())
     await lower.gate.arrived()
 
     // When
@@ -102,12 +102,12 @@ struct LayeredWritingTests {
     let lower = HeldStore()
     let store = try LayeredStore([VolatileStore(), lower], configuration: .init(writing: .back, backlog: 1))
     let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
-    for key in keys.prefix(2) { try await store.store(Data("kept".utf8), for: key, metadata()) }
+    for key in keys.prefix(2) { try await store.store(Data("kept".utf8), for: key, metadata: metadata()) }
     await lower.gate.arrived()
 
     let isDone = Gate()
     let third = Task {
-      try await store.store(Data("kept".utf8), for: keys[2], metadata())
+      try await store.store(Data("kept".utf8), for: keys[2], metadata: metadata())
       isDone.open()
       await isDone.pass()
     }
@@ -126,10 +126,10 @@ struct LayeredWritingTests {
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back, backlog: 1))
     let keys = (0..<4).map { CacheKey(resource: "https://example.com/\($0)") }
     upper.gate.open()
-    try await store.store(Data("kept".utf8), for: keys[0], metadata())
+    try await store.store(Data("kept".utf8), for: keys[0], metadata: metadata())
     await lower.gate.arrived()
     var writers: [any EntryWriter] = []
-    for key in keys.dropFirst() { writers.append(try await store.begin(key, metadata())) }
+    for key in keys.dropFirst() { writers.append(try await store.makeWriter(for: key, metadata: metadata())) }
     upper.gate.close()
 
     // One is being written, so there is room for one more: the others don't even reach the first layer.
@@ -156,12 +156,12 @@ struct LayeredWritingTests {
   func failingLayer(failing: Int) async throws {
     let layers = [VolatileStore(), VolatileStore()]
     let store = try LayeredStore(layers)
-    try await store.store(Data("old".utf8), for: key, metadata())
+    try await store.store(Data("old".utf8), for: key, metadata: metadata())
 
     layers[failing].refusesWrites = true
-    try await store.store(Data("new".utf8), for: key, metadata())
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
 
-    #expect(try await layers[failing].open(key) == nil)
+    #expect(try await layers[failing].entry(for: key) == nil)
     #expect(try await layers[1 - failing].text(key) == "new")
     #expect(try await store.text(key) == "new")
     #expect(store.counters.layers[failing].failures >= 1)
@@ -171,10 +171,10 @@ struct LayeredWritingTests {
   func deadLayer() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
-    try await store.store(Data("old".utf8), for: key, metadata())
+    try await store.store(Data("old".utf8), for: key, metadata: metadata())
 
     upper.failure = gone
-    try await store.store(Data("new".utf8), for: key, metadata())
+    try await store.store(Data("new".utf8), for: key, metadata: metadata())
     upper.failure = nil
 
     #expect(try await store.text(key) == "new")
@@ -186,7 +186,7 @@ struct LayeredWritingTests {
   func abortedMeanwhile() async throws {
     let layers = [HeldStore(), HeldStore()]
     let store = try LayeredStore(layers)
-    let writer = try await store.begin(key, metadata())
+    let writer = try await store.makeWriter(for: key, metadata: metadata())
     let write = Task { try await writer.write(Data("half".utf8)) }
     await layers[0].gate.arrived()
 
@@ -202,7 +202,7 @@ struct LayeredWritingTests {
   func failureOnTheWay() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
-    let writer = try await store.begin(key, metadata())
+    let writer = try await store.makeWriter(for: key, metadata: metadata())
     try await writer.write(Data("first ".utf8))
     let reader = try writer.reader()
     let start = try #require(await reader.source.next())
@@ -221,19 +221,19 @@ struct LayeredWritingTests {
   func nobodyTakesIt() async throws {
     let lower = VolatileStore()
     let store = try LayeredStore([NullStore(), lower])
-    try await store.store(Data("old".utf8), for: key, metadata())
+    try await store.store(Data("old".utf8), for: key, metadata: metadata())
 
     lower.refusesWrites = true
-    #expect(await failure { _ = try await store.begin(key, metadata()) }?.code == .diskFull)
+    #expect(await failure { _ = try await store.makeWriter(for: key, metadata: metadata()) }?.code == .diskFull)
     #expect(try await store.text(key) == "old")
     let readOnly = try LayeredStore([NullStore(), ReadOnlyStore(lower)])
-    #expect(await failure { _ = try await readOnly.begin(key, metadata()) }?.code == .readOnly)
+    #expect(await failure { _ = try await readOnly.makeWriter(for: key, metadata: metadata()) }?.code == .readOnly)
   }
 
   @Test("a copy on its way up does not come over what is stored, or removed, meanwhile", arguments: [false, true])
   func overtakenPromotion(isRemoval: Bool) async throws {
     let (upper, lower) = (HeldStore(), VolatileStore())
-    try await lower.store(Data("old".utf8), for: key, metadata())
+    try await lower.store(Data("old".utf8), for: key, metadata: metadata())
     let store = try LayeredStore([upper, lower])
     #expect(try await store.text(key) == "old")
     await upper.gate.arrived()
@@ -242,7 +242,7 @@ struct LayeredWritingTests {
       try await store.remove(key, ifRevision: nil)
       upper.gate.open()
     } else {
-      let writer = try await store.begin(key, metadata())
+      let writer = try await store.makeWriter(for: key, metadata: metadata())
       upper.gate.open()
       try await writer.write(Data("new".utf8))
       _ = try await writer.commit(trailers: nil)

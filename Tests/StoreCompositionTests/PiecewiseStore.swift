@@ -13,7 +13,7 @@ final class PiecewiseStore: CacheStore {
 
   let id = ComponentID.unique(PiecewiseStore.self)
   private let pieces: Int
-  private let revision = Revision.mint()
+  private let revision = Revision.random()
   private let counted = Lock(0)
 
   init(pieces: Int) { self.pieces = pieces }
@@ -23,23 +23,25 @@ final class PiecewiseStore: CacheStore {
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     var stored = metadata(revision: revision)
     stored.bodyLength = Int64(pieces * Self.piece.count)
-    return StoredEntry(key: key, metadata: stored, body: Body(length: stored.bodyLength, source: Source(self)))
+    return StoredEntry(key: key, metadata: stored, body: ResourceBody(length: stored.bodyLength, source: Source(self)))
   }
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw CacheError(.readOnly, reason: "the store takes no entries")
   }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool { false }
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    false
+  }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {}
 
   func removeAll() async throws(CacheError) {}
 
-  private final class Source: Body.Source {
+  private final class Source: ResourceBody.Source {
     private let store: PiecewiseStore
     private let left: Lock<Int>
 

@@ -37,22 +37,22 @@ struct ReadOnlyStoreTests {
     #expect(entry.key == logo)
     #expect(entry.metadata.response.headerFields[.eTag] == "\"7\"")
     #expect(entry.metadata.bodyLength == 6)
-    #expect(entry.metadata.facts == CachingFacts(bornAt: born, freshUntil: born + .seconds(60)))
-    #expect(try await store.open(logo, range: 1..<4)?.body.collect() == Data("svg".utf8))
-    #expect(try await store.open(CacheKey(resource: "https://example.com/other")) == nil)
+    #expect(entry.metadata.freshness == Freshness(generatedAt: born, freshUntil: born + .seconds(60)))
+    #expect(try await store.entry(for: logo, range: 1..<4)?.body.collect() == Data("svg".utf8))
+    #expect(try await store.entry(for: CacheKey(resource: "https://example.com/other")) == nil)
     #expect(try await store.entries { _, _ in true }.map(\.key) == [logo])
   }
 
   @Test("without a lifetime it is stale from the start; its revision stays while the file does")
   func stale() async throws {
     let folder = try folder(#"{ "url": "https://example.com/logo.svg", "file": "logo.svg" }"#)
-    let first = try #require(await ReadOnlyStore(folder: folder.url).open(logo)).metadata
-    let second = try #require(await ReadOnlyStore(folder: folder.url).open(logo)).metadata
-    #expect(!first.facts.isFresh(at: first.facts.bornAt))
+    let first = try #require(await ReadOnlyStore(folder: folder.url).entry(for: logo)).metadata
+    let second = try #require(await ReadOnlyStore(folder: folder.url).entry(for: logo)).metadata
+    #expect(!first.freshness.isFresh(at: first.freshness.generatedAt))
     #expect(first.revision == second.revision)
 
     try folder.put("<svg id='2'/>", "logo.svg")
-    #expect(try await ReadOnlyStore(folder: folder.url).open(logo)?.metadata.revision != first.revision)
+    #expect(try await ReadOnlyStore(folder: folder.url).entry(for: logo)?.metadata.revision != first.revision)
   }
 
   @Test("partitions and keys of one's own are those of the requests")
@@ -62,7 +62,7 @@ struct ReadOnlyStoreTests {
     let store = try ReadOnlyStore(folder: folder.url)
     let resource = ResourceID.make(uri: "https://example.com/logo.svg", key: "the logo", partition: "tenant")
     #expect(try await store.text(CacheKey(resource: resource)) == "<svg/>")
-    #expect(try await store.open(logo) == nil)
+    #expect(try await store.entry(for: logo) == nil)
   }
 
   @Test("a large file comes in pieces, whole or in part")
@@ -72,10 +72,10 @@ struct ReadOnlyStoreTests {
     try folder.put(#"{ "version": 1, "entries": [ { "url": "https://example.com/film", "file": "film" } ] }"#, "manifest.json")
     let store = try ReadOnlyStore(folder: folder.url)
     let key = CacheKey(resource: "https://example.com/film")
-    let entry = try #require(await store.open(key))
+    let entry = try #require(await store.entry(for: key))
     #expect(entry.body.data == nil)
     #expect(try await entry.body.collect() == Self.film)
-    #expect(try await store.open(key, range: 300_000..<900_000)?.body.collect() == Self.film[300_000..<900_000])
+    #expect(try await store.entry(for: key, range: 300_000..<900_000)?.body.collect() == Self.film[300_000..<900_000])
   }
 
   private static let film = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
@@ -84,9 +84,10 @@ struct ReadOnlyStoreTests {
   func refusals() async throws {
     let folder = try folder(whole)
     let store = try ReadOnlyStore(folder: folder.url)
-    let stored = try #require(await store.open(logo)).metadata
+    let stored = try #require(await store.entry(for: logo)).metadata
     let refused: [@Sendable () async throws -> Void] = [
-      { _ = try await store.begin(logo, metadata()) }, { _ = try await store.refresh(logo, stored, ifRevision: stored.revision) },
+      { _ = try await store.makeWriter(for: logo, metadata: metadata()) },
+      { _ = try await store.updateMetadata(of: logo, to: stored, ifRevision: stored.revision) },
       { try await store.remove(logo, ifRevision: nil) }, { try await store.removeAll() },
     ]
     for attempt in refused { #expect(await failure(attempt)?.code == .readOnly) }
@@ -149,10 +150,10 @@ struct ReadOnlyStoreTests {
     let folder = try folder(whole)
     let store = try ReadOnlyStore(folder: folder.url)
     try folder.put("<svg id='2'/>", "logo.svg")
-    #expect(await failure { _ = try await store.open(logo) }?.code == .damagedEntry)
+    #expect(await failure { _ = try await store.entry(for: logo) }?.code == .damagedEntry)
     try FileManager.default.removeItem(atPath: folder.path + "/logo.svg")
-    #expect(await failure { _ = try await store.open(logo) }?.code == .fileSystem)
+    #expect(await failure { _ = try await store.entry(for: logo) }?.code == .fileSystem)
     // In a layered store both are misses.
-    #expect(try await LayeredStore([VolatileStore(), store]).open(logo) == nil)
+    #expect(try await LayeredStore([VolatileStore(), store]).entry(for: logo) == nil)
   }
 }

@@ -12,7 +12,7 @@ final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/etagere-layers-\(Revision.mint())"
+    path = FileManager.default.temporaryDirectory.path + "/etagere-layers-\(Revision.random())"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -26,7 +26,7 @@ final class TemporaryFolder: Sendable {
 }
 
 func metadata(
-  revision: Revision = .mint(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
+  revision: Revision = .random(), etag: String = "\"a\"", at time: Timestamp = Timestamp(seconds: 1_767_225_600),
   vary: String? = nil
 ) -> StoredMetadata {
   var response = HTTPResponse(status: .ok)
@@ -34,12 +34,12 @@ func metadata(
   response.headerFields[.vary] = vary
   return StoredMetadata(
     request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"), response: response,
-    requestTime: time, responseTime: time, revision: revision, facts: CachingFacts(bornAt: time, freshUntil: time))
+    requestTime: time, responseTime: time, revision: revision, freshness: Freshness(generatedAt: time, freshUntil: time))
 }
 
 extension CacheStore {
   /// The body under `key`, whole; nil: a miss.
-  func bytes(_ key: CacheKey) async throws -> Data? { try await open(key)?.body.collect() }
+  func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 
   func text(_ key: CacheKey) async throws -> String? { try await bytes(key).map { String(decoding: $0, as: UTF8.self) } }
 }

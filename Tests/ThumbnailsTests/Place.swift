@@ -13,7 +13,7 @@ final class Place: Sendable {
 
   init() throws {
     folder = FileManager.default.temporaryDirectory.appending(
-      path: "etagere-thumbnails-\(Revision.mint())", directoryHint: .isDirectory)
+      path: "etagere-thumbnails-\(Revision.random())", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
   }
 

@@ -56,9 +56,9 @@ struct OpenCache: Sendable {
   var contents: StatusDocument.Store {
     get async {
       var store = StatusDocument.Store()
-      // Beside its bytes an answer has its metadata in memory, as an entry that has a form.
+      // Beside its bytes an answer has its metadata in memory, as an entry that has a transform.
       if let memory {
-        (store.memoryEntries, store.memoryBytes) = (memory.keys().count { $0.form.isEmpty }, Int64(memory.totalCost))
+        (store.memoryEntries, store.memoryBytes) = (memory.keys().count { $0.transform.isEmpty }, Int64(memory.totalCost))
       }
       // A folder that can't be looked into tells nothing; it says so where it is written.
       if let disk { (store.diskEntries, store.diskBytes) = (try? await disk.entryCount, try? await disk.totalSize) }

@@ -57,7 +57,7 @@ struct Exchange: Sendable {
       head: HTTPRequest(
         method: head.method, scheme: "http", authority: head.target.authority, path: head.target.path,
         headerFields: head.fields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }),
-      body: body.map { Body(length: length, source: $0) }, peer: channel.remoteAddress)
+      body: body.map { ResourceBody(length: length, source: $0) }, peer: channel.remoteAddress)
   }
 
   /// Answers what is no request.

@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 
 /// A client's body: the connection pushes on its event loop, whoever reads pulls from anywhere, and nothing is read from the socket that nobody asked for.
-final class RequestBody: Body.Source {
+final class RequestBody: ResourceBody.Source {
   private enum End {
     case complete
     case failed(CacheError)

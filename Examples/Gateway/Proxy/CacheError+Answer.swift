@@ -52,7 +52,7 @@ extension ProxyAnswer {
     fields[.date] = HTTPDate(date).description
     fields[.contentType] = "text/plain; charset=utf-8"
     self.init(
-      head: HTTPResponse(status: status, headerFields: fields), body: Body(Data("\(text)\n".utf8)), outcome: .local)
+      head: HTTPResponse(status: status, headerFields: fields), body: ResourceBody(Data("\(text)\n".utf8)), outcome: .local)
   }
 
   /// Why there is no other answer: a status, one line, and the code in `Cache-Status` (RFC 9211 §2.8).

@@ -6,7 +6,7 @@ import HTTPTypes
 struct ProxyAnswer: Sendable {
   /// Status, reason phrase and fields; those about one connection are dropped when it is written.
   var head: HTTPResponse
-  var body: Body
+  var body: ResourceBody
   /// What the cache had to do with it.
   var outcome: CacheOutcome
   /// Whether the connection ends with it.

@@ -8,7 +8,7 @@ struct ProxyRequest: Sendable {
   /// Scheme, host and path as the client sees them: what a cache keys by.
   var head: HTTPRequest
   /// What the client sends with it, streamed; nil: nothing.
-  var body: Body?
+  var body: ResourceBody?
   /// Who asks.
   var peer: SocketAddress?
 }

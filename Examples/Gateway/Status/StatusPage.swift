@@ -29,7 +29,7 @@ struct StatusPage: Responder {
       .date: HTTPDate(clock.now).description, .contentType: type, .cacheControl: "no-store",
       .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'",
     ]
-    return ProxyAnswer(head: HTTPResponse(status: .ok, headerFields: fields), body: Body(data), outcome: .local)
+    return ProxyAnswer(head: HTTPResponse(status: .ok, headerFields: fields), body: ResourceBody(data), outcome: .local)
   }
 }
 #endif

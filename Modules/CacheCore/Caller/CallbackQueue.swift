@@ -1,32 +1,32 @@
 public import Dispatch
 
-/// Where callbacks are called.
+/// The queue on which completion handlers and progress handlers are called.
 public enum CallbackQueue: Sendable {
-  /// On the main queue, later.
+  /// The main queue, asynchronously.
   case mainAsync
-  /// At once when already on the main thread, else on the main queue.
+  /// Immediately if the caller is on the main queue already, otherwise the main queue, asynchronously.
   case mainCurrentOrAsync
-  /// Where the work happened to end.
-  case untouched
-  /// On a queue of the caller's, later.
+  /// Immediately, on the thread that ended the work.
+  case immediate
+  /// The given queue, asynchronously.
   case dispatch(DispatchQueue)
 
-  /// The main queue on Apple platforms; where it stands elsewhere, since a server has no live main queue.
+  /// ``mainCurrentOrAsync`` on Apple platforms, ``immediate`` elsewhere, because servers usually run no main queue.
   public static var platformDefault: CallbackQueue {
     #if canImport(Darwin)
     .mainCurrentOrAsync
     #else
-    .untouched
+    .immediate
     #endif
   }
 
-  /// Runs `work` there.
+  /// Runs `work` on the queue.
   public func execute(_ work: @escaping @Sendable () -> Void) {
     switch self {
     case .mainAsync: DispatchQueue.main.async(execute: work)
     case .mainCurrentOrAsync:
       if Self.isMain { work() } else { DispatchQueue.main.async(execute: work) }
-    case .untouched: work()
+    case .immediate: work()
     case .dispatch(let queue): queue.async(execute: work)
     }
   }

@@ -8,14 +8,14 @@ public enum CacheEvent: Sendable {
   case responseReceived(url: String, status: Int)
   /// An answer was stored, in which layer and with how many bytes.
   case stored(key: CacheKey, layer: CacheLayer, bytes: Int64)
-  /// A form's value is ready: how it came about. The key is what it is filed under.
-  case derived(key: CacheKey, origin: ValueOrigin)
-  /// A layer could not store or freshen; the load itself goes on.
+  /// The value of a transform is ready. `key` is the key that it is stored under.
+  case transformed(key: CacheKey, origin: ValueOrigin)
+  /// A layer could not store or update an entry. The load itself goes on.
   case storeFailed(key: CacheKey, error: CacheError)
   /// A layer could not be read; the load treats it as a miss.
   case readFailed(resource: String, error: CacheError)
-  /// A stored answer was confirmed by a 304.
-  case freshened(key: CacheKey)
+  /// The origin confirmed a stored response with a 304.
+  case revalidated(key: CacheKey)
   /// A revalidation that nobody waits for any more has failed.
   case backgroundFailed(url: String, error: CacheError)
   /// A load has ended.
@@ -43,6 +43,6 @@ public enum ResourceSource: String, Hashable, Sendable, CaseIterable {
   case revalidated
   /// The origin.
   case network
-  /// A provider that is no network: a file, a `data:` URL.
-  case provider
+  /// A handler for a URL scheme without a network, such as `file:` or `data:`.
+  case schemeHandler
 }

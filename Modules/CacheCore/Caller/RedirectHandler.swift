@@ -4,7 +4,7 @@
 /// where that is allowed.
 ///
 /// ```swift
-/// options.redirectHandler = .some(RedirectHandler { redirection in
+/// options.redirectHandler = .use(RedirectHandler { redirection in
 ///   redirection.to.host() == "login.example.com" ? .refuse("the session has ended") : .follow
 /// })
 /// ```

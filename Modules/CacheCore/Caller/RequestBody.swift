@@ -12,7 +12,7 @@ public import Foundation
 public struct RequestBody: Sendable {
   /// The media type, which becomes `Content-Type` where the request states none.
   public var contentType: String?
-  private let open: @Sendable () async throws(CacheError) -> Body
+  private let open: @Sendable () async throws(CacheError) -> ResourceBody
 
   /// Bytes that are at hand.
   ///
@@ -20,7 +20,7 @@ public struct RequestBody: Sendable {
   ///   - data: the bytes.
   ///   - contentType: the media type; nil: none is stated.
   public init(_ data: Data, contentType: String? = nil) {
-    self.init(contentType: contentType) { () throws(CacheError) in Body(data) }
+    self.init(contentType: contentType) { () throws(CacheError) in ResourceBody(data) }
   }
 
   /// A body that is made anew each time that it is sent: from a file, or from whatever can produce it again.
@@ -28,11 +28,11 @@ public struct RequestBody: Sendable {
   /// - Parameters:
   ///   - contentType: the media type; nil: none is stated.
   ///   - open: makes the body, of the same bytes each time. What it throws ends the load. Called on no actor.
-  public init(contentType: String? = nil, opening open: @escaping @Sendable () async throws(CacheError) -> Body) {
+  public init(contentType: String? = nil, opening open: @escaping @Sendable () async throws(CacheError) -> ResourceBody) {
     self.contentType = contentType
     self.open = open
   }
 
   /// A body that nobody has read from yet.
-  public func opened() async throws(CacheError) -> Body { try await open() }
+  public func opened() async throws(CacheError) -> ResourceBody { try await open() }
 }

@@ -1,36 +1,16 @@
-/// What a caller may replace: the manager's component, another one, or none at all.
-public enum Override<Wrapped: Sendable>: Sendable {
-  /// The manager's.
-  case inherited
-  /// None.
-  case none
-  /// This one.
-  case some(Wrapped)
-
-  /// What is in force, given the manager's.
-  @inlinable
-  public func resolved(_ inherited: Wrapped?) -> Wrapped? {
-    switch self {
-    case .inherited: inherited
-    case .none: nil
-    case .some(let wrapped): wrapped
-    }
-  }
-}
-
-/// Layers of the cache, as a set: which may be read, which may be written.
+/// A set of cache layers, such as those that a request may read.
 public struct CacheLayers: OptionSet, Hashable, Sendable {
-  /// One bit a layer.
+  /// The bits of the set, one for each layer.
   public let rawValue: UInt8
 
-  /// A set of its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// The memory store.
   public static let memory = CacheLayers(rawValue: 1)
   /// The durable store.
   public static let disk = CacheLayers(rawValue: 2)
-  /// Both.
+  /// Memory and disk.
   public static let all: CacheLayers = [.memory, .disk]
 }
 

@@ -1,11 +1,11 @@
-/// What of a load goes into the durable store: the original's bytes, the value that its ``Form`` made of them, encoded, or both.
+/// What of a load goes into the durable store: the original's bytes, the value that its ``ResourceTransform`` made of them, encoded, or both.
 ///
-/// What is in the store is used under every policy. A form that has no encoder can't be kept, so its original is, whatever the policy says; so it is with
+/// What is in the store is used under every policy. A transform that has no encoder can't be kept, so its original is, whatever the policy says; so it is with
 /// loads of plain bytes, and into files.
 public enum StoragePolicy: String, Hashable, Sendable, CaseIterable {
-  /// The originals alone. Every form is made of them again, without the network.
+  /// The originals alone. Every transform is made of them again, without the network.
   case originals
-  /// The encoded values alone: they take the least room. Another form of the same resource is loaded anew.
+  /// The encoded values alone: they take the least room. Another transform of the same resource is loaded anew.
   case variants
   /// Both.
   case all

@@ -1,11 +1,11 @@
-/// How a load came by its value, beside where its answer came from (``ResourceSource``).
+/// The place that the value of a load came from. ``ResourceSource`` tells where the response came from.
 public enum ValueOrigin: String, Hashable, Sendable, CaseIterable {
-  /// The bytes are the value.
+  /// The load asked for the bytes, which need no transform.
   case original
   /// The value was in memory.
-  case kept
-  /// It was decoded from what the durable store keeps of it: a stored variant.
-  case stored
-  /// It was made of the original's bytes: of stored ones, or of those that came.
-  case made
+  case memory
+  /// The value was decoded from a stored variant on disk.
+  case disk
+  /// The value was made from the original's bytes by the transform.
+  case transformed
 }

@@ -1,13 +1,13 @@
-/// What an entry is filed under: a resource, one of its variants, and the form of the value.
+/// The key of a cache entry: a resource, one of its variants, and the transform that made the value.
 ///
-/// The hash is made once, at initialisation, and `==` compares it first: a look-up with a ready key never hashes a string. Keys go by the bytes of
-/// their texts, in memory as on disk: "é" as one character and as two are different keys, though equal as strings.
+/// The hash is computed once, at initialisation, and `==` compares it first. Keys are compared by their UTF-8 bytes: "é" as one code point and as two are
+/// different keys, although the strings are equal.
 public struct CacheKey: Hashable, Sendable {
-  /// What most keys have nothing of: so that to copy one touches one reference count, and calls nobody for the others.
+  /// The parts that most keys do not have. They share one object, so that copying a key touches one reference count.
   @usableFromInline
   struct Detail: Sendable {
     @usableFromInline let variant: String
-    @usableFromInline let form: String
+    @usableFromInline let transform: String
   }
 
   /// Partition and effective URI, or the caller's own key; see ``ResourceID``.
@@ -15,9 +15,9 @@ public struct CacheKey: Hashable, Sendable {
   @usableFromInline let detail: Detail?
   @usableFromInline let hash: Int
 
-  /// A key of its three parts. Any characters, any lengths.
-  public init(resource: String, variant: String = "", form: String = "") {
-    self.init(resource, hash: Int(truncatingIfNeeded: KeyHash.ofProcess(resource)), variant, form)
+  /// Creates a key from its three parts. Each may have any characters and any length.
+  public init(resource: String, variant: String = "", transform: String = "") {
+    self.init(resource, hash: Int(truncatingIfNeeded: KeyHash.ofProcess(resource)), variant, transform)
   }
 
   /// A key with another hash than the process's own.
@@ -27,22 +27,22 @@ public struct CacheKey: Hashable, Sendable {
     self.init(resource, hash: Int(truncatingIfNeeded: hash(resource)), "", "")
   }
 
-  private init(_ resource: String, hash: Int, _ variant: String, _ form: String) {
+  private init(_ resource: String, hash: Int, _ variant: String, _ transform: String) {
     self.resource = resource
-    if variant.isEmpty, form.isEmpty {
+    if variant.isEmpty, transform.isEmpty {
       detail = nil
       self.hash = hash
     } else {
-      detail = Detail(variant: variant, form: form)
-      self.hash = Int(truncatingIfNeeded: KeyHash.ofProcess(digest: UInt64(truncatingIfNeeded: hash), variant, form))
+      detail = Detail(variant: variant, transform: transform)
+      self.hash = Int(truncatingIfNeeded: KeyHash.ofProcess(digest: UInt64(truncatingIfNeeded: hash), variant, transform))
     }
   }
 
-  /// Empty until an answer carries `Vary`; then the normalised selecting fields (RFC 9111 §4.1).
+  /// The normalised selecting fields (RFC 9111 §4.1), or an empty string if the response has no `Vary` field.
   public var variant: String { detail?.variant ?? "" }
 
-  /// Empty for the origin's bytes; else the decoder, the processors and their parameters.
-  public var form: String { detail?.form ?? "" }
+  /// The ``ResourceTransform/id`` of the transform that made the value, or an empty string for the original bytes.
+  public var transform: String { detail?.transform ?? "" }
 
   /// The hash, for tables of a store's own; another one in each process.
   @inlinable package var fingerprint: Int { hash }
@@ -55,27 +55,28 @@ public struct CacheKey: Hashable, Sendable {
     guard a.hash == b.hash, a.resource == b.resource else { return false }
     switch (a.detail, b.detail) {
     case (nil, nil): return true
-    case (let mine?, let other?): return mine.variant == other.variant && mine.form == other.form
+    case (let mine?, let other?): return mine.variant == other.variant && mine.transform == other.transform
     default: return false
     }
   }
 
-  /// The same resource and variant in another form.
-  public func with(form: String) -> CacheKey {
+  /// Returns the key of the same resource and variant with another transform. An empty `transform` means the original.
+  public func with(transform: String) -> CacheKey {
     guard let detail else {
       // The resource's own hash is there already.
-      return form.isEmpty ? self : CacheKey(resource, hash: hash, "", form)
+      return transform.isEmpty ? self : CacheKey(resource, hash: hash, "", transform)
     }
-    return form.isEmpty && detail.form.isEmpty ? self : CacheKey(resource: resource, variant: detail.variant, form: form)
+    return transform.isEmpty && detail.transform.isEmpty
+      ? self : CacheKey(resource: resource, variant: detail.variant, transform: transform)
   }
 }
 
 extension CacheKey: CustomStringConvertible {
-  /// The resource, with variant and form behind it where there are any.
+  /// The resource, followed by the variant and the transform if the key has them.
   public var description: String {
     var text = ResourceID.readable(resource)
     if !variant.isEmpty { text += " [\(variant)]" }
-    if !form.isEmpty { text += " as \(form)" }
+    if !transform.isEmpty { text += " as \(transform)" }
     return text
   }
 }

@@ -15,7 +15,7 @@ public struct Revision: Hashable, Sendable {
   /// A new revision: 128 bits that nobody else mints, in this process or another one.
   ///
   /// Digests of consecutive numbers under a key that is random in each process: bits of the system's own cost two system calls each time, and every answer mints.
-  public static func mint() -> Revision {
+  public static func random() -> Revision {
     let (high, low) = SipHash.digest(minted.wrappingAdd(1, ordering: .relaxed).newValue, key: key)
     return Revision(high: high, low: low)
   }

@@ -5,7 +5,7 @@ public struct DownloadRequest: Sendable {
   /// Method, URL and fields, as they go out.
   public var head: HTTPRequest
   /// What is sent with it, streamed. Read once: who sends the request a second time needs another one.
-  public var body: Body?
+  public var body: ResourceBody?
   /// How urgent it is; may rise meanwhile.
   public var priority: LoadPriority
   /// How long nothing may come before the engine gives up; nil: the engine's default.
@@ -23,7 +23,7 @@ public struct DownloadRequest: Sendable {
 
   /// A request for one hop.
   public init(
-    head: HTTPRequest, body: Body? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
+    head: HTTPRequest, body: ResourceBody? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
     timeout: Duration? = nil, networkAccess: NetworkAccess = .all, mayShare: Bool = true, attempt: Int = 1
   ) {
     self.head = head
@@ -42,13 +42,13 @@ public struct DownloadResponse: Sendable {
   /// Status and fields. When the engine decoded the body (`Content-Encoding`), the fields describe the decoded bytes.
   public var head: HTTPResponse
   /// The bytes. Throws ``CacheError/Code/truncatedBody`` when fewer come than were announced.
-  public var body: Body
+  public var body: ResourceBody
   /// What was measured up to now; complete once the body has ended.
   public var metrics: @Sendable () -> TransferMetrics
 
   /// An answer of its parts.
   public init(
-    head: HTTPResponse, body: Body, metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics() }
+    head: HTTPResponse, body: ResourceBody, metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics() }
   ) {
     self.head = head
     self.body = body

@@ -7,7 +7,7 @@ package import Foundation
 #endif
 
 /// A body that passes hooks and side effects as it is read. They run in the reader's own task, so they hold up nobody else.
-package final class HookedBody: Body.Source {
+package final class HookedBody: ResourceBody.Source {
   private struct State {
     /// Bytes as the engine delivered them.
     var taken: Int64 = 0
@@ -20,7 +20,7 @@ package final class HookedBody: Body.Source {
 
   private enum Outcome { case complete, failed(CacheError) }
 
-  private let base: any Body.Source
+  private let base: any ResourceBody.Source
   private let length: Int64?
   private let head: HTTPResponse
   private let replaces: Bool
@@ -34,7 +34,7 @@ package final class HookedBody: Body.Source {
   ///   - replaces: whether hooks may hand over another number of bytes than they were given.
   ///   - exchange: nil where there are side effects alone.
   package init(
-    _ base: any Body.Source, length: Int64?, head: HTTPResponse, replaces: Bool = false, exchange: HookedExchange?,
+    _ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool = false, exchange: HookedExchange?,
     sideEffects: [DataSideEffect]
   ) {
     self.base = base

@@ -44,7 +44,7 @@ package final class HookedExchange: Sendable {
       let source = HookedBody(
         response.body.source, length: response.body.length, head: admitted.head, replaces: replaces, exchange: self,
         sideEffects: sideEffects)
-      admitted.body = Body(length: replaces ? nil : response.body.length, source: source)
+      admitted.body = ResourceBody(length: replaces ? nil : response.body.length, source: source)
       return admitted
     } catch {
       response.body.source.cancel()

@@ -17,7 +17,7 @@ extension StoredMetadata {
     static let times: UInt8 = 4
     static let bodyLength: UInt8 = 5
     static let revision: UInt8 = 6
-    static let facts: UInt8 = 7
+    static let freshness: UInt8 = 7
     static let expiration: UInt8 = 8
   }
 
@@ -66,12 +66,12 @@ extension StoredMetadata {
     }
     if let expiration { writer.part(Tag.expiration) { $0.expiration(expiration) } }
     // A part that every encoding has comes last, so that none that was cut short can pass for a whole one.
-    writer.part(Tag.facts) { part in
-      part.integer(facts.bornAt.nanoseconds)
-      part.integer(facts.freshUntil.nanoseconds)
-      part.integer(UInt8(facts.alwaysAsk ? 1 : 0))
-      part.optional(facts.servesStaleUntil)
-      part.optional(facts.servesOfflineUntil)
+    writer.part(Tag.freshness) { part in
+      part.integer(freshness.generatedAt.nanoseconds)
+      part.integer(freshness.freshUntil.nanoseconds)
+      part.integer(UInt8(freshness.requiresRevalidation ? 1 : 0))
+      part.optional(freshness.staleWhileRevalidateUntil)
+      part.optional(freshness.staleIfErrorUntil)
     }
   }
 
@@ -94,7 +94,7 @@ extension StoredMetadata {
     var times: (Timestamp, Timestamp)?
     var bodyLength: Int64?
     var revision: Revision?
-    var facts: CachingFacts?
+    var freshness: Freshness?
     var expiration: Expiration?
     while !reader.isAtEnd {
       guard let tag = reader.integer(UInt8.self), let content = reader.counted() else { return nil }
@@ -119,19 +119,19 @@ extension StoredMetadata {
       case Tag.revision:
         guard let high = part.integer(UInt64.self), let low = part.integer(UInt64.self) else { return nil }
         revision = Revision(high: high, low: low)
-      case Tag.facts:
-        guard let known = part.facts() else { return nil }
-        facts = known
+      case Tag.freshness:
+        guard let known = part.freshness() else { return nil }
+        freshness = known
       case Tag.expiration:
         guard let end = part.expiration() else { return nil }
         expiration = end
       default: continue
       }
     }
-    guard let request, let response, let times, let revision, let facts else { return nil }
+    guard let request, let response, let times, let revision, let freshness else { return nil }
     let heads = EncodedHeads(bytes, .init(request: request, response: response, trailers: trailers))
     self.init(
-      heads: heads, requestTime: times.0, responseTime: times.1, bodyLength: bodyLength, revision: revision, facts: facts,
+      heads: heads, requestTime: times.0, responseTime: times.1, bodyLength: bodyLength, revision: revision, freshness: freshness,
       expiration: expiration)
   }
 }
@@ -239,12 +239,13 @@ extension RawByteReader {
     }
   }
 
-  fileprivate mutating func facts() -> CachingFacts? {
-    guard let bornAt = timestamp(), let freshUntil = timestamp(), let alwaysAsk = integer(UInt8.self),
+  fileprivate mutating func freshness() -> Freshness? {
+    guard let generatedAt = timestamp(), let freshUntil = timestamp(), let requiresRevalidation = integer(UInt8.self),
       let stale = optionalTimestamp(), let offline = optionalTimestamp()
     else { return nil }
-    return CachingFacts(
-      bornAt: bornAt, freshUntil: freshUntil, alwaysAsk: alwaysAsk != 0, servesStaleUntil: stale, servesOfflineUntil: offline)
+    return Freshness(
+      generatedAt: generatedAt, freshUntil: freshUntil, requiresRevalidation: requiresRevalidation != 0,
+      staleWhileRevalidateUntil: stale, staleIfErrorUntil: offline)
   }
 
   fileprivate mutating func expiration() -> Expiration? {

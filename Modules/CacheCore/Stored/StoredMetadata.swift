@@ -38,9 +38,9 @@ public struct StoredMetadata: Hashable, Sendable {
     _modify { yield &boxed.content.revision }
   }
   /// What a hit needs to know.
-  public var facts: CachingFacts {
-    _read { yield boxed.content.facts }
-    _modify { yield &boxed.content.facts }
+  public var freshness: Freshness {
+    _read { yield boxed.content.freshness }
+    _modify { yield &boxed.content.freshness }
   }
   /// The time to live in the store; nil: the store's default.
   public var expiration: Expiration? {
@@ -51,23 +51,23 @@ public struct StoredMetadata: Hashable, Sendable {
   /// Metadata of its parts.
   public init(
     request: HTTPRequest, response: HTTPResponse, trailers: HTTPFields? = nil, requestTime: Timestamp, responseTime: Timestamp,
-    bodyLength: Int64? = nil, revision: Revision, facts: CachingFacts, expiration: Expiration? = nil
+    bodyLength: Int64? = nil, revision: Revision, freshness: Freshness, expiration: Expiration? = nil
   ) {
     boxed = Boxed(
       Content(
         heads: HeldHeads(MessageHeads(request: request, response: response, trailers: trailers)), requestTime: requestTime,
-        responseTime: responseTime, bodyLength: bodyLength, revision: revision, facts: facts, expiration: expiration))
+        responseTime: responseTime, bodyLength: bodyLength, revision: revision, freshness: freshness, expiration: expiration))
   }
 
   /// Metadata whose heads are read when somebody asks for them.
   init(
     heads: EncodedHeads, requestTime: Timestamp, responseTime: Timestamp, bodyLength: Int64?, revision: Revision,
-    facts: CachingFacts, expiration: Expiration?
+    freshness: Freshness, expiration: Expiration?
   ) {
     boxed = Boxed(
       Content(
         heads: .encoded(heads), requestTime: requestTime, responseTime: responseTime, bodyLength: bodyLength,
-        revision: revision, facts: facts, expiration: expiration))
+        revision: revision, freshness: freshness, expiration: expiration))
   }
 
   public static func == (a: Self, b: Self) -> Bool { a.boxed.isSame(as: b.boxed) || a.boxed.content == b.boxed.content }
@@ -80,7 +80,7 @@ public struct StoredMetadata: Hashable, Sendable {
     var responseTime: Timestamp
     var bodyLength: Int64?
     var revision: Revision
-    var facts: CachingFacts
+    var freshness: Freshness
     var expiration: Expiration?
   }
 

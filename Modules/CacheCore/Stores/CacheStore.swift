@@ -6,143 +6,147 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A stored answer: what is known about it, and its bytes as a stream.
+/// A stored response: its metadata, and its body as a stream.
 public struct StoredEntry: Sendable {
-  /// What it is filed under.
+  /// The key of the entry.
   public var key: CacheKey
-  /// Everything but the bytes.
+  /// The metadata of the response.
   public var metadata: StoredMetadata
-  /// The bytes, or the range that was asked for. Keeps reading the old bytes while a writer replaces the entry.
-  public var body: Body
+  /// The body, or the requested range of it. It keeps reading the old bytes while a writer replaces the entry.
+  public var body: ResourceBody
 
-  /// An entry of its parts.
-  public init(key: CacheKey, metadata: StoredMetadata, body: Body) {
+  /// Creates an entry from its parts.
+  public init(key: CacheKey, metadata: StoredMetadata, body: ResourceBody) {
     self.key = key
     self.metadata = metadata
     self.body = body
   }
 }
 
-/// What a store tells of an entry when it lists what it holds: everything but the body.
+/// The key and the metadata of an entry in a list, without the body.
 public struct ListedEntry: Sendable {
-  /// What it is filed under.
+  /// The key of the entry.
   public var key: CacheKey
-  /// Everything but the bytes.
+  /// The metadata of the response.
   public var metadata: StoredMetadata
 
-  /// A listed entry of its parts.
+  /// Creates a listed entry from its parts.
   public init(key: CacheKey, metadata: StoredMetadata) {
     self.key = key
     self.metadata = metadata
   }
 }
 
-/// Writes one entry. Nothing of it is visible before ``commit(trailers:)``; dropping a writer aborts it.
+/// A writer of one entry. The entry becomes visible with ``commit(trailers:)``. Releasing a writer before that aborts it.
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
   func write(_ chunk: Data) async throws(CacheError)
-  /// A body that follows the writer from its first byte on: it waits where it has caught up, ends with the commit and throws when the writer is aborted.
-  func reader() throws(CacheError) -> Body
-  /// Makes the entry visible, whole, in one step, in place of what was there.
+  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws when the writer is aborted.
+  func reader() throws(CacheError) -> ResourceBody
+  /// Makes the whole entry visible in one step, in place of an older entry with the same key.
   ///
-  /// - Returns: the metadata as stored, with the body's length.
+  /// - Returns: the metadata as stored, with the length of the body.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
-  /// Drops what was written. Does nothing after ``commit(trailers:)``.
+  /// Discards the written bytes. Does nothing after ``commit(trailers:)``.
   ///
-  /// May be called while ``write(_:)`` is under way, from another thread: that write may throw then.
+  /// May be called from another thread while ``write(_:)`` is running. That write may then throw.
   func abort()
 }
 
-/// A durable store: bodies stream in and out, and changes are conditional on the revision.
+/// A durable store. Bodies stream in and out, and changes are conditional on the entry's revision.
 ///
-/// A damaged entry is a miss, and removed. Every error says what failed and where, and leaves the other entries alone.
+/// A damaged entry is removed and counts as a miss. An error names what failed and where, and leaves the other entries unchanged.
 public protocol CacheStore: Component {
-  /// Every stored variant of a resource in its original form that is whole and alive. Empty: a miss.
+  /// Returns every stored variant of a resource without a transform. Damaged and expired entries are left out.
   ///
-  /// This is how a load looks into the store, so it counts as a use. A small body may be at hand already (``Body/data``); any other is read only when it
-  /// is pulled.
+  /// A load looks into the store with this call, so it counts as a use of the entries. A small body may be in memory already (``ResourceBody/data``). Any other
+  /// body is read when it is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
-  /// What ``variants(of:)`` would answer, where the store has it at hand, bodies and all (``Body/data``); nil says nothing, and then ``variants(of:)`` is asked.
+  /// Returns the result of ``variants(of:)`` if the store has it without waiting, with all bodies in memory (``ResourceBody/data``). Returns `nil` otherwise.
   ///
-  /// A load of bytes asks in its caller's thread before anything else is set in motion, so this must wait for nobody: no disk, no lock that is held for long. It counts as
-  /// a use, and a miss is none here. The default, nil, is right for every store.
-  func variantsAtHand(of resource: String) -> [StoredEntry]?
-  /// What is stored of a resource in derived forms (``CacheKey/form`` is not empty), in every variant, as far as it is whole and alive. To be listed is no use.
+  /// A load of bytes calls this on its caller's thread before anything else, so the store must not wait for a disk or for a contended lock. It counts as a use
+  /// of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation returns `nil`.
+  func variantsWithoutWaiting(of resource: String) -> [StoredEntry]?
+  /// Returns the stored transformed values of a resource (``CacheKey/transform`` is not empty), in every variant. It does not count as a use.
   ///
-  /// A derived form is never an answer: its metadata is that of the original it was made of, which may be gone, and only who knows the form can use its bytes.
+  /// Their metadata is that of the original that they were made from. That original may be gone.
   ///
-  /// The default goes through all ``entries(where:)``. A store that can find them by their resource should say how: it is asked whenever a resource changes.
-  func forms(of resource: String) async throws(CacheError) -> [ListedEntry]
-  /// An entry, or nil when there is none that is whole and alive.
+  /// The default implementation filters ``entries(where:)``. A store with an index by resource should implement it, because it is called whenever a resource
+  /// changes.
+  func transforms(of resource: String) async throws(CacheError) -> [ListedEntry]
+  /// Returns an entry, or `nil` if there is none or if it is damaged or expired.
   ///
   /// - Parameters:
-  ///   - key: the entry's key, variant and form included.
-  ///   - range: bytes of the body, clamped to its length; nil: all of it.
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
-  /// Opens several entries at once; what is missing in the answer is a miss. Naming a key twice is the same as naming it once.
+  ///   - key: The key of the entry.
+  ///   - range: The bytes of the body to read, clamped to its length, or `nil` for the whole body.
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
+  /// Returns several entries at once. A key without an entry is missing in the result. A key may occur more than once in `keys`.
   ///
-  /// Who wants many of them asks once and so waits once. A store that has no quicker way leaves this to the default, which opens one after the other.
+  /// The default implementation calls ``entry(for:range:)`` for one key after the other.
   ///
-  /// - Throws: what ``open(_:range:)`` would throw for one of them.
+  /// - Throws: the error that ``entry(for:range:)`` throws for one of the keys.
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry]
-  /// Starts an entry, which its writer's commit makes visible.
+  /// Returns a writer for a new entry.
   ///
-  /// Must not wait for I/O: a load waits for this as long as it takes, however slow the store is. What can't be taken now is refused.
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
-  /// Replaces the metadata after a 304; the body is not rewritten. False when the entry is gone or of another revision.
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
-  /// Removes an entry, but not another revision than the one given. Removing what is not there is no error.
+  /// This must not wait for I/O, because a load waits for it without a time limit. A store that cannot take an entry now throws.
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
+  /// Replaces the metadata of an entry after a 304. The body is not rewritten.
+  ///
+  /// - Returns: false if the entry is gone or has another revision.
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
+  /// Removes an entry if it has the given revision, or any revision for `nil`. A missing entry is not an error.
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
-  /// Removes everything that was committed before the call.
+  /// Removes every entry that was committed before the call.
   func removeAll() async throws(CacheError)
-  /// The entries, in any order and in every form, that `isWanted` picks of those that are whole, as far as that is known without their bodies, and alive. To be
-  /// listed is no use.
+  /// Returns the entries that `isWanted` accepts, in any order and with every transform. Damaged entries, as far as the store knows without reading bodies, and
+  /// expired entries are left out. It does not count as a use.
   ///
-  /// What is stored, removed or freshened meanwhile may be listed or not. Only what is wanted is held in memory.
+  /// Entries that are stored, removed or updated during the call may or may not be listed. Only the accepted entries are held in memory.
   ///
-  /// A store that can't list what it holds leaves this to the default, which throws ``CacheError/Code/unsupported``.
+  /// The default implementation throws ``CacheError/Code/unsupported``.
   ///
-  /// - Parameter isWanted: called once for each entry, in any thread: it must be quick and must not call the store.
+  /// - Parameter isWanted: Called once for each entry, on any thread. It must be quick and must not call the store.
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
 }
 
 extension CacheStore {
-  /// Nothing is at hand.
-  public func variantsAtHand(of resource: String) -> [StoredEntry]? { nil }
+  public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? { nil }
 
-  /// Throws ``CacheError/Code/unsupported``: a store that does not say otherwise can't list what it holds.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
-    throw CacheError(.unsupported, reason: "\(Self.self) can't list what it holds")
+    throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
   }
 
-  /// Goes through all that is stored; a store that can't list it is taken to hold no derived forms.
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  /// Filters ``entries(where:)``. The result is empty for a store that cannot list its entries.
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     do throws(CacheError) {
-      return try await entries { key, _ in !key.form.isEmpty && key.resource == resource }
+      return try await entries { key, _ in !key.transform.isEmpty && key.resource == resource }
     } catch {
       guard error.code == .unsupported else { throw error }
       return []
     }
   }
 
-  /// Opens one entry after the other.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
-    for key in keys where found[key] == nil { found[key] = try await open(key, range: nil) }
+    for key in keys where found[key] == nil { found[key] = try await entry(for: key, range: nil) }
     return found
   }
 
-  /// Opens the whole body.
-  public func open(_ key: CacheKey) async throws(CacheError) -> StoredEntry? { try await open(key, range: nil) }
+  /// Returns an entry with its whole body, or `nil` if there is none or if it is damaged or expired.
+  public func entry(for key: CacheKey) async throws(CacheError) -> StoredEntry? { try await entry(for: key, range: nil) }
 
-  /// Stores a body that is at hand.
+  /// Stores an entry whose body is in memory.
+  ///
+  /// - Returns: the metadata as stored, with the length of the body.
   @discardableResult
-  public func store(_ body: Data, for key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
-    let writer = try await begin(key, metadata)
+  public func store(
+    _ body: Data, for key: CacheKey, metadata: StoredMetadata
+  ) async throws(CacheError) -> StoredMetadata {
+    let writer = try await makeWriter(for: key, metadata: metadata)
     do throws(CacheError) {
       if !body.isEmpty { try await writer.write(body) }
       return try await writer.commit(trailers: nil)

@@ -1,16 +1,16 @@
-/// One value in memory: an answer's bytes, a decoded value, or metadata alone. Facets of one resource are tied by their ``revision``.
+/// A value in memory: the bytes of a response, a decoded value, or metadata. Entries with the same ``revision`` belong to the same response.
 ///
-/// Boxed when it is inserted, so a hit allocates nothing. A value that a caller still holds outlives its eviction.
+/// An entry is an object, so that a hit allocates nothing. A value that a caller holds outlives its eviction.
 public final class MemoryEntry: Sendable {
-  /// The body that the value was made from.
+  /// The revision of the body that the value was made from.
   public let revision: Revision
-  /// What the entry weighs, in bytes.
+  /// The cost of the entry, in bytes.
   public let cost: Int
-  /// The time to live in the store; nil: the store's default.
+  /// The time to live in the store, or `nil` for the store's default.
   public let expiration: Expiration?
   @usableFromInline let value: any Sendable
 
-  /// An entry that holds `value`.
+  /// Creates an entry that holds `value`.
   public init(_ value: any Sendable, cost: Int, revision: Revision, expiration: Expiration? = nil) {
     self.value = value
     self.cost = max(0, cost)
@@ -18,49 +18,48 @@ public final class MemoryEntry: Sendable {
     self.expiration = expiration
   }
 
-  /// The value, when it is a `Value`.
+  /// Returns the value, or `nil` if it is not a `Value`.
   @inlinable
   public func value<Value: Sendable>(as type: Value.Type) -> Value? { value as? Value }
 }
 
-/// What ``MemoryStoring/update(_:_:)`` does with the entry it found.
+/// The change that ``MemoryStoring/update(_:_:)`` makes to an entry.
 public enum MemoryUpdate: Sendable {
-  /// Leaves things as they are.
+  /// Leaves the entry as it is.
   case keep
   /// Removes the entry.
   case remove
-  /// Stores this one in its place.
+  /// Stores another entry in its place.
   case replace(MemoryEntry)
 }
 
-/// A store in memory: synchronous, so that a hit needs no suspension.
+/// A store in memory. It is synchronous, so that a hit does not suspend.
 public protocol MemoryStoring: Component {
-  /// The entry, unless it is absent or expired.
+  /// Returns the entry, or `nil` if it is absent or expired.
   func entry(for key: CacheKey) -> MemoryEntry?
-  /// Stores or replaces. False when a bound refuses the entry; the key then holds nothing.
+  /// Inserts or replaces an entry. Returns false if the entry exceeds a limit. The key then has no entry.
   @discardableResult
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
-  /// Looks and changes in one step, which nobody comes between: an older answer must not overwrite a newer one.
+  /// Reads and changes an entry in one atomic step, so that an older response cannot overwrite a newer one.
   ///
   /// - Parameters:
-  ///   - key: what is looked at and changed.
-  ///   - change: called once, perhaps under the store's lock: it must be quick and must not call the store.
-  /// - Returns: whether the key holds what `change` wanted; false when it kept things as they are, or a bound refused the entry.
+  ///   - key: The key of the entry.
+  ///   - change: Called once with the current entry, possibly under the store's lock. It must be quick and must not call the store.
+  /// - Returns: true if the entry was replaced or removed, false if `change` kept it or if the new entry exceeds a limit.
   @discardableResult
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
-  /// Removes the entry, but not another revision than the one given.
+  /// Removes the entry if it has the given revision, or any revision for `nil`.
   func remove(_ key: CacheKey, ifRevision: Revision?)
-  /// Removes everything.
+  /// Removes every entry.
   func removeAll()
-  /// The key of every entry that is neither absent nor expired, in any order. To be listed is no use.
+  /// Returns the keys of all entries that are not expired, in any order. It does not count as a use.
   ///
-  /// A store that can't list what it holds leaves this to the default, which throws ``CacheError/Code/unsupported``.
+  /// The default implementation throws ``CacheError/Code/unsupported``.
   func keys() throws(CacheError) -> [CacheKey]
 }
 
 extension MemoryStoring {
-  /// Throws ``CacheError/Code/unsupported``: a store that does not say otherwise can't list what it holds.
   public func keys() throws(CacheError) -> [CacheKey] {
-    throw CacheError(.unsupported, reason: "\(Self.self) can't list what it holds")
+    throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
   }
 }

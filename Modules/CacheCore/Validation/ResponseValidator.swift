@@ -8,7 +8,7 @@ public protocol ResponseValidator: Component {
   /// Decides before the network is asked.
   ///
   /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without selecting fields is
-  /// stored, goes by the ``CachingFacts`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` left.
+  /// stored, goes by the ``Freshness`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` left.
   ///
   /// - Parameters:
   ///   - request: what the caller asks, with the caller's own conditions and ranges.

@@ -3,7 +3,7 @@ public import HTTPTypes
 /// What to do with an answer. Indices point into `stored`.
 public enum ValidationVerdict: Sendable {
   /// A 304 confirmed a stored answer: keep its body, replace its metadata, and send what ``ResponseValidator/reply(to:from:now:)`` says of it.
-  case freshen(Int, StoredMetadata, StoreChanges)
+  case update(Int, StoredMetadata, StoreChanges)
   /// Store it under `variant`, after carrying out the changes, and hand it on as it came.
   case store(variant: String, StoredMetadata, StoreChanges)
   /// The answer continues a stored part: the bytes of the stored answer followed by this body are the whole answer that the metadata describe. Store that

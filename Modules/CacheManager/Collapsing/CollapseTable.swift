@@ -22,7 +22,7 @@ final class CollapseTable: Sendable {
   private struct Open {
     let request: CollapsedRequest
     /// What is known of its response, and the value of ``State/count`` when that came; nil: it waits for one.
-    var response: (count: Int, facts: CachingFacts)?
+    var response: (count: Int, freshness: Freshness)?
 
     /// Whether a request that arrived at `count` arrived before the response.
     func isEarly(_ count: Int) -> Bool { response.map { count < $0.count } ?? true }
@@ -76,7 +76,7 @@ final class CollapseTable: Sendable {
       if let open = state.open[key], !load.removals.mayHaveMet(shelf.resource, since: open.request.epoch) {
         let isEarly = open.isEarly(count)
         // Else it asks anew, also for those that come after it.
-        if isEarly || open.response?.facts.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
+        if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
       }
       if let late = Self.late(key, since: count, state, now) { return late }
       guard mayLead else { return .alone }
@@ -94,7 +94,7 @@ final class CollapseTable: Sendable {
       guard ended.stored > count else { return nil }
       guard ended.hash == hash else { continue }
       // A fresh response is found in the stores.
-      let isWanted = ended.answered > count && !ended.brought.candidate.metadata.facts.isFresh(at: now)
+      let isWanted = ended.answered > count && !ended.brought.candidate.metadata.freshness.isFresh(at: now)
       return .late(isWanted && ended.digest == key.digest ? ended.brought : nil)
     }
     // Older ones that were stored since then may be forgotten.
@@ -102,11 +102,11 @@ final class CollapseTable: Sendable {
   }
 
   /// The request has got its response. A request that arrives from now on may use it only where it is fresh.
-  func answered(_ request: CollapsedRequest, _ key: FlightKey, _ facts: CachingFacts) {
+  func answered(_ request: CollapsedRequest, _ key: FlightKey, _ freshness: Freshness) {
     state.withLock { state in
       guard state.open[key]?.request === request else { return }
       state.count += 1
-      state.open[key]?.response = (state.count, facts)
+      state.open[key]?.response = (state.count, freshness)
     }
   }
 

@@ -22,7 +22,7 @@ final class Leadership: Sendable {
   var isOver: Bool { ending.withLock { $0 } }
 
   /// The head of a response is there that is stored, or that confirms a stored one.
-  func answered(_ facts: CachingFacts) { table.answered(request, key, facts) }
+  func answered(_ freshness: Freshness) { table.answered(request, key, freshness) }
 
   /// The answer is being stored. Others join until it is whole, which ``stored(_:status:)`` tells.
   func grows(as candidate: Candidate, in body: SharedBody) {

@@ -7,7 +7,7 @@ extension Responder {
   ///
   /// - Parameter arrival: the count of the table when the request arrived.
   func forward(
-    _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: Body?, since arrival: Int
+    _ forwarding: Forwarding, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     var collapsing = collapsing
     guard let limit = collapsing.left(at: load.clock.uptime), body == nil, isCollapsible else {
@@ -59,7 +59,7 @@ extension Responder {
     let (candidate, status) = (brought.candidate, brought.status)
     // A response that was asked for before a purge may be one that the purge is about.
     guard !load.removals.mayHaveMet(shelf.resource, since: brought.epoch),
-      isEarly || candidate.metadata.facts.isFresh(at: load.clock.now)
+      isEarly || candidate.metadata.freshness.isFresh(at: load.clock.now)
     else { return try await again(collapsing.again()) }
     let planner = Planner(load)
     // A request with other cookies may get another response. Requests with equal cookies find each other.
@@ -91,7 +91,7 @@ extension Responder {
   /// What is sent of an answer that is still on its way. Nil: it can't be read any more.
   private func reply(with candidate: Candidate, from body: SharedBody, _ limit: Duration) async -> CachedResponse? {
     let reply = storedReply(with: candidate.metadata)
-    let content: Body
+    let content: ResourceBody
     switch reply.content {
     case .none: content = .none
     case .range: return nil
@@ -115,7 +115,7 @@ extension Responder {
     plain.headerFields = [:]
     let fresh = StoredMetadata(
       request: plain, response: HTTPResponse(status: .ok), requestTime: now, responseTime: now,
-      revision: Revision(high: 0, low: 0), facts: CachingFacts(bornAt: now, freshUntil: .distantFuture))
+      revision: Revision(high: 0, low: 0), freshness: Freshness(generatedAt: now, freshUntil: .distantFuture))
     guard case .use = Planner(load).plan(request, stored: [fresh]) else { return false }
     return true
   }

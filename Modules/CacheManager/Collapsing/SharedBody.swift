@@ -78,14 +78,14 @@ final class SharedBody: Sendable {
   var trailers: HTTPFields? { base.trailers }
 
   /// For the first reader, who is counted already.
-  var first: Body { Body(length: length, source: SharedBodyReader(self, 0)) }
+  var first: ResourceBody { ResourceBody(length: length, source: SharedBodyReader(self, 0)) }
 
   /// One reader more. Nil: those who read have left, or it has failed.
   ///
   /// - Parameters:
   ///   - limit: how long to wait for a pull that may end with the reader who began it.
   ///   - clock: time.
-  func follow(within limit: Duration, by clock: any CacheClock) async -> Body? {
+  func follow(within limit: Duration, by clock: any CacheClock) async -> ResourceBody? {
     let joined = state.withLock { state -> (id: Int, pull: Pull?)? in
       if case .failure = state.ending { return nil }
       guard !state.readers.isEmpty || state.isWhole(length) else { return nil }
@@ -100,7 +100,7 @@ final class SharedBody: Sendable {
       guard await pull.end.value(for: joined.id, within: limit, by: clock) != nil else { return nil }
       if case .failure = state.withLock({ $0.ending }) { return nil }
     }
-    return Body(length: length, source: reader)
+    return ResourceBody(length: length, source: reader)
   }
 
   func leave(_ reader: Int) {
@@ -196,7 +196,7 @@ final class SharedBody: Sendable {
   }
 
   /// The bytes from the first one on, as they are stored.
-  func spool() throws(CacheError) -> Body {
+  func spool() throws(CacheError) -> ResourceBody {
     guard let writer else { throw CacheError(.truncatedBody, reason: "what was stored of the body is gone") }
     return try writer.reader()
   }

@@ -8,11 +8,11 @@ internal import Foundation
 #endif
 
 /// One reader of a ``SharedBody``.
-final class SharedBodyReader: Body.Source {
+final class SharedBodyReader: ResourceBody.Source {
   private struct State {
     var chunks = 0
     var bytes: Int64 = 0
-    var spool: Body?
+    var spool: ResourceBody?
   }
 
   private let shared: SharedBody
@@ -58,7 +58,7 @@ final class SharedBodyReader: Body.Source {
     if await pull.end.value(for: id) == nil { throw .cancelled }
   }
 
-  private func read(from known: Body?, after bytes: Int64) async throws(CacheError) -> Data {
+  private func read(from known: ResourceBody?, after bytes: Int64) async throws(CacheError) -> Data {
     var chunk: Data?
     if let known {
       chunk = try await known.source.next()
@@ -73,7 +73,7 @@ final class SharedBodyReader: Body.Source {
   }
 
   /// What comes behind the bytes that were read before they had to be looked for in the spool.
-  private func skip(_ bytes: Int64, of spool: Body) async throws(CacheError) -> Data? {
+  private func skip(_ bytes: Int64, of spool: ResourceBody) async throws(CacheError) -> Data? {
     var left = bytes
     while let chunk = try await spool.source.next() {
       if Int64(chunk.count) > left { return left == 0 ? chunk : Data(chunk.dropFirst(Int(left))) }

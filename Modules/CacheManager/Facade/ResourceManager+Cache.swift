@@ -22,9 +22,9 @@ extension ResourceManager {
   @specialized(where Value == Data)
   #endif
   public func memoryResource<Value: Sendable>(
-    for request: ResourceRequest, as form: Form<Value>
+    for request: ResourceRequest, as transform: ResourceTransform<Value>
   ) throws(CacheError) -> Resource<Value>? {
-    try core.memoryHit(request, form)
+    try core.memoryHit(request, transform)
   }
 
   /// Where the original of a resource is stored. Never asks the network, and a miss is no error.
@@ -37,8 +37,8 @@ extension ResourceManager {
     let shelf = Shelf(load: load, resource: load.parts.resource)
     let candidates = try await shelf.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
-    let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
-    return shelf.value(of: candidates[index], form: "", as: Data.self) != nil
+    let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
+    return shelf.value(of: candidates[index], transform: "", as: Data.self) != nil
       ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
@@ -47,24 +47,24 @@ extension ResourceManager {
     try await lookup(ResourceRequest(url, options: options))
   }
 
-  /// Where the value of a form would come from: in memory or on disk lies the value, or the original that it can be made of. Never asks the network, and a miss
+  /// Where the value of a transform would come from: in memory or on disk lies the value, or the original that it can be made of. Never asks the network, and a miss
   /// is no error.
   ///
   /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
   public func lookup<Value: Sendable>(
-    _ request: ResourceRequest, as form: Form<Value>
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> CacheLookup {
-    guard !form.id.isEmpty else { return try await lookup(request) }
+    guard !transform.id.isEmpty else { return try await lookup(request) }
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedLoad(request, configuration, core).with { $0.demand = Demand(for: form) }
+    let load = try ResolvedLoad(request, configuration, core).with { $0.demand = Demand(for: transform) }
     let shelf = Shelf(load: load, resource: load.parts.resource)
-    if let hit = shelf.hit(load.head), shelf.value(of: hit, form: form.id, as: Value.self) != nil {
-      return .memory(isFresh: hit.metadata.facts.isFresh(at: load.clock.now))
+    if let hit = shelf.hit(load.head), shelf.value(of: hit, transform: transform.id, as: Value.self) != nil {
+      return .memory(isFresh: hit.metadata.freshness.isFresh(at: load.clock.now))
     }
     let candidates = try await shelf.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
-    let isFresh = candidates[index].metadata.facts.isFresh(at: load.clock.now)
+    let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
     return shelf.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
@@ -80,7 +80,7 @@ extension ResourceManager {
     return try await !shelf.candidates(for: load.head).isEmpty
   }
 
-  /// Removes every variant and form of a resource. From all layers: what was asked for before reaches those who wait for it and is not stored.
+  /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it and is not stored.
   ///
   /// - Throws: the durable store's error, with path and reason; memory is clean even then.
   public func remove(

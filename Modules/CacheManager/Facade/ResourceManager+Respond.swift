@@ -26,7 +26,7 @@ extension ResourceManager {
   /// - Throws: why there is no answer: nobody answered, and nothing is stored that may stand in; `CacheError.Code.revalidationFailed`, where what is stored forbids it
   ///   (`must-revalidate`, `no-cache`; RFC 9111 §5.2.2.2), which an HTTP server answers with 504.
   public func respond(
-    to request: HTTPRequest, body: Body? = nil, options: RequestOptions = RequestOptions()
+    to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
       return try await responder(to: request, hasBody: body != nil, options).respond(sending: body)

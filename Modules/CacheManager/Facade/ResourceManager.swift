@@ -24,7 +24,7 @@ public final class ResourceManager: Sendable {
     /// Who asks the network, for `http` and `https`.
     public var downloader: (any Downloader)?
     /// Who answers for other schemes, by scheme in lower case: `file`, `data`.
-    public var providers: [String: any Downloader] = [:]
+    public var schemeHandlers: [String: any Downloader] = [:]
     /// The store in memory.
     public var memory: (any MemoryStoring)?
     /// The durable store.
@@ -42,8 +42,8 @@ public final class ResourceManager: Sendable {
     /// Where values are decoded and processed: an executor, or a queue (`ProcessingQueue`). nil: the cooperative pool.
     public var executor: (any TaskExecutor)?
     /// How many values are decoded, processed or encoded at once, at least 1: by default as many as there are processors. Who waits for a place is let in by
-    /// priority, and holds up no transfer. The first step of a form that brings a closure of its own for it (`Form(id:cost:make:)`) does not count: it may wait.
-    public var makingLimit = ProcessInfo.processInfo.activeProcessorCount
+    /// priority, and holds up no transfer. The first step of a transform that brings a closure of its own for it (`ResourceTransform(id:cost:make:)`) does not count: it may wait.
+    public var maximumConcurrentTransforms = ProcessInfo.processInfo.activeProcessorCount
     /// Where callbacks are called.
     public var callbackQueue: CallbackQueue = .platformDefault
     /// Where answers may come from, unless the request says otherwise.
@@ -55,7 +55,7 @@ public final class ResourceManager: Sendable {
     /// How long, at most, a load waits for the durable store to take what it brings; nil: as long as that takes. What takes longer is done behind the load's back, so
     /// a slow disk makes no load slow, up to 256 pieces of work at once: what they store lies in memory, so beyond that loads wait to the end. And a body that is still
     /// coming is not stored where its next piece has waited ten times as long, unless others may read it along from the store. Loads into the store alone wait to the end.
-    public var storePatience: Duration? = .milliseconds(100)
+    public var storeWriteTimeout: Duration? = .milliseconds(100)
     /// Statuses that are a success.
     public var acceptedStatuses = AcceptedStatuses.success
     /// How many redirects a load follows.
@@ -111,18 +111,18 @@ public final class ResourceManager: Sendable {
 
   /// Loads a URL and makes a value of its bytes.
   public func load<Value: Sendable>(
-    _ url: URL, as form: Form<Value>, options: RequestOptions = RequestOptions()
+    _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Resource<Value> {
-    try await load(ResourceRequest(url, options: options), as: form)
+    try await load(ResourceRequest(url, options: options), as: transform)
   }
 
   /// Loads a request and makes a value of its bytes. A hit in memory returns without suspending.
   public func load<Value: Sendable>(
-    _ request: ResourceRequest, as form: Form<Value>
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    switch try core.begin(request, form) {
+    switch try core.begin(request, transform) {
     case .over(let result): return try result.get()
-    case .underWay(let load): return try await core.outcome(of: load, form).get()
+    case .underWay(let load): return try await core.outcome(of: load, transform).get()
     }
   }
 
@@ -134,16 +134,18 @@ public final class ResourceManager: Sendable {
   }
 
   /// Loads a request as a stream of events, which starts when its first event is asked for.
-  public func events<Value: Sendable>(for request: ResourceRequest, as form: Form<Value>) -> ResourceEvents<Value> {
+  public func events<Value: Sendable>(for request: ResourceRequest, as transform: ResourceTransform<Value>) -> ResourceEvents<
+    Value
+  > {
     ResourceEvents { [core] channel in
       do throws(CacheError) {
-        switch try core.begin(request, form) {
+        switch try core.begin(request, transform) {
         case .over(let result): channel.finish(with: result)
         case .underWay(let load):
           let task = LoadTask(priority: LoadPriority(load.priority))
           channel.onAbandon { task.cancel() }
           core.start(
-            load, form, task,
+            load, transform, task,
             .init(
               event: { channel.send($0) },
               end: { channel.finish(with: $0) }, endsWithStale: false))
@@ -175,20 +177,20 @@ public final class ResourceManager: Sendable {
   /// Loads a request, makes a value of its bytes, and calls back, once.
   @discardableResult
   public func load<Value: Sendable>(
-    _ request: ResourceRequest, as form: Form<Value>, progress: (@Sendable (LoadProgress) -> Void)? = nil,
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>, progress: (@Sendable (LoadProgress) -> Void)? = nil,
     completion: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
   ) -> LoadTask {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
     let callbacks = Callbacks(
       queue: request.options.callbackQueue ?? configuration.callbackQueue, progress: progress, completion: completion)
     do throws(CacheError) {
-      switch try core.begin(request, form) {
+      switch try core.begin(request, transform) {
       case .over(let result):
         task.finish()
         callbacks.complete(result)
       case .underWay(let load):
         core.start(
-          load, form, task,
+          load, transform, task,
           .init(
             event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
       }

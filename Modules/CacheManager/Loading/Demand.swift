@@ -9,21 +9,23 @@ final class Demand: Sendable {
     var bytes: Bool
     /// The original in the durable store.
     var original: Bool
-    /// Values that can do without the body where they are stored in these forms.
-    var forms: Set<String> = []
+    /// Values that can do without the body where they are stored in these transforms.
+    var transforms: Set<String> = []
   }
 
   private let wants: Lock<Wants>
 
   /// - Parameters:
-  ///   - form: what is enough where it is stored; nil: nothing but the bytes.
+  ///   - transform: what is enough where it is stored; nil: nothing but the bytes.
   ///   - keepsOriginal: whether the original is to be stored.
-  init(form: String?, keepsOriginal: Bool) {
-    wants = Lock(Wants(bytes: form == nil, original: keepsOriginal, forms: form.map { [$0] } ?? []))
+  init(transform: String?, keepsOriginal: Bool) {
+    wants = Lock(Wants(bytes: transform == nil, original: keepsOriginal, transforms: transform.map { [$0] } ?? []))
   }
 
-  /// The value of a form, wherever it can be had from.
-  convenience init<Value>(for form: Form<Value>) { self.init(form: form.coding == nil ? nil : form.id, keepsOriginal: true) }
+  /// The value of a transform, wherever it can be had from.
+  convenience init<Value>(for transform: ResourceTransform<Value>) {
+    self.init(transform: transform.coding == nil ? nil : transform.id, keepsOriginal: true)
+  }
 
   /// One more waits, who wants this; nil: the bytes, and the original kept.
   func add(_ other: Demand?) {
@@ -31,7 +33,7 @@ final class Demand: Sendable {
     wants.withLock { wants in
       wants.bytes = wants.bytes || more.bytes
       wants.original = wants.original || more.original
-      wants.forms.formUnion(more.forms)
+      wants.transforms.formUnion(more.transforms)
     }
   }
 
@@ -39,11 +41,11 @@ final class Demand: Sendable {
 
   var keepsOriginal: Bool { wants.withLock { $0.original } }
 
-  /// The forms that are enough where they are stored.
-  var forms: Set<String> { wants.withLock { $0.forms } }
+  /// The transforms that are enough where they are stored.
+  var transforms: Set<String> { wants.withLock { $0.transforms } }
 
-  /// Whether everybody is content with what is stored in these forms.
-  func isMet(by forms: [String: Int64?]) -> Bool {
-    wants.withLock { wants in !wants.bytes && wants.forms.allSatisfy { forms[$0] != nil } }
+  /// Whether everybody is content with what is stored in these transforms.
+  func isMet(by transforms: [String: Int64?]) -> Bool {
+    wants.withLock { wants in !wants.bytes && wants.transforms.allSatisfy { transforms[$0] != nil } }
   }
 }

@@ -6,36 +6,36 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Makes a form's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded in the durable store.
+/// Makes a transform's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded in the durable store.
 struct Deriving<Value: Sendable>: Sendable {
   let load: ResolvedLoad
-  let form: Form<Value>
+  let transform: ResourceTransform<Value>
   let core: LoadCore
   let priority: LoadPriority
   /// As the stores were when the load began.
   private let shelf: Shelf
 
-  init(load: ResolvedLoad, form: Form<Value>, core: LoadCore, priority: LoadPriority) {
+  init(load: ResolvedLoad, transform: ResourceTransform<Value>, core: LoadCore, priority: LoadPriority) {
     self.load = load
-    self.form = form
+    self.transform = transform
     self.core = core
     self.priority = priority
     shelf = Shelf(load: load, resource: load.parts.resource)
-    if form.coding != nil { load.removals.noteForms() }
+    if transform.coding != nil { load.removals.noteTransforms() }
   }
 
-  /// What to ask for: what is stored of the form is enough, and then the bytes in any case. A form that is never stored asks for the bytes at once.
+  /// What to ask for: what is stored of the transform is enough, and then the bytes in any case. A transform that is never stored asks for the bytes at once.
   var demands: [Demand?] {
-    guard form.coding != nil else { return [nil] }
+    guard transform.coding != nil else { return [nil] }
     let keepsOriginal = load.parts.storagePolicy != .variants
-    return [Demand(form: form.id, keepsOriginal: keepsOriginal), Demand(form: nil, keepsOriginal: keepsOriginal)]
+    return [Demand(transform: transform.id, keepsOriginal: keepsOriginal), Demand(transform: nil, keepsOriginal: keepsOriginal)]
   }
 
   /// - Returns: nil where the bytes were left in the store, and no value is stored there.
   func value(of fetched: Fetched) async throws(CacheError) -> Derived<Value>? {
-    let key = fetched.key.with(form: form.id)
+    let key = fetched.key.with(transform: transform.id)
     func derived(_ value: Value, _ origin: ValueOrigin) -> Derived<Value> {
-      load.observe(.derived(key: key, origin: origin))
+      load.observe(.transformed(key: key, origin: origin))
       return Derived(
         value: value,
         fetched: fetched.with {
@@ -46,42 +46,42 @@ struct Deriving<Value: Sendable>: Sendable {
     if load.reads.contains(.memory) || fetched.source == .revalidated,
       let kept = load.memory.map(MemoryFacets.init)?.value(of: key, for: fetched.metadata, as: Value.self)
     {
-      return derived(kept, .kept)
+      return derived(kept, .memory)
     }
     if let stored = try await stored(key, fetched) {
       keepInMemory(stored, key, fetched)
-      return derived(stored, .stored)
+      return derived(stored, .disk)
     }
     guard !fetched.isBodyLeft else { return nil }
-    let made = try await made(of: fetched, upTo: form.changes.count)
+    let made = try await made(of: fetched, upTo: transform.changes.count)
     keepInMemory(made.value, key, fetched)
     await keepOnDisk(made, key, fetched)
-    return derived(made.value, .made)
+    return derived(made.value, .transformed)
   }
 
   // MARK: Stored
 
   /// The value of what is stored. What makes no value is removed, and made anew.
   private func stored(_ key: CacheKey, _ fetched: Fetched) async throws(CacheError) -> Value? {
-    guard let coding = form.coding, let store = load.store,
+    guard let coding = transform.coding, let store = load.store,
       fetched.source == .revalidated || load.reads.contains(.disk) && !fetched.isNew
     else { return nil }
     let shelf = shelf.of(key.resource)
-    var encoded = fetched.encoded[form.id]
-    if encoded == nil { encoded = try await shelf.readForm(key, of: fetched.metadata, in: store) }
+    var encoded = fetched.encoded[transform.id]
+    if encoded == nil { encoded = try await shelf.readTransform(key, of: fetched.metadata, in: store) }
     guard let data = encoded else { return nil }
     do throws(CacheError) {
       return try await work { () throws(CacheError) in try coding.decode(data, fetched.metadata) }
     } catch {
       if error.isCancellation { throw error }
       load.observe(.readFailed(resource: key.resource, error: error))
-      await shelf.removeForm(key, fetched.metadata.revision)
+      await shelf.removeTransform(key, fetched.metadata.revision)
       return nil
     }
   }
 
   private func keepOnDisk(_ made: Counted<Value>, _ key: CacheKey, _ fetched: Fetched) async {
-    guard let coding = form.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
+    guard let coding = transform.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
     guard coding.canEncode(made.value) else { return await keepOriginal(fetched, in: store) }
@@ -91,7 +91,7 @@ struct Deriving<Value: Sendable>: Sendable {
       }
       if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
       let (shelf, candidate) = (shelf.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
-      _ = await load.patience.wait(load) { await shelf.keepForm(data, candidate, in: store) }
+      _ = await load.patience.wait(load) { await shelf.keepTransform(data, candidate, in: store) }
     } catch {
       if error.isCancellation { return }
       load.observe(.storeFailed(key: key, error: error))
@@ -103,7 +103,7 @@ struct Deriving<Value: Sendable>: Sendable {
   private func keepOriginal(_ fetched: Fetched, in store: any CacheStore) async {
     guard load.parts.storagePolicy == .variants else { return }
     let (shelf, candidate) = (shelf.of(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
-    _ = await load.patience.wait(load) { await shelf.keepOriginal(fetched.data, insteadOfFormOf: candidate, in: store) }
+    _ = await load.patience.wait(load) { await shelf.keepOriginal(fetched.data, insteadOfTransformOf: candidate, in: store) }
   }
 
   private var isKept: Bool {
@@ -119,19 +119,19 @@ struct Deriving<Value: Sendable>: Sendable {
       let index = facets.index(of: key.resource),
       index.elements.contains(where: { $0.metadata.revision == fetched.metadata.revision })
     else { return }
-    facets.insert(value, cost: form.cost(value), of: key, for: fetched.metadata)
+    facets.insert(value, cost: transform.cost(value), of: key, for: fetched.metadata)
   }
 
   // MARK: Made
 
-  /// What the form's steps make of the bytes, up to one of them. Each is carried out once for all forms that begin alike.
+  /// What the transform's steps make of the bytes, up to one of them. Each is carried out once for all transforms that begin alike.
   private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Counted<Value> {
     // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this one has.
-    if !form.isFirstBounded { fetched.share?.release() }
-    let stem = form.stem(count)
-    if count < form.changes.count, load.reads.contains(.memory),
+    if !transform.isFirstBounded { fetched.share?.release() }
+    let stem = transform.stem(count)
+    if count < transform.changes.count, load.reads.contains(.memory),
       let kept = load.memory.map(MemoryFacets.init)?
-        .value(of: fetched.key.with(form: stem), for: fetched.metadata, as: Value.self)
+        .value(of: fetched.key.with(transform: stem), for: fetched.metadata, as: Value.self)
     {
       return Counted(value: kept, share: nil)
     }
@@ -141,19 +141,21 @@ struct Deriving<Value: Sendable>: Sendable {
     } _: { () throws(CacheError) in
       guard count > 0 else { return try await decoded(fetched) }
       let before = try await made(of: fetched, upTo: count - 1)
-      let change = form.changes[count - 1]
+      let change = transform.changes[count - 1]
       // It is thought to make as much as it is made of.
-      return try await counted(form.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
+      return try await counted(transform.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
         try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, fetched.metadata) }
       }
     }
   }
 
   private func decoded(_ fetched: Fetched) async throws(CacheError) -> Counted<Value> {
-    let (form, data, body, metadata) = (form, fetched.data, Body(fetched.data), fetched.metadata)
-    let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in try await form.first(body, metadata) }
-    guard form.isFirstBounded else { return core.budget.counted(try await placed(first), form.cost) }
-    return try await counted(form.firstMemory(data, metadata), first)
+    let (transform, data, body, metadata) = (transform, fetched.data, ResourceBody(fetched.data), fetched.metadata)
+    let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in
+      try await transform.first(body, metadata)
+    }
+    guard transform.isFirstBounded else { return core.budget.counted(try await placed(first), transform.cost) }
+    return try await counted(transform.firstMemory(data, metadata), first)
   }
 
   /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing waits for no room.
@@ -162,7 +164,7 @@ struct Deriving<Value: Sendable>: Sendable {
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Counted<Value> {
     try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
-      try await placed { [budget = core.budget, cost = form.cost, priority] () throws(CacheError) in
+      try await placed { [budget = core.budget, cost = transform.cost, priority] () throws(CacheError) in
         let memory = memory()
         guard memory > 0 else { return budget.counted(try await make(), cost) }
         return try await budget.work(memory, priority, weight: cost, make)
@@ -196,5 +198,5 @@ struct Deriving<Value: Sendable>: Sendable {
 
 extension Fetched {
   /// Whether it has just come: nothing was made of it before.
-  fileprivate var isNew: Bool { self.source == .network || self.source == .provider }
+  fileprivate var isNew: Bool { self.source == .network || self.source == .schemeHandler }
 }

@@ -11,7 +11,7 @@ internal import Foundation
 extension Exchange {
   func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Fetched? {
     switch verdict {
-    case .freshen(let index, let metadata, let changes):
+    case .update(let index, let metadata, let changes):
       try await finish(answer.response)
       answer.share.release()
       await apply(changes)
@@ -60,7 +60,7 @@ extension Exchange {
     if let copy, load.target.isMemory, !kept.isBodyLeft {
       _ = await load.patience.wait(load) { [shelf, candidates] in await shelf.file(copy, kept.data, known: candidates) }
     }
-    let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .reused, kept.share)
+    let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .notModified, kept.share)
     guard kept.isBodyLeft else { return confirmedOne }
     return confirmedOne.with { ($0.isBodyLeft, $0.encoded) = (true, kept.encoded) }
   }
@@ -95,7 +95,8 @@ extension Exchange {
       }
     }
     if let outcome { candidate = try outcome.get() } else { shelf.keepEarly(received.data, candidate) }
-    return fetched(received.data, candidate, answer, source: origin, validation: isAbout == nil ? .none : .fresh, answer.share)
+    return fetched(
+      received.data, candidate, answer, source: origin, validation: isAbout == nil ? .notAttempted : .modified, answer.share)
   }
 
   @inline(never)
@@ -120,10 +121,10 @@ extension Exchange {
     let now = load.clock.now
     let metadata = StoredMetadata(
       request: request, response: head, requestTime: answer.requestTime, responseTime: now, bodyLength: count,
-      revision: .mint(), facts: CachingFacts(bornAt: now - Self.statedAge(head), freshUntil: now))
+      revision: .random(), freshness: Freshness(generatedAt: now - Self.statedAge(head), freshUntil: now))
     return fetched(
       data, Candidate(key: CacheKey(resource: hop.resource), metadata: metadata), answer, source: origin,
-      validation: isAbout == nil ? .none : .fresh, answer.share
+      validation: isAbout == nil ? .notAttempted : .modified, answer.share
     ).with {
       $0.isShareable = isShareable
       $0.isStored = false
@@ -149,7 +150,7 @@ extension Exchange {
   ///
   /// Behind the load's back: its caller does not wait for what it will not get. So no deadline of the load's ends it, and it has one of its own: a server
   /// that drips would keep the connection, and its place among those that the limits allow, for as long as it likes.
-  private func drain(_ body: Body) {
+  private func drain(_ body: ResourceBody) {
     guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
     let clock = load.clock
     Task.detached(priority: .utility) {
@@ -169,10 +170,10 @@ extension Exchange {
     return .seconds(min(seconds, 1 << 31))
   }
 
-  private var origin: ResourceSource { load.isProvided ? .provider : .network }
+  private var origin: ResourceSource { load.isProvided ? .schemeHandler : .network }
 
   private func fetched(
-    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: ETagValidationResult,
+    _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: RevalidationOutcome,
     _ share: MemoryShare?
   ) -> Fetched {
     Fetched(

@@ -144,7 +144,7 @@ struct Exchange: Sendable {
     guard let kept = try await shelf.read(candidates[index]) else { return nil }
     return hop.usable(kept, candidates[index]).with {
       $0.validation = .failed
-      $0.standsInFor = load.naming(error, at: hop.step.url, after: hop.step.chain)
+      $0.fallbackReason = load.naming(error, at: hop.step.url, after: hop.step.chain)
     }
   }
 

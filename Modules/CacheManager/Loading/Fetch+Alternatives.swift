@@ -8,7 +8,7 @@ extension Fetch {
     let account = SourceAccount(load.clock)
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
-      guard let failure = original.standsInFor else { return original }
+      guard let failure = original.fallbackReason else { return original }
       // What another source has now goes before what is stored and can't be confirmed.
       standIn = original
       // The others' bodies do not wait for it.

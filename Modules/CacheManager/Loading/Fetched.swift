@@ -19,17 +19,17 @@ final class Fetched: Shareable {
     var url: URL
     var redirects: [URL] = []
     var source: ResourceSource
-    var validation: ETagValidationResult
+    var validation: RevalidationOutcome
     var timeToHead: Duration?
     var metrics = TransferMetrics.nothing
     var isShareable = true
     /// Why the answer that should have come did not, where a stored one stands in for it.
-    var standsInFor: CacheError?
+    var fallbackReason: CacheError?
     /// Whether it is, or was, stored: not so for an answer that may not be.
     var isStored = true
-    /// Whether the bytes were left in the durable store: who asked is content with a form that is stored there.
+    /// Whether the bytes were left in the durable store: who asked is content with a transform that is stored there.
     var isBodyLeft = false
-    /// Such forms' encoded values.
+    /// Such transforms' encoded values.
     var encoded: [String: Data] = [:]
     /// How the value came about.
     var valueOrigin = ValueOrigin.original
@@ -55,8 +55,8 @@ final class Fetched: Shareable {
   /// Shown without the origin's word, and past its freshness.
   private func isPastFreshness(at now: Timestamp) -> Bool {
     switch parts.source {
-    case .memory, .disk: now >= parts.metadata.facts.freshUntil
-    case .revalidated, .network, .provider: false
+    case .memory, .disk: now >= parts.metadata.freshness.freshUntil
+    case .revalidated, .network, .schemeHandler: false
     }
   }
 
@@ -64,8 +64,8 @@ final class Fetched: Shareable {
     let now = clock.now
     return Resource(
       value: value, url: parts.url, redirects: parts.redirects, response: parts.metadata.response, source: parts.source,
-      validation: parts.validation, age: parts.metadata.facts.age(at: now), isStale: isPastFreshness(at: now),
-      standsInFor: parts.standsInFor,
+      validation: parts.validation, age: parts.metadata.freshness.age(at: now), isStale: isPastFreshness(at: now),
+      fallbackReason: parts.fallbackReason,
       timing: LoadTiming(total: clock.uptime - start, timeToHead: parts.timeToHead), metrics: parts.metrics, key: parts.key,
       revision: parts.metadata.revision, valueOrigin: parts.valueOrigin)
   }

@@ -52,7 +52,7 @@ final class FileDraft: Sendable {
   private init(_ target: String, _ destination: FileDestination, _ lane: DispatchQueue) throws(CacheError) {
     guard !target.hasSuffix("/") else { throw Self.error(EISDIR, "write the file", target) }
     let slash = target.lastIndex(of: "/")
-    let path = "\(target[..<(slash.map { target.index(after: $0) } ?? target.startIndex)]).etagere-\(Revision.mint()).part"
+    let path = "\(target[..<(slash.map { target.index(after: $0) } ?? target.startIndex)]).etagere-\(Revision.random()).part"
     var status = stat()
     let isThere = stat(target, &status) == 0
     if isThere, status.st_mode & S_IFMT == S_IFDIR { throw Self.error(EISDIR, "write the file", target) }

@@ -1,18 +1,18 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// What a flight brings: bytes, or a value made from them in one form.
+/// What a flight brings: bytes, or a value made from them in one transform.
 struct FlightID: Hashable, Sendable {
   var request: FlightKey
   /// Nil for bytes.
-  var form: String?
+  var transform: String?
   var value: ObjectIdentifier?
   /// Where the value is made: who asks for a place gets it there. The flight's load holds the executor.
   var executor: ObjectIdentifier?
-  /// What is stored of a form that can be. Who wants another thing stored shares the bytes and the steps, not this.
+  /// What is stored of a transform that can be. Who wants another thing stored shares the bytes and the steps, not this.
   var storagePolicy: StoragePolicy?
 
-  /// The form of flights into the durable store alone. Forms of users' are printable.
+  /// The transform of flights into the durable store alone. Transforms of users' are printable.
   static let storing = "\u{1F}store"
   /// The form of flights into callers' files.
   static let file = "\u{1F}file"
@@ -105,7 +105,7 @@ final class FlightTable: Sendable {
           _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(flight)) }
         })
       if isShared {
-        if id.form == FlightID.storing, state.open[id] == nil { state.storing += 1 }
+        if id.transform == FlightID.storing, state.open[id] == nil { state.storing += 1 }
         state.open[id] = flight
       }
       state.running[ObjectIdentifier(flight)] = flight
@@ -117,7 +117,7 @@ final class FlightTable: Sendable {
     state.withLock { state in
       guard state.open[id] === flight else { return }
       state.open[id] = nil
-      if id.form == FlightID.storing { state.storing -= 1 }
+      if id.transform == FlightID.storing { state.storing -= 1 }
     }
   }
 

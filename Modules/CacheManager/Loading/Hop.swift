@@ -90,7 +90,7 @@ struct Hop: Sendable {
       .init(
         data: kept.data, metadata: candidate.metadata, key: candidate.key,
         url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
-        validation: .none, isBodyLeft: kept.isBodyLeft, encoded: kept.encoded, share: kept.share))
+        validation: .notAttempted, isBodyLeft: kept.isBodyLeft, encoded: kept.encoded, share: kept.share))
   }
 
   /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.

@@ -28,7 +28,7 @@ extension LoadCore {
     let once = OnceSink(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     let waiter = once.waiter { (derived: Derived<URL>) in (derived.value, derived.fetched) }
-    let id = FlightID(request: FlightKey(load), form: "\(FlightID.file) \(Revision.mint())")
+    let id = FlightID(request: FlightKey(load), transform: "\(FlightID.file) \(Revision.random())")
     let joined = flights.join(id, load, alone: false, task: task, waiter: waiter) { flight in
       flight.start { await self.write(load, to: destination, in: $0) }
     }
@@ -136,7 +136,7 @@ extension LoadCore {
     let waiter = Flight<Drafted>.Waiter(post: post, deliver: {}, end: end) {
       self.join(load, draft, alone: true, task: task, post: post, end: end)
     }
-    let id = FlightID(request: FlightKey(load), form: FlightID.file)
+    let id = FlightID(request: FlightKey(load), transform: FlightID.file)
     interest.raise(load, to: task.priority.level)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in

@@ -29,11 +29,13 @@ extension LoadCore {
   @specialized(where Value == Data)
   #endif
   @inline(never)
-  func begin<Value: Sendable>(_ request: ResourceRequest, _ form: Form<Value>) throws(CacheError) -> Beginning<Value> {
+  func begin<Value: Sendable>(_ request: ResourceRequest, _ transform: ResourceTransform<Value>) throws(CacheError) -> Beginning<
+    Value
+  > {
     if !flights.isClosed {
       let clock = request.options.clock ?? configuration.clock
       let start = clock.uptime
-      switch plainAnswer(to: request, form, clock, startedAt: start) {
+      switch plainAnswer(to: request, transform, clock, startedAt: start) {
       case .hit(let resource):
         if let observer = request.options.observer.resolved(configuration.observer) {
           observer.observe(.finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start))
@@ -44,20 +46,22 @@ extension LoadCore {
       }
     }
     let load = try ResolvedLoad(request, configuration, self)
-    return immediate(load, form).map { .over($0) } ?? .underWay(load)
+    return immediate(load, transform).map { .over($0) } ?? .underWay(load)
   }
 
   /// The value in memory that may be used now.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
-  func memoryHit<Value: Sendable>(_ request: ResourceRequest, _ form: Form<Value>) throws(CacheError) -> Resource<Value>? {
+  func memoryHit<Value: Sendable>(_ request: ResourceRequest, _ transform: ResourceTransform<Value>) throws(CacheError)
+    -> Resource<Value>?
+  {
     let clock = request.options.clock ?? configuration.clock
     let start = clock.uptime
-    switch plainAnswer(to: request, form, clock, startedAt: start) {
+    switch plainAnswer(to: request, transform, clock, startedAt: start) {
     case .hit(let resource): return resource
     case .miss: return nil
-    case .undecided: return memoryHit(try ResolvedLoad(request, configuration, self), form, startedAt: start)
+    case .undecided: return memoryHit(try ResolvedLoad(request, configuration, self), transform, startedAt: start)
     }
   }
 
@@ -68,7 +72,7 @@ extension LoadCore {
   @specialized(where Value == Data)
   #endif
   private func plainAnswer<Value: Sendable>(
-    to request: ResourceRequest, _ form: Form<Value>, _ clock: any CacheClock, startedAt start: Duration
+    to request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
   ) -> PlainAnswer<Value> {
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       request.options.requestModifier == nil, configuration.requestModifier == nil,
@@ -82,47 +86,50 @@ extension LoadCore {
     guard index.elements.count == 1, let known = index.elements.first, known.variant.isEmpty, known.isNamesake else {
       return .undecided
     }
-    let (metadata, facts, now) = (known.metadata, known.metadata.facts, clock.now)
+    let (metadata, freshness, now) = (known.metadata, known.metadata.freshness, clock.now)
     let status = metadata.response.status.code
     guard metadata.expiration == nil, metadata.request.headerFields.isEmpty, status != 206,
       !(300..<400).contains(status),
       (request.options.acceptedStatuses ?? configuration.acceptedStatuses).contains(status)
     else { return .undecided }
-    let formed = key.with(form: form.id)
-    guard facts.isFresh(at: now), let value = memory.value(of: formed, for: metadata, as: Value.self) else {
+    let formed = key.with(transform: transform.id)
+    guard freshness.isFresh(at: now), let value = memory.value(of: formed, for: metadata, as: Value.self) else {
       return .miss
     }
     return .hit(
       Resource(
-        value: value, url: request.url, response: metadata.response, source: .memory, age: facts.age(at: now),
+        value: value, url: request.url, response: metadata.response, source: .memory, age: freshness.age(at: now),
         timing: LoadTiming(total: clock.uptime - start), metrics: .nothing, key: formed, revision: metadata.revision,
-        valueOrigin: form.id.isEmpty ? .original : .kept))
+        valueOrigin: transform.id.isEmpty ? .original : .memory))
   }
 
   /// The answer in memory, without any suspension.
-  func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, startedAt start: Duration) -> Resource<Value>? {
+  func memoryHit<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>, startedAt start: Duration)
+    -> Resource<Value>?
+  {
     guard load.reads.contains(.memory) else { return nil }
     let shelf = Shelf(load: load, resource: load.parts.resource)
-    guard let candidate = shelf.hit(load.head), let value = shelf.value(of: candidate, form: form.id, as: Value.self) else {
+    guard let candidate = shelf.hit(load.head), let value = shelf.value(of: candidate, transform: transform.id, as: Value.self)
+    else {
       return nil
     }
     let fetched = Fetched(
       .init(
-        data: Data(), metadata: candidate.metadata, key: candidate.key.with(form: form.id),
-        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .none,
-        valueOrigin: form.id.isEmpty ? .original : .kept))
+        data: Data(), metadata: candidate.metadata, key: candidate.key.with(transform: transform.id),
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .notAttempted,
+        valueOrigin: transform.id.isEmpty ? .original : .memory))
     return fetched.resource(value, clock: load.clock, startedAt: start)
   }
 
   /// The outcome of a load that needs nobody: a hit in memory, or a manager that is closed.
   func immediate<Value: Sendable>(
-    _ load: ResolvedLoad, _ form: Form<Value>
+    _ load: ResolvedLoad, _ transform: ResourceTransform<Value>
   ) -> Result<Resource<Value>, CacheError>? {
     let start = load.clock.uptime
     let result: Result<Resource<Value>, CacheError>
     if flights.isClosed {
       result = .failure(load.managerIsClosed)
-    } else if let hit = memoryHit(load, form, startedAt: start) {
+    } else if let hit = memoryHit(load, transform, startedAt: start) {
       result = .success(hit)
     } else {
       return nil

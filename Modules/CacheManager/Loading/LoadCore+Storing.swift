@@ -11,7 +11,7 @@ extension ResolvedLoad {
   /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
   var resourceKey: FlightKey { FlightKey(self, isWhereverKept: true) }
 
-  fileprivate var storingID: FlightID { FlightID(request: resourceKey, form: FlightID.storing) }
+  fileprivate var storingID: FlightID { FlightID(request: resourceKey, transform: FlightID.storing) }
 }
 
 /// Loads into the durable store alone, and how they and other loads of the same resource make one transfer.

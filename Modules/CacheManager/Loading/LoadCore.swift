@@ -14,7 +14,7 @@ final class LoadCore: Sendable {
     /// Nil where nobody wants to know more than the end.
     var event: (@Sendable (ResourceEvent<Value>) -> Void)?
     var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
-    /// Whether a value that may be outdated is the answer: for the forms that answer once.
+    /// Whether a value that may be outdated is the answer: for the transforms that answer once.
     var endsWithStale: Bool
   }
 
@@ -28,7 +28,7 @@ final class LoadCore: Sendable {
   let revalidations = Revalidations()
   /// Exchanges that wait for one answer.
   let collapsing = CollapseTable()
-  /// Steps of forms that are under way.
+  /// Steps of transforms that are under way.
   let steps = SharedSteps()
   /// Limits how many steps run at once.
   let workSlots: PrioritySemaphore
@@ -37,35 +37,36 @@ final class LoadCore: Sendable {
 
   init(_ configuration: ResourceManager.Configuration) {
     self.configuration = configuration
-    patience = StorePatience(clock: configuration.clock, limit: configuration.storePatience)
-    workSlots = PrioritySemaphore(configuration.makingLimit)
+    patience = StorePatience(clock: configuration.clock, limit: configuration.storeWriteTimeout)
+    workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// Starts a load that ``begin(_:_:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
-  func start<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>, _ task: LoadTask, _ sink: Sink<Value>) {
+  /// Starts a load that ``makeWriter(for:metadata:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
+  func start<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>)
+  {
     let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
-    if Value.self == Data.self, form.id.isEmpty {
+    if Value.self == Data.self, transform.id.isEmpty {
       let waiter = once.waiter { (fetched: Fetched) in (fetched.data as? Value).map { ($0, fetched) } }
       joinBytes(load, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
     } else {
-      joinDerived(load, form, alone: false, task: task, once: once)
+      joinDerived(load, transform, alone: false, task: task, once: once)
     }
   }
 
-  /// Carries out a load that ``begin(_:_:)`` has no answer for, until its end or the calling task's.
+  /// Carries out a load that ``makeWriter(for:metadata:)`` has no answer for, until its end or the calling task's.
   @inline(never)
   func outcome<Value: Sendable>(
-    of load: ResolvedLoad, _ form: Form<Value>
+    of load: ResolvedLoad, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
-    if let resource = answerAtHand(load, form) { return .success(resource) }
+    if let resource = responseWithoutWaiting(load, transform) { return .success(resource) }
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
       // A sink ends exactly once, so nobody has to check it.
       await withUnsafeContinuation { continuation in
-        start(load, form, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+        start(load, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
       }
     } onCancel: {
       task.cancel()
@@ -110,16 +111,16 @@ final class LoadCore: Sendable {
   // MARK: Values
 
   private func joinDerived<Value: Sendable>(
-    _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, task: LoadTask, once: OnceSink<Value>
+    _ load: ResolvedLoad, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, once: OnceSink<Value>
   ) {
     var waiter = once.waiter { (derived: Derived<Value>) in (derived.value, derived.fetched) }
-    waiter.askAlone = { self.joinDerived(load, form, alone: true, task: task, once: once) }
+    waiter.askAlone = { self.joinDerived(load, transform, alone: true, task: task, once: once) }
     let id = FlightID(
-      request: FlightKey(load), form: form.id, value: ObjectIdentifier(Value.self),
-      executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: form.coding == nil ? nil : load.storagePolicy)
+      request: FlightKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
+      executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
     let joined = flights.join(id, load, alone: alone, task: task, waiter: waiter) { flight in
       flight.start { flight in
-        let result = await self.derive(load, form, alone: alone, in: flight)
+        let result = await self.derive(load, transform, alone: alone, in: flight)
         if flight.hasSatisfied { load.observeBackground(result.map(\.fetched)) }
         return result
       }
@@ -131,11 +132,11 @@ final class LoadCore: Sendable {
     }
   }
 
-  /// Fetches the bytes, shared with every other form of them, and makes the value. Where the value is stored, no bytes are needed.
+  /// Fetches the bytes, shared with every other transform of them, and makes the value. Where the value is stored, no bytes are needed.
   private func derive<Value: Sendable>(
-    _ load: ResolvedLoad, _ form: Form<Value>, alone: Bool, in flight: Flight<Derived<Value>>
+    _ load: ResolvedLoad, _ transform: ResourceTransform<Value>, alone: Bool, in flight: Flight<Derived<Value>>
   ) async -> Result<Derived<Value>, CacheError> {
-    let deriving = Deriving(load: load, form: form, core: self, priority: flight.priority)
+    let deriving = Deriving(load: load, transform: transform, core: self, priority: flight.priority)
     do throws(CacheError) {
       for demand in deriving.demands {
         let asking = demand.map { demand in load.with { $0.demand = demand } } ?? load

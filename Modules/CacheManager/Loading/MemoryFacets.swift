@@ -57,8 +57,10 @@ struct MemoryFacets: Sendable {
 
   func index(of resource: String) -> MemoryIndex? { index(of: CacheKey(resource: resource)) }
 
-  /// - Parameter key: of the resource, without a variant or a form.
-  func index(of key: CacheKey) -> MemoryIndex? { store.entry(for: key.with(form: Self.indexForm))?.value(as: MemoryIndex.self) }
+  /// - Parameter key: of the resource, without a variant or a transform.
+  func index(of key: CacheKey) -> MemoryIndex? {
+    store.entry(for: key.with(transform: Self.indexTransform))?.value(as: MemoryIndex.self)
+  }
 
   /// Records metadata in one step, unless memory has a later word about the variant or `isAllowed` says no.
   ///
@@ -105,7 +107,7 @@ struct MemoryFacets: Sendable {
 
   @discardableResult
   func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, for metadata: StoredMetadata) -> Bool {
-    // A form's cost is a user's number: it may be any.
+    // A transform's cost is a user's number: it may be any.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
     return store.insert(
       MemoryEntry(value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration),
@@ -121,12 +123,12 @@ struct MemoryFacets: Sendable {
   }
 
   /// Whether a key is that of a resource's index.
-  static func isIndex(_ key: CacheKey) -> Bool { key.form == indexForm }
+  static func isIndex(_ key: CacheKey) -> Bool { key.transform == indexTransform }
 
-  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, form: indexForm) }
+  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, transform: indexTransform) }
 
-  /// Not a form that a decoder can have: forms are printable.
-  private static let indexForm = "\u{1F}index"
+  /// Not a transform that a decoder can have: transforms are printable.
+  private static let indexTransform = "\u{1F}index"
 }
 
 extension StoredMetadata {

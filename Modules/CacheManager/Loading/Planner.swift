@@ -20,8 +20,8 @@ struct Planner {
   func plan(_ request: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
     let now = load.clock.now
     var validated = metadata
-    validated.facts.alwaysAsk = false
-    validated.facts.freshUntil = max(metadata.facts.freshUntil, now + .nanoseconds(1))
+    validated.freshness.requiresRevalidation = false
+    validated.freshness.freshUntil = max(metadata.freshness.freshUntil, now + .nanoseconds(1))
     return plan(request, stored: [validated], at: now)
   }
 
@@ -65,7 +65,7 @@ struct Planner {
     stored: [StoredMetadata], requestTime: Timestamp
   ) -> ValidationVerdict {
     let now = load.clock.now
-    let revision = Revision.mint()
+    let revision = Revision.random()
     if let validator = load.validator {
       return validator.judge(
         answer, to: request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
@@ -83,7 +83,7 @@ struct Planner {
       plain.headerFields = [:]
       let metadata = StoredMetadata(
         request: plain, response: response, requestTime: requestTime, responseTime: now, revision: revision,
-        facts: CachingFacts(bornAt: now, freshUntil: .distantFuture))
+        freshness: Freshness(generatedAt: now, freshUntil: .distantFuture))
       return .store(variant: "", metadata, .none)
     }
   }
@@ -100,5 +100,5 @@ extension HTTPRequest {
 
 extension StoredMetadata {
   /// Whether the response could be used without validation when it came.
-  var wasFresh: Bool { facts.isFresh(at: responseTime) }
+  var wasFresh: Bool { freshness.isFresh(at: responseTime) }
 }

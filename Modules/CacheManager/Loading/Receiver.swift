@@ -22,7 +22,7 @@ struct Receiver: Sendable {
   }
 
   let load: ResolvedLoad
-  let body: Body
+  let body: ResourceBody
   let writer: (any EntryWriter)?
   let key: CacheKey
   /// What the body takes of the memory budget.

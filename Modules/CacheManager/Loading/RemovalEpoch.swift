@@ -13,7 +13,7 @@ final class RemovalEpoch: Sendable {
     var resources: [String: Int] = [:]
     /// The count of the latest purge, or removal, that is not remembered any more.
     var forgotten = 0
-    var hasSeenForms = false
+    var hasSeenTransforms = false
   }
 
   /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that is treated as purged.
@@ -21,11 +21,11 @@ final class RemovalEpoch: Sendable {
 
   private let state = Lock(State())
 
-  /// Whether any load has asked for a form that can be stored. Until then no new answer looks for forms that it outdates: they would be another program's, or an
+  /// Whether any load has asked for a transform that can be stored. Until then no new answer looks for transforms that it outdates: they would be another program's, or an
   /// earlier run's, and are misses.
-  var hasSeenForms: Bool { state.withLock { $0.hasSeenForms } }
+  var hasSeenTransforms: Bool { state.withLock { $0.hasSeenTransforms } }
 
-  func noteForms() { state.withLock { $0.hasSeenForms = true } }
+  func noteTransforms() { state.withLock { $0.hasSeenTransforms = true } }
 
   var current: Int { state.withLock { $0.count } }
 

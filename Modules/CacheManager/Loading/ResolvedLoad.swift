@@ -85,7 +85,7 @@ final class ResolvedLoad: Sendable {
     case .failure(let error):
       if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
     case .success(let fetched):
-      if let error = fetched.standsInFor { observe(.backgroundFailed(url: address, error: error.about(address))) }
+      if let error = fetched.fallbackReason { observe(.backgroundFailed(url: address, error: error.about(address))) }
     }
   }
 

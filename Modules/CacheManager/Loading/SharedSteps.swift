@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// Steps of forms that are being carried out right now. Forms of one body that begin alike, and are asked for at once, share what they have in common.
+/// Steps of transforms that are being carried out right now. Transforms of one body that begin alike, and are asked for at once, share what they have in common.
 ///
 /// What comes of a step is handed to those who wait for it and kept nowhere.
 final class SharedSteps: Sendable {

@@ -14,16 +14,16 @@ extension Shelf {
   ///   the entry.
   func copy(_ candidate: Candidate) async throws(CacheError) -> Kept? {
     guard !load.target.isContentWithStored else { return Kept(data: Data(), source: .disk) }
-    if let data = value(of: candidate, form: "", as: Data.self) {
-      return try await take(Body(data)) ? Kept(data: Data(), source: .memory) : nil
+    if let data = value(of: candidate, transform: "", as: Data.self) {
+      return try await take(ResourceBody(data)) ? Kept(data: Data(), source: .memory) : nil
     }
     guard load.reads.contains(.disk), let store = load.store else { return nil }
-    let body: Body
+    let body: ResourceBody
     if let atHand = candidate.data {
-      body = Body(atHand)
+      body = ResourceBody(atHand)
     } else {
       do throws(CacheError) {
-        guard let entry = try await store.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {
+        guard let entry = try await store.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
           return nil
         }
         body = entry.body
@@ -34,7 +34,7 @@ extension Shelf {
     return try await take(body) ? Kept(data: Data(), source: .disk) : nil
   }
 
-  private func take(_ body: Body) async throws(CacheError) -> Bool {
+  private func take(_ body: ResourceBody) async throws(CacheError) -> Bool {
     var sink = BodySink(load)
     try await sink.begin(expecting: body.length)
     while true {

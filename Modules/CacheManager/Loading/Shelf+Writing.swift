@@ -67,8 +67,8 @@ extension Shelf {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(gone)
-    // An exchange makes no forms: where it found nothing it does not look for any.
-    if !load.isExchange || !known.isEmpty { await dropForms(outdatedBy: candidate) }
+    // An exchange makes no transforms: where it found nothing it does not look for any.
+    if !load.isExchange || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await settle(candidate)
   }
 
@@ -92,19 +92,19 @@ extension Shelf {
       // What still stands there has not been removed, whatever else has been.
       known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
     }
-    load.observe(.freshened(key: candidate.key))
+    load.observe(.revalidated(key: candidate.key))
     await settle(candidate)
   }
 
-  /// Replaces the metadata of the original, and of those forms that are known to stand beside it or are wanted. The others take the later word over when they are
+  /// Replaces the metadata of the original, and of those transforms that are known to stand beside it or are wanted. The others take the later word over when they are
   /// used.
   ///
   /// - Returns: whether anything of that revision is there; nil: nobody could tell.
   func refresh(_ candidate: Candidate, on disk: any CacheStore) async -> Bool? {
     var isCurrent: Bool?
-    var entries = candidate.isInFormsAlone ? [] : [(key: candidate.key, length: candidate.metadata.bodyLength)]
+    var entries = candidate.isInTransformsAlone ? [] : [(key: candidate.key, length: candidate.metadata.bodyLength)]
     do throws(CacheError) {
-      entries += try await forms(beside: candidate, on: disk)
+      entries += try await transforms(beside: candidate, on: disk)
     } catch {
       load.observe(.storeFailed(key: candidate.key, error: error))
     }
@@ -112,7 +112,7 @@ extension Shelf {
       var metadata = candidate.metadata
       if metadata.bodyLength != length { metadata.bodyLength = length }
       do throws(CacheError) {
-        let isThere = try await disk.refresh(key, metadata, ifRevision: metadata.revision)
+        let isThere = try await disk.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
         isCurrent = isThere || isCurrent == true
       } catch {
         load.observe(.storeFailed(key: key, error: error))
@@ -127,7 +127,7 @@ extension Shelf {
   func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk else { return nil }
     do throws(CacheError) {
-      return try await disk.begin(candidate.key, candidate.metadata)
+      return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata)
     } catch {
       load.observe(.storeFailed(key: candidate.key, error: error))
       if load.target.isStore { throw error }
@@ -160,7 +160,7 @@ extension Shelf {
     guard let store = load.store, !outdated.isEmpty else { return }
     _ = await load.patience.wait(load) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
-      await dropForms(of: outdated)
+      await dropTransforms(of: outdated)
       // Perhaps late: who has read the disk before this does not put that into memory afterwards, nor keep it there.
       load.removals.advance()
       forgetInMemory(outdated)
@@ -222,6 +222,6 @@ extension Shelf {
       if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }
     }
     for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
-    for form in try await store.forms(of: resource) { try await store.remove(form.key, ifRevision: nil) }
+    for transform in try await store.transforms(of: resource) { try await store.remove(transform.key, ifRevision: nil) }
   }
 }

@@ -13,10 +13,10 @@ struct Candidate: Sendable {
   var metadata: StoredMetadata
   /// The bytes, where the disk had them at hand.
   var data: Data? = nil
-  /// Derived forms in which it is stored too, as far as somebody has asked; and their lengths in bytes.
-  var forms: [String: Int64?] = [:]
+  /// Derived transforms in which it is stored too, as far as somebody has asked; and their lengths in bytes.
+  var transforms: [String: Int64?] = [:]
   /// Whether the original itself is not stored.
-  var isInFormsAlone = false
+  var isInTransformsAlone = false
 }
 
 /// The stores as one load sees one resource: memory in front, the durable store behind it.
@@ -27,9 +27,9 @@ struct Shelf: Sendable {
   struct Kept {
     var data: Data
     var source: ResourceSource
-    /// The bytes were not read: who waits is content with the forms that are stored.
+    /// The bytes were not read: who waits is content with the transforms that are stored.
     var isBodyLeft = false
-    /// Those forms' encoded values.
+    /// Those transforms' encoded values.
     var encoded: [String: Data] = [:]
     /// What ``data`` takes of the memory budget; nil: it is the memory store's.
     var share: MemoryShare? = nil
@@ -76,7 +76,7 @@ struct Shelf: Sendable {
       elements[0].metadata.request.headerFields.isEmpty, load.validator != nil
     {
       // Nothing to select by and nothing asked for: the facts that the validator left are all there is to know.
-      guard elements[0].metadata.facts.isFresh(at: load.clock.now) else { return nil }
+      guard elements[0].metadata.freshness.isFresh(at: load.clock.now) else { return nil }
       chosen = elements[0]
     } else {
       guard case .use(let index, nil) = Planner(load).plan(request, stored: elements.map(\.metadata)) else { return nil }
@@ -87,8 +87,8 @@ struct Shelf: Sendable {
   }
 
   /// The answer that the durable store has at hand and that may be used as it is, of a resource that memory knows nothing of.
-  func answerAtHand(to request: HTTPRequest) -> Candidate? {
-    guard let disk, elementsInMemory.isEmpty, let stored = disk.variantsAtHand(of: resource) else { return nil }
+  func responseWithoutWaiting(to request: HTTPRequest) -> Candidate? {
+    guard let disk, elementsInMemory.isEmpty, let stored = disk.variantsWithoutWaiting(of: resource) else { return nil }
     let candidates = stored.filter { !isOutOfPlace($0.metadata) }.map {
       Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
     }
@@ -115,11 +115,11 @@ struct Shelf: Sendable {
   }
 
   /// A facet of a candidate in memory.
-  func value<Value: Sendable>(of candidate: Candidate, form: String, as type: Value.Type) -> Value? {
-    memory?.value(of: candidate.key.with(form: form), for: candidate.metadata, as: type)
+  func value<Value: Sendable>(of candidate: Candidate, transform: String, as type: Value.Type) -> Value? {
+    memory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, as: type)
   }
 
-  func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, form: "", as: Data.self) != nil }
+  func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, transform: "", as: Data.self) != nil }
 
   /// What is stored of the resource. The disk is left alone when memory has the answer, body and all, that the request selects.
   func candidates(for request: HTTPRequest) async throws(CacheError) -> [Candidate] {
@@ -144,7 +144,7 @@ struct Shelf: Sendable {
       load.observe(.readFailed(resource: resource, error: error))
       merged = []
     }
-    if let demand = load.demand, !demand.wantsBytes { merged = try await withForms(merged, on: disk, for: demand) }
+    if let demand = load.demand, !demand.wantsBytes { merged = try await withTransforms(merged, on: disk, for: demand) }
     for candidate in known {
       guard let index = merged.firstIndex(where: { $0.key == candidate.key }) else {
         if isInMemory(candidate) { merged.append(candidate) }
@@ -154,7 +154,7 @@ struct Shelf: Sendable {
       guard merged[index].metadata.responseTime < candidate.metadata.responseTime else { continue }
       if merged[index].metadata.revision == candidate.metadata.revision {
         merged[index].metadata = candidate.metadata
-      } else if merged[index].isInFormsAlone, !isInMemory(candidate) {
+      } else if merged[index].isInTransformsAlone, !isInMemory(candidate) {
         merged.remove(at: index)
       } else if isInMemory(candidate) {
         merged[index] = candidate
@@ -168,10 +168,10 @@ struct Shelf: Sendable {
   /// - Throws: a cancellation, or that the body is larger than the load takes; neither says anything about the entry.
   func read(_ candidate: Candidate) async throws(CacheError) -> Kept? {
     guard load.target.isMemory else { return try await copy(candidate) }
-    if let data = value(of: candidate, form: "", as: Data.self) { return Kept(data: data, source: .memory) }
+    if let data = value(of: candidate, transform: "", as: Data.self) { return Kept(data: data, source: .memory) }
     guard let disk else { return nil }
-    if !candidate.forms.isEmpty, let demand = load.demand, demand.isMet(by: candidate.forms),
-      let encoded = try await readForms(demand.forms, of: candidate, in: disk)
+    if !candidate.transforms.isEmpty, let demand = load.demand, demand.isMet(by: candidate.transforms),
+      let encoded = try await readTransforms(demand.transforms, of: candidate, in: disk)
     {
       promote(candidate)
       return Kept(data: Data(), source: .disk, isBodyLeft: true, encoded: encoded)
@@ -184,7 +184,7 @@ struct Shelf: Sendable {
         data = atHand
         share = load.budget.share(holding: data.count)
       } else {
-        guard let entry = try await disk.open(candidate.key), entry.metadata.revision == candidate.metadata.revision else {
+        guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
           return nil
         }
         if let length = entry.body.length, length > load.maximumBodySize { throw load.bodyTooLarge }

@@ -27,7 +27,7 @@ struct Source: Sendable {
     (self.head, self.url) = (head, url)
     let scheme = head.scheme ?? ""
     let isHTTP = scheme == "http" || scheme == "https"
-    let provider = isHTTP ? nil : manager.providers[scheme]
+    let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
     downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
     if case .inherited = request.options.downloader { isProvided = provider != nil } else { isProvided = false }
   }

@@ -83,7 +83,7 @@ struct PrefetchLedger {
     case .success(let resource):
       switch resource.source {
       case .memory, .disk: if resource.validation == .failed { progress.unconfirmed += 1 } else { progress.skipped += 1 }
-      case .revalidated, .network, .provider: progress.loaded += 1
+      case .revalidated, .network, .schemeHandler: progress.loaded += 1
       }
     }
   }

@@ -16,7 +16,7 @@ extension MemoryFacets {
       met.formUnion(self.purge(key.resource, purge, now))
     }
     guard purge.mode == .hard, !met.isEmpty else { return met }
-    for key in keys where !key.form.isEmpty && met.contains(key.with(form: "")) && !Self.isIndex(key) {
+    for key in keys where !key.transform.isEmpty && met.contains(key.with(transform: "")) && !Self.isIndex(key) {
       store.remove(key, ifRevision: nil)
     }
     return met

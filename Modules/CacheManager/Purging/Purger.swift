@@ -56,9 +56,9 @@ struct Purger: Sendable {
         case .hard: try await store.remove(entry.key, ifRevision: revision)
         case .soft:
           let stale = entry.metadata.markedStale(at: clock.now)
-          guard try await store.refresh(entry.key, stale, ifRevision: revision) else { continue }
+          guard try await store.updateMetadata(of: entry.key, to: stale, ifRevision: revision) else { continue }
         }
-        met.insert(entry.key.with(form: ""))
+        met.insert(entry.key.with(transform: ""))
       } catch {
         failure = failure ?? error
       }
@@ -68,7 +68,7 @@ struct Purger: Sendable {
   private func list(_ store: any CacheStore) async throws(CacheError) -> [ListedEntry] {
     guard let resource = purge.resource else { return try await store.entries { [purge] in purge.meets($0, $1) } }
     let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
-    return try await originals + store.forms(of: resource)
+    return try await originals + store.transforms(of: resource)
   }
 }
 
@@ -76,7 +76,7 @@ extension StoredMetadata {
   /// The same answer, stale from now on.
   func markedStale(at now: Timestamp) -> StoredMetadata {
     var metadata = self
-    metadata.facts = facts.markedStale(at: now)
+    metadata.freshness = freshness.markedStale(at: now)
     return metadata
   }
 }

@@ -24,8 +24,8 @@ extension Shelf {
     let revision = candidate.metadata.revision
     if let store = load.store { _ = await refresh(survivor, on: store) }
     load.removals.advance()
-    // What a form's entry says of its length is not the original's.
-    guard candidate.key.form.isEmpty, let memory = load.memory else { return }
+    // What a transform's entry says of its length is not the original's.
+    guard candidate.key.transform.isEmpty, let memory = load.memory else { return }
     _ = MemoryFacets(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       $0?.revision == revision
     }

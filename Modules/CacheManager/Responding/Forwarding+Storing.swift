@@ -5,8 +5,8 @@ internal import HTTPTypes
 extension Forwarding {
   /// A body that is stored as it is read, and whether it is stored anywhere, as far as can be told before it has come.
   func storing(
-    _ body: Body, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], on another: Shelf? = nil
-  ) async throws(CacheError) -> (body: Body, isStored: Bool) {
+    _ body: ResourceBody, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], on another: Shelf? = nil
+  ) async throws(CacheError) -> (body: ResourceBody, isStored: Bool) {
     let shelf = another ?? shelf
     var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
@@ -23,8 +23,8 @@ extension Forwarding {
   }
 
   /// The body for its caller, and for those who wait.
-  private func share(_ storing: StoringBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> Body {
-    let alone = Body(length: storing.length, source: storing)
+  private func share(_ storing: StoringBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> ResourceBody {
+    let alone = ResourceBody(length: storing.length, source: storing)
     guard let leadership else { return alone }
     guard isShareable(candidate.metadata) else {
       leadership.unshared(.success(candidate.metadata.response), isUsual: true)

@@ -21,7 +21,7 @@ struct Forwarding: Sendable {
   }
 
   /// Sends the request; once more, without the cache's own conditions, when the answer to them is of no use.
-  func run(_ first: HTTPRequest, _ firstBody: Body?) async throws(CacheError) -> CachedResponse {
+  func run(_ first: HTTPRequest, _ firstBody: ResourceBody?) async throws(CacheError) -> CachedResponse {
     var (sent, body) = (first, firstBody)
     for attempt in 1...2 {
       guard let downloader = load.downloader else { return try await standIn(for: Self.noDownloader, sent, load.clock.now) }
@@ -37,7 +37,7 @@ struct Forwarding: Sendable {
         return try await standIn(for: error, sent, requestTime)
       }
       let verdict = judge(.success(answer.response.head), sent, requestTime)
-      if let facts = verdict.facts { leadership?.answered(facts) }
+      if let freshness = verdict.freshness { leadership?.answered(freshness) }
       switch try await carryOut(verdict, answer, sent) {
       case .answered(let response): return response
       case .again(let next): (sent, body) = (next, try Self.anew(body, after: answer.response.head.status.code))
@@ -52,14 +52,14 @@ struct Forwarding: Sendable {
   /// The request's body, for a second request.
   ///
   /// - Throws: an error where the body is a stream: the first request has read it, and a second one would be sent with an empty body.
-  private static func anew(_ body: Body?, after status: Int) throws(CacheError) -> Body? {
+  private static func anew(_ body: ResourceBody?, after status: Int) throws(CacheError) -> ResourceBody? {
     guard let body else { return nil }
     guard let data = body.data else {
       throw CacheError(
         .malformedResponse,
         reason: "the response cannot be used, and the request cannot be sent again because its body was a stream", status: status)
     }
-    return Body(data)
+    return ResourceBody(data)
   }
 
   private func judge(
@@ -83,7 +83,7 @@ struct Forwarding: Sendable {
   private func forbidden(_ error: CacheError) -> CacheError {
     // Who answers nonsense has been reached.
     guard error.isUnreachable, error.code != .malformedResponse,
-      let index = Planner(load).selection(by: load.head, from: stored), stored[index].facts.servesOfflineUntil == nil
+      let index = Planner(load).selection(by: load.head, from: stored), stored[index].freshness.staleIfErrorUntil == nil
     else { return error }
     return CacheError(
       .revalidationFailed, reason: "what is stored must be confirmed before it is used, and that failed: \(error.reason)",
@@ -111,7 +111,7 @@ struct Forwarding: Sendable {
       status.detail = error.code.rawValue
     }
     status.isCollapsed = isCollapsed
-    status.lifetimeLeft = candidates[index].metadata.facts.freshUntil - load.clock.now
+    status.lifetimeLeft = candidates[index].metadata.freshness.freshUntil - load.clock.now
     return responder.finished(reply, status)
   }
 
@@ -124,7 +124,7 @@ struct Forwarding: Sendable {
 
   private func carryOut(_ verdict: ValidationVerdict, _ answer: Answer, _ sent: HTTPRequest) async throws(CacheError) -> Outcome {
     switch verdict {
-    case .freshen(let index, let metadata, let changes):
+    case .update(let index, let metadata, let changes):
       await drain(answer.response)
       await apply(changes)
       return try await freshen(index, metadata, changes.copy, answer)
@@ -133,14 +133,14 @@ struct Forwarding: Sendable {
       let (body, isStored) = try await storing(
         answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] },
         on: load.head.method == .get ? shelf : shelf.begunAnew())
-      return .answered(passing(answer, body, isStored: isStored, facts: metadata.facts))
+      return .answered(passing(answer, body, isStored: isStored, freshness: metadata.freshness))
     case .complete(let index, let variant, let metadata, let changes):
       return try await complete(index, variant, metadata, changes, answer)
     case .pass(let changes, _):
       await apply(changes)
       let status = answer.response.head.status.code
       leadership?.unshared(.success(answer.response.head), isUsual: status != 304 && status < 500)
-      return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
+      return .answered(passing(answer, answer.response.body, isStored: false, freshness: nil))
     case .refetch(let next):
       await drain(answer.response)
       return .again(next)
@@ -148,7 +148,7 @@ struct Forwarding: Sendable {
       let head = answer.response.head
       leadership?.unshared(.success(head), isUsual: false)
       guard let reply = try await stale(for: .success(head), sent, answer.requestTime) else {
-        return .answered(passing(answer, answer.response.body, isStored: false, facts: nil))
+        return .answered(passing(answer, answer.response.body, isStored: false, freshness: nil))
       }
       answer.response.body.source.cancel()
       return .answered(reply)
@@ -161,7 +161,7 @@ struct Forwarding: Sendable {
     var confirmed = candidates[index]
     confirmed.metadata = metadata
     await shelf.update(confirmed)
-    load.observe(.freshened(key: confirmed.key))
+    load.observe(.revalidated(key: confirmed.key))
     guard var reply = try await responder.reply(with: confirmed) else {
       // The body is gone: all there is is the head. What the caller asked is asked anew.
       return .again(load.head)
@@ -170,7 +170,7 @@ struct Forwarding: Sendable {
     var isStored = false
     if let copy, reply.head.status == metadata.response.status {
       (reply.body, isStored) = try await storing(reply.body, copy.metadata, copy.variant, replacing: [])
-    } else if isShareable(metadata), metadata.facts.isFresh(at: load.clock.now) || sharesConfirmation(answer) {
+    } else if isShareable(metadata), metadata.freshness.isFresh(at: load.clock.now) || sharesConfirmation(answer) {
       leadership?.stored(confirmed, status: head.status.code)
     } else {
       leadership?.unshared(.success(head), isUsual: copy == nil)
@@ -178,7 +178,7 @@ struct Forwarding: Sendable {
     reply.metrics = answer.response.metrics
     var status = forwarded(head.status.code)
     status.isStored = isStored
-    status.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
+    status.lifetimeLeft = metadata.freshness.freshUntil - load.clock.now
     return .answered(responder.finished(reply, status))
   }
 
@@ -192,7 +192,7 @@ struct Forwarding: Sendable {
     }
     await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
     let (body, isStored) = try await storing(
-      Body(length: metadata.bodyLength, source: JoinedBody(part.body, answer.response.body)), metadata, variant,
+      ResourceBody(length: metadata.bodyLength, source: JoinedBody(part.body, answer.response.body)), metadata, variant,
       replacing: changes.drops.map { candidates[$0] })
     let head = load.validator?.reply(to: load.head, from: metadata, now: load.clock.now).head ?? metadata.response
     let response = CachedResponse(
@@ -204,12 +204,12 @@ struct Forwarding: Sendable {
   }
 
   /// The answer as it came.
-  private func passing(_ answer: Answer, _ body: Body, isStored: Bool, facts: CachingFacts?) -> CachedResponse {
+  private func passing(_ answer: Answer, _ body: ResourceBody, isStored: Bool, freshness: Freshness?) -> CachedResponse {
     var status = forwarded(nil)
     status.isStored = isStored
-    status.lifetimeLeft = facts.map { $0.freshUntil - load.clock.now }
+    status.lifetimeLeft = freshness.map { $0.freshUntil - load.clock.now }
     let response = CachedResponse(
-      head: answer.response.head, body: body, status: status, source: load.isProvided ? .provider : .network,
+      head: answer.response.head, body: body, status: status, source: load.isProvided ? .schemeHandler : .network,
       metrics: answer.response.metrics)
     return responder.finished(response, status)
   }
@@ -222,7 +222,7 @@ struct Forwarding: Sendable {
   func collapsed(with metadata: StoredMetadata, status: Int?) -> CacheStatus {
     var told = forwarded(status)
     told.isCollapsed = true
-    told.lifetimeLeft = metadata.facts.freshUntil - load.clock.now
+    told.lifetimeLeft = metadata.freshness.freshUntil - load.clock.now
     return told
   }
 
@@ -243,9 +243,9 @@ struct Forwarding: Sendable {
 
 extension ValidationVerdict {
   /// What is known of a response that is stored, or confirmed; nil: it is neither.
-  fileprivate var facts: CachingFacts? {
+  fileprivate var freshness: Freshness? {
     switch self {
-    case .freshen(_, let metadata, _), .store(_, let metadata, _), .complete(_, _, let metadata, _): metadata.facts
+    case .update(_, let metadata, _), .store(_, let metadata, _), .complete(_, _, let metadata, _): metadata.freshness
     case .pass, .refetch, .serveStale: nil
     }
   }

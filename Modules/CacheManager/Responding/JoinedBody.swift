@@ -8,12 +8,12 @@ internal import Foundation
 #endif
 
 /// One body behind another.
-final class JoinedBody: Body.Source {
-  private let first: Body
-  private let second: Body
+final class JoinedBody: ResourceBody.Source {
+  private let first: ResourceBody
+  private let second: ResourceBody
   private let isFirstRead = Lock(false)
 
-  init(_ first: Body, _ second: Body) { (self.first, self.second) = (first, second) }
+  init(_ first: ResourceBody, _ second: ResourceBody) { (self.first, self.second) = (first, second) }
 
   func next() async throws(CacheError) -> Data? {
     if !isFirstRead.withLock({ $0 }) {

@@ -27,7 +27,7 @@ struct Responder: Sendable {
     shelf = other.shelf.seen(by: load)
   }
 
-  func respond(sending body: Body?) async throws(CacheError) -> CachedResponse {
+  func respond(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let request = load.head
     let arrival = core.collapsing.count
     var candidates = try await shelf.candidates(for: request)
@@ -60,7 +60,7 @@ struct Responder: Sendable {
 
   private func unanswered(_ head: HTTPResponse) -> CachedResponse {
     let status = CacheStatus(name ?? "", madeHere: "not cached, and nobody may be asked")
-    return finished(CachedResponse(head: head, body: Body.none, status: status, source: .memory), status)
+    return finished(CachedResponse(head: head, body: ResourceBody.none, status: status, source: .memory), status)
   }
 
   /// What is sent of a stored answer. Nil: its bytes are gone.
@@ -77,7 +77,7 @@ struct Responder: Sendable {
   }
 
   func status(hitBy candidate: Candidate) -> CacheStatus {
-    CacheStatus(name ?? "", hitFor: candidate.metadata.facts.freshUntil - load.clock.now)
+    CacheStatus(name ?? "", hitFor: candidate.metadata.freshness.freshUntil - load.clock.now)
   }
 
   /// The answer with what the cache did.

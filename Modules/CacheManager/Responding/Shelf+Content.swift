@@ -10,14 +10,16 @@ internal import Foundation
 extension Shelf {
   /// Bytes to be read, and where they come from.
   struct Content {
-    var body: Body
+    var body: ResourceBody
     var source: ResourceSource
   }
 
   /// The bytes of a stored answer that a reply has. Nil: they are gone, or can't be read.
   func content(of candidate: Candidate, _ content: StoredReply.Content) async throws(CacheError) -> Content? {
     if case .none = content { return Content(body: .none, source: isInMemory(candidate) ? .memory : .disk) }
-    if let data = value(of: candidate, form: "", as: Data.self) { return Content(body: content.body(of: data), source: .memory) }
+    if let data = value(of: candidate, transform: "", as: Data.self) {
+      return Content(body: content.body(of: data), source: .memory)
+    }
     guard load.reads.contains(.disk), let store = load.store else { return nil }
     if let data = candidate.data {
       promote(data, candidate)
@@ -26,7 +28,7 @@ extension Shelf {
     do throws(CacheError) {
       var range: Range<Int64>?
       if case .range(let asked) = content { range = asked }
-      guard let entry = try await store.open(candidate.key, range: range),
+      guard let entry = try await store.entry(for: candidate.key, range: range),
         entry.metadata.revision == candidate.metadata.revision
       else { return nil }
       guard range == nil, let length = entry.body.length, length <= load.maximumBodyInMemory else {
@@ -34,7 +36,7 @@ extension Shelf {
       }
       let data = try await entry.body.collect(limit: length)
       promote(data, candidate)
-      return Content(body: Body(data), source: .disk)
+      return Content(body: ResourceBody(data), source: .disk)
     } catch {
       if error.isCancellation { throw error }
       load.observe(.readFailed(resource: resource, error: error))
@@ -44,19 +46,19 @@ extension Shelf {
 }
 
 extension StoredReply.Content {
-  fileprivate func body(of data: Data) -> Body {
+  fileprivate func body(of data: Data) -> ResourceBody {
     switch self {
     case .none: return .none
-    case .whole: return Body(data)
+    case .whole: return ResourceBody(data)
     case .range(let range):
       let clamped = range.clamped(to: 0..<Int64(data.count))
       // A copy of its own, which does not keep the whole alive.
-      return Body(Data(data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]))
+      return ResourceBody(Data(data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]))
     }
   }
 }
 
-extension Body {
+extension ResourceBody {
   /// No bytes at all.
-  static var none: Body { Body(Data()) }
+  static var none: ResourceBody { ResourceBody(Data()) }
 }

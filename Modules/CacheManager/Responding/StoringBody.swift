@@ -11,7 +11,7 @@ internal import Foundation
 ///
 /// The disk is a guest here: when it fails, the bytes go on without it. Stored is the whole before its last byte is handed over, so that who has it all finds it in the
 /// cache.
-final class StoringBody: Body.Source {
+final class StoringBody: ResourceBody.Source {
   private struct State {
     var writer: (any EntryWriter)?
     /// What has come, for the memory store; nil: it is too much for that.
@@ -29,7 +29,7 @@ final class StoringBody: Body.Source {
   let mayFitInMemory: Bool
   /// Whether memory takes all of it, and that is known.
   var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
-  private let base: Body
+  private let base: ResourceBody
   private let candidate: Candidate
   private let shelf: Shelf
   private let outdated: [Candidate]
@@ -45,7 +45,7 @@ final class StoringBody: Body.Source {
   ///   - known: what was stored when the request was made.
   ///   - leadership: who is told of the end.
   init(
-    _ base: Body, _ candidate: Candidate, shelf: Shelf, writer: (any EntryWriter)?, replacing outdated: [Candidate],
+    _ base: ResourceBody, _ candidate: Candidate, shelf: Shelf, writer: (any EntryWriter)?, replacing outdated: [Candidate],
     known: [Candidate], leadership: Leadership? = nil
   ) {
     self.base = base
@@ -187,7 +187,7 @@ final class StoringBody: Body.Source {
         fail(writer, error)
       }
     }
-    // What memory has no room for is not to stand there in an older form.
+    // What memory has no room for is not to stand there in an older transform.
     let keeper = taken.kept == nil ? shelf.seen(by: shelf.load.with { $0.target = .store }) : shelf
     await keeper.store(joined(taken.kept, taken.count), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
     taken.leadership?.stored(stored, status: nil)

@@ -8,7 +8,7 @@ public struct CachedResponse: Sendable {
   /// Of an answer that was forwarded they are the origin's, those about its connection too (RFC 9110 §7.6.1): who hands it on drops them.
   public var head: HTTPResponse
   /// The bytes. Those of an answer that is being stored are stored as they are read: who does not read to the end leaves nothing in the cache.
-  public var body: Body
+  public var body: ResourceBody
   /// What the cache did (RFC 9211).
   public var status: CacheStatus
   /// Where the body comes from.
@@ -18,7 +18,7 @@ public struct CachedResponse: Sendable {
 
   /// An answer of its parts: for fakes in tests.
   public init(
-    head: HTTPResponse, body: Body, status: CacheStatus, source: ResourceSource,
+    head: HTTPResponse, body: ResourceBody, status: CacheStatus, source: ResourceSource,
     metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics(attempts: 0) }
   ) {
     self.head = head

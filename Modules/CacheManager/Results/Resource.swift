@@ -9,7 +9,7 @@ public import Foundation
 
 /// What a load brought: the value, and where it came from.
 public struct Resource<Value: Sendable>: Sendable {
-  /// The bytes, or what the form made of them.
+  /// The bytes, or what the transform made of them.
   public var value: Value
   /// Where the bytes really came from, after redirects.
   public var url: URL
@@ -20,14 +20,14 @@ public struct Resource<Value: Sendable>: Sendable {
   /// Memory, disk, revalidated, network or provider.
   public var source: ResourceSource
   /// Whether the origin was asked about a stored answer, and what it said.
-  public var validation: ETagValidationResult
+  public var validation: RevalidationOutcome
   /// How old the answer was when it was handed over (RFC 9111 §4.2.3).
   public var age: Duration
   /// Whether it was past its freshness when it was handed over, without the origin's word that it is still current.
   public var isStale: Bool
   /// Why the answer that should have come did not, where a stored one stands in for it (``validation`` is `.failed`): nobody could be reached, or the origin
   /// failed and the stored answer says that it may be shown then (`stale-if-error`, RFC 5861 §4). Show it as a warning. Nil: this is what was asked for.
-  public var standsInFor: CacheError?
+  public var fallbackReason: CacheError?
   /// How long it took.
   public var timing: LoadTiming
   /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to the head, the protocol and the
@@ -45,9 +45,9 @@ public struct Resource<Value: Sendable>: Sendable {
   /// A result of its parts: for fakes in tests.
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
-    validation: ETagValidationResult = .none, age: Duration = .zero, isStale: Bool = false,
-    standsInFor: CacheError? = nil, timing: LoadTiming = LoadTiming(), metrics: TransferMetrics = TransferMetrics(attempts: 0),
-    key: CacheKey? = nil, revision: Revision = .mint(), valueOrigin: ValueOrigin = .original
+    validation: RevalidationOutcome = .notAttempted, age: Duration = .zero, isStale: Bool = false,
+    fallbackReason: CacheError? = nil, timing: LoadTiming = LoadTiming(), metrics: TransferMetrics = TransferMetrics(attempts: 0),
+    key: CacheKey? = nil, revision: Revision = .random(), valueOrigin: ValueOrigin = .original
   ) {
     self.value = value
     self.url = url
@@ -57,7 +57,7 @@ public struct Resource<Value: Sendable>: Sendable {
     self.validation = validation
     self.age = age
     self.isStale = isStale
-    self.standsInFor = standsInFor
+    self.fallbackReason = fallbackReason
     self.timing = timing
     self.metrics = metrics
     self.key = key ?? CacheKey(resource: url.absoluteString)
@@ -72,7 +72,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, standsInFor: standsInFor, timing: timing, metrics: metrics, key: key, revision: revision,
+      isStale: isStale, fallbackReason: fallbackReason, timing: timing, metrics: metrics, key: key, revision: revision,
       valueOrigin: valueOrigin)
   }
 }

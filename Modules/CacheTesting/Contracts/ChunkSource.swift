@@ -8,7 +8,7 @@ internal import Foundation
 #endif
 
 /// A request's body that is made while it is sent.
-final class ChunkSource: Body.Source {
+final class ChunkSource: ResourceBody.Source {
   private struct State {
     var next = 0
     var isCancelled = false

@@ -50,7 +50,7 @@ extension DownloaderContract {
       let url = try await origin.serve([ContractAnswer(ending: .closeBeforeHead), ContractAnswer(body: Data("twice".utf8))])
       let warm = try await origin.serve(ContractAnswer(fields: [.connection: "close"], body: Data("x".utf8)))
       _ = try await bytes(of: warm, from: downloader)
-      let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: Body(Data("once".utf8)))
+      let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(Data("once".utf8)))
       try await expectFailure("a POST whose answer never came", of: request, with: [.connectionLost], from: downloader)
       try ContractViolation.expectEqual(await origin.received(at: url).count, 1, "POSTs that arrived")
     },

@@ -50,7 +50,7 @@ extension DownloaderContract {
         let body = StoreContract.bytes(size)
         let url = try await origin.serve(ContractAnswer(status: .created))
         let head = try HTTPRequest(resource: url, method: method, headerFields: [.contentType: "image/png"])
-        let response = try await downloader.download(DownloadRequest(head: head, body: Body(body)))
+        let response = try await downloader.download(DownloadRequest(head: head, body: ResourceBody(body)))
         try ContractViolation.expectEqual(response.head.status.code, 201, "the status")
         _ = try await response.body.collect()
         guard let sent = await origin.received(at: url).last else { throw ContractViolation("no \(method) arrived") }
@@ -65,7 +65,7 @@ extension DownloaderContract {
       for count in [0, 1, 300] {
         let chunks = (0..<count).map { StoreContract.bytes(1_000 + $0, seed: UInt64($0)) }
         let url = try await origin.serve(ContractAnswer())
-        let body = Body(length: nil, source: ChunkSource(chunks))
+        let body = ResourceBody(length: nil, source: ChunkSource(chunks))
         let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: body)
         _ = try await downloader.download(request).body.collect()
         let sent = await origin.received(at: url)
@@ -76,7 +76,7 @@ extension DownloaderContract {
     Case("a large body arrives as it was") { downloader, origin in
       let chunks = (0..<100).map { StoreContract.bytes(65_536, seed: UInt64($0)) }
       let url = try await origin.serve(ContractAnswer())
-      let body = Body(length: Int64(chunks.count * 65_536), source: ChunkSource(chunks))
+      let body = ResourceBody(length: Int64(chunks.count * 65_536), source: ChunkSource(chunks))
       let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .put), body: body)
       _ = try await downloader.download(request).body.collect()
       let sent = await origin.received(at: url).last
@@ -95,7 +95,7 @@ extension DownloaderContract {
         }
       }
       let request = DownloadRequest(
-        head: try HTTPRequest(resource: url, method: .post), body: Body(length: 300_000, source: source))
+        head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(length: 300_000, source: source))
       _ = try await downloader.download(request).body.collect()
       try ContractViolation.expectEqual(await origin.received(at: url).last?.body.count, 300_000, "bytes that arrived")
     },
@@ -104,7 +104,8 @@ extension DownloaderContract {
       let source = ChunkSource([StoreContract.bytes(1_000), Data([1])]) { (index) async throws(CacheError) in
         if index == 1 { throw CacheError(.fileSystem, reason: "the file went away") }
       }
-      let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: Body(length: nil, source: source))
+      let request = DownloadRequest(
+        head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(length: nil, source: source))
       try await expectFailure("a request whose body fails", of: request, with: [.fileSystem], from: downloader)
       try ContractViolation.expectEqual(await origin.received(at: url).count, 0, "requests that arrived whole")
       try await expectSound(downloader, origin)

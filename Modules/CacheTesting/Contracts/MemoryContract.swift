@@ -23,9 +23,9 @@ public enum MemoryContract {
     public func run(on store: any MemoryStoring) throws { try body(store) }
   }
 
-  private static let key = CacheKey(resource: "https://example.com/a", variant: "v", form: "f")
+  private static let key = CacheKey(resource: "https://example.com/a", variant: "v", transform: "f")
 
-  private static func entry(_ text: String, _ revision: Revision = .mint()) -> MemoryEntry {
+  private static func entry(_ text: String, _ revision: Revision = .random()) -> MemoryEntry {
     MemoryEntry(text, cost: 10, revision: revision)
   }
 
@@ -39,7 +39,9 @@ public enum MemoryContract {
     Case(name: "what is stored comes back, under its own resource, variant and form alone") { store in
       try ContractViolation.expect(store.insert(entry("a"), for: key), "an entry was refused")
       try expect("a", of: key, in: store, "the entry")
-      for other in [key.with(form: ""), CacheKey(resource: key.resource, form: "f"), CacheKey(resource: "", variant: "v")] {
+      for other in [
+        key.with(transform: ""), CacheKey(resource: key.resource, transform: "f"), CacheKey(resource: "", variant: "v"),
+      ] {
         try expect(nil, of: other, in: store, "another key's entry")
       }
     },
@@ -49,7 +51,7 @@ public enum MemoryContract {
       try expect("new", of: key, in: store, "the entry")
     },
     Case(name: "an entry whose time to live has ended is a miss, and is not listed") { store in
-      store.insert(MemoryEntry("a", cost: 10, revision: .mint(), expiration: .at(.distantPast)), for: key)
+      store.insert(MemoryEntry("a", cost: 10, revision: .random(), expiration: .at(.distantPast)), for: key)
       try expect(nil, of: key, in: store, "an expired entry")
       if let keys = try list(store) { try ContractViolation.expectEqual(keys, [], "the listed keys") }
     },
@@ -69,10 +71,10 @@ public enum MemoryContract {
       try expect(nil, of: key, in: store, "the entry that a change removed")
     },
     Case(name: "an entry is removed by its revision, and to remove what is not there does nothing") { store in
-      let revision = Revision.mint()
+      let revision = Revision.random()
       store.remove(key, ifRevision: nil)
       store.insert(entry("a", revision), for: key)
-      store.remove(key, ifRevision: .mint())
+      store.remove(key, ifRevision: .random())
       try expect("a", of: key, in: store, "an entry of another revision")
       store.remove(key, ifRevision: revision)
       try expect(nil, of: key, in: store, "the removed entry")
@@ -86,7 +88,7 @@ public enum MemoryContract {
       try expect("later", of: key, in: store, "what was stored later")
     },
     Case(name: "the list of keys has what is there, and nothing else") { store in
-      let keys = [key, key.with(form: ""), CacheKey(resource: "a"), CacheKey(resource: "b")]
+      let keys = [key, key.with(transform: ""), CacheKey(resource: "a"), CacheKey(resource: "b")]
       for key in keys { store.insert(entry("a"), for: key) }
       store.insert(entry("again"), for: keys[2])
       store.remove(keys[3], ifRevision: nil)

@@ -71,7 +71,7 @@ extension ScriptedDownloader: ContractOrigin {
   }
 
   private func uniqueURL() throws -> URL {
-    let path = Revision.mint().description
+    let path = Revision.random().description
     guard let url = URL(string: "http://contract.test/\(path)") else { throw ContractViolation("no URL for \(path)") }
     return url
   }

@@ -13,13 +13,15 @@ extension StoreContract {
       var stored: [CacheKey: Int] = [:]
       for size in [0, 1, 5_000, 70_000, 200_000] { stored[CacheKey(resource: "\(resource)/\(size)")] = size }
       stored[CacheKey(resource: resource, variant: "a=b")] = 10
-      stored[CacheKey(resource: resource, form: "thumbnail")] = 20
+      stored[CacheKey(resource: resource, transform: "thumbnail")] = 20
       for number in 0..<60 { stored[CacheKey(resource: "\(resource)/many/\(number)")] = 100 + number }
-      for (key, size) in stored { try await store.store(bytes(size, seed: UInt64(size + 1)), for: key, metadata(key.resource)) }
+      for (key, size) in stored {
+        try await store.store(bytes(size, seed: UInt64(size + 1)), for: key, metadata: metadata(key.resource))
+      }
       let ended = CacheKey(resource: "\(resource)/ended")
       var past = metadata(ended.resource)
       past.expiration = .at(.distantPast)
-      try await store.store(bytes(100), for: ended, past)
+      try await store.store(bytes(100), for: ended, metadata: past)
       let absent = [CacheKey(resource: resource), CacheKey(resource: "\(resource)/0", variant: "a=b"), ended]
       let asked = Array(stored.keys)
       let found = try await store.values(for: asked + absent + asked.prefix(3))

@@ -20,28 +20,30 @@ extension StoreContract {
       var keys: [CacheKey] = []
       for name in oddNames {
         keys += [
-          CacheKey(resource: name), CacheKey(resource: "r", variant: name), CacheKey(resource: "r", variant: "v", form: name),
+          CacheKey(resource: name), CacheKey(resource: "r", variant: name),
+          CacheKey(resource: "r", variant: "v", transform: name),
         ]
       }
       for (index, key) in keys.enumerated() {
-        try await store.store(bytes(100, seed: UInt64(index)), for: key, metadata(key.resource))
+        try await store.store(bytes(100, seed: UInt64(index)), for: key, metadata: metadata(key.resource))
       }
       for (index, key) in keys.enumerated() {
-        guard let entry = try await store.open(key, range: nil) else { throw ContractViolation("key \(index) is a miss") }
+        guard let entry = try await store.entry(for: key, range: nil) else { throw ContractViolation("key \(index) is a miss") }
         try ContractViolation.expect(entry.key == key, "key \(index) comes back as another")
         try ContractViolation.expect(
           try await entry.body.collect() == bytes(100, seed: UInt64(index)), "key \(index) does not lead to its bytes")
       }
     },
     Case(name: "the parts of a key can't be moved from one to the other") { store in
-      let key = CacheKey(resource: "r", variant: "ab", form: "c")
-      try await store.store(bytes(100), for: key, metadata(key.resource))
-      for (variant, form) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
-        let other = CacheKey(resource: "r", variant: variant, form: form)
-        try ContractViolation.expect(try await store.open(other, range: nil) == nil, "\(variant)|\(form) leads to ab|c")
+      let key = CacheKey(resource: "r", variant: "ab", transform: "c")
+      try await store.store(bytes(100), for: key, metadata: metadata(key.resource))
+      for (variant, transform) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
+        let other = CacheKey(resource: "r", variant: variant, transform: transform)
+        try ContractViolation.expect(
+          try await store.entry(for: other, range: nil) == nil, "\(variant)|\(transform) leads to ab|c")
       }
-      let other = CacheKey(resource: "rab", variant: "", form: "c")
-      try ContractViolation.expect(try await store.open(other, range: nil) == nil, "rab||c leads to r|ab|c")
+      let other = CacheKey(resource: "rab", variant: "", transform: "c")
+      try ContractViolation.expect(try await store.entry(for: other, range: nil) == nil, "rab||c leads to r|ab|c")
     },
   ]
 }

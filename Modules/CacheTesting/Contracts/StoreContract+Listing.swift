@@ -12,26 +12,28 @@ extension StoreContract {
   static let listing: [Case] = [
     Case(name: "the list of what is stored has the entries that are asked for, in every form, and no others") { store in
       let resources = (0..<20).map { "https://example.com/listed/\($0)" }
-      for resource in resources { try await store.store(bytes(100), for: CacheKey(resource: resource), metadata(resource)) }
+      for resource in resources {
+        try await store.store(bytes(100), for: CacheKey(resource: resource), metadata: metadata(resource))
+      }
       let variant = CacheKey(resource: resources[0], variant: "accept=png")
-      let form = CacheKey(resource: resources[0], form: "thumbnail")
-      for key in [variant, form] { try await store.store(bytes(100), for: key, metadata(key.resource)) }
+      let transform = CacheKey(resource: resources[0], transform: "thumbnail")
+      for key in [variant, transform] { try await store.store(bytes(100), for: key, metadata: metadata(key.resource)) }
       guard let all = try await list(store, { _, _ in true }) else { return }
       try ContractViolation.expectEqual(
-        Set(all.map(\.key)), Set(resources.map { CacheKey(resource: $0) } + [variant, form]), "the listed keys")
+        Set(all.map(\.key)), Set(resources.map { CacheKey(resource: $0) } + [variant, transform]), "the listed keys")
       try ContractViolation.expectEqual(all.count, 22, "the number of listed entries")
       let some = try await list(store) { key, _ in key.resource == resources[0] }
       try ContractViolation.expectEqual(
-        Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, form], "the keys that were asked for")
+        Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, transform], "the keys that were asked for")
     },
     Case(name: "the list of what is stored tells the metadata as they are, freshened ones too, and goes by them") { store in
       let (key, other) = (CacheKey(resource: "https://example.com/told"), CacheKey(resource: "https://example.com/else"))
       var told = metadata(key.resource)
-      try await store.store(bytes(100), for: key, told)
-      try await store.store(bytes(100), for: other, metadata(other.resource))
+      try await store.store(bytes(100), for: key, metadata: told)
+      try await store.store(bytes(100), for: other, metadata: metadata(other.resource))
       told.bodyLength = 100
       told.response.headerFields[.server] = "freshened"
-      _ = try await store.refresh(key, told, ifRevision: told.revision)
+      _ = try await store.updateMetadata(of: key, to: told, ifRevision: told.revision)
       guard let listed = try await list(store, { $1.response.headerFields[.server] == "freshened" }) else { return }
       try ContractViolation.expectEqual(listed.map(\.key), [key], "the listed keys")
       try ContractViolation.expectEqual(listed.first?.metadata.response, told.response, "the listed head")
@@ -40,35 +42,35 @@ extension StoreContract {
     Case(name: "the derived forms of a resource are listed in every variant, and are none of its variants") { store in
       let resource = "https://example.com/forms"
       let plain = metadata(resource)
-      let forms = [
-        CacheKey(resource: resource, form: "small"), CacheKey(resource: resource, form: "large"),
-        CacheKey(resource: resource, variant: "accept=png", form: "small"),
+      let transforms = [
+        CacheKey(resource: resource, transform: "small"), CacheKey(resource: resource, transform: "large"),
+        CacheKey(resource: resource, variant: "accept=png", transform: "small"),
       ]
-      for key in forms { try await store.store(bytes(100), for: key, plain) }
+      for key in transforms { try await store.store(bytes(100), for: key, metadata: plain) }
       try await store.store(
-        bytes(100), for: CacheKey(resource: resource + "/other", form: "small"), metadata(resource + "/other"))
+        bytes(100), for: CacheKey(resource: resource + "/other", transform: "small"), metadata: metadata(resource + "/other"))
       try ContractViolation.expectEqual(
         try await store.variants(of: resource).map(\.key), [], "the variants of what has forms alone")
-      try await store.store(bytes(200), for: CacheKey(resource: resource), plain)
+      try await store.store(bytes(200), for: CacheKey(resource: resource), metadata: plain)
       try ContractViolation.expectEqual(
         try await store.variants(of: resource).map(\.key), [CacheKey(resource: resource)], "the variants beside the forms")
       guard try await list(store, { _, _ in true }) != nil else { return }
-      let listed = try await store.forms(of: resource)
-      try ContractViolation.expectEqual(Set(listed.map(\.key)), Set(forms), "the listed forms")
+      let listed = try await store.transforms(of: resource)
+      try ContractViolation.expectEqual(Set(listed.map(\.key)), Set(transforms), "the listed forms")
       try ContractViolation.expectEqual(Set(listed.map(\.metadata.revision)), [plain.revision], "the listed forms' revisions")
-      for key in forms { try await store.remove(key, ifRevision: plain.revision) }
-      try ContractViolation.expectEqual(try await store.forms(of: resource).map(\.key), [], "the forms after their removal")
+      for key in transforms { try await store.remove(key, ifRevision: plain.revision) }
+      try ContractViolation.expectEqual(try await store.transforms(of: resource).map(\.key), [], "the forms after their removal")
     },
     Case(name: "what is not committed, removed, replaced or expired is in no list") { store in
       let keys = (0..<4).map { CacheKey(resource: "https://example.com/gone/\($0)") }
-      let pending = try await store.begin(keys[0], metadata(keys[0].resource))
-      try await store.store(bytes(100), for: keys[1], metadata(keys[1].resource))
+      let pending = try await store.makeWriter(for: keys[0], metadata: metadata(keys[0].resource))
+      try await store.store(bytes(100), for: keys[1], metadata: metadata(keys[1].resource))
       try await store.remove(keys[1], ifRevision: nil)
       var ended = metadata(keys[2].resource)
       ended.expiration = .at(.distantPast)
-      try await store.store(bytes(100), for: keys[2], ended)
+      try await store.store(bytes(100), for: keys[2], metadata: ended)
       let kept = metadata(keys[3].resource)
-      for metadata in [metadata(keys[3].resource), kept] { try await store.store(bytes(100), for: keys[3], metadata) }
+      for metadata in [metadata(keys[3].resource), kept] { try await store.store(bytes(100), for: keys[3], metadata: metadata) }
       let listed = try await list(store) { _, _ in true }
       pending.abort()
       guard let listed else { return }

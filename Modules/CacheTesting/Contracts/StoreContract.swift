@@ -36,12 +36,12 @@ public enum StoreContract {
 
 extension StoreContract {
   /// Metadata as a 200 of now has it.
-  static func metadata(_ resource: String, revision: Revision = .mint(), etag: String = "\"1\"") -> StoredMetadata {
+  static func metadata(_ resource: String, revision: Revision = .random(), etag: String = "\"1\"") -> StoredMetadata {
     let now = SystemClock().now
     return StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/"),
       response: HTTPResponse(status: .ok, headerFields: [.eTag: etag, .contentType: "text/plain"]), requestTime: now,
-      responseTime: now, revision: revision, facts: CachingFacts(bornAt: now, freshUntil: now + .seconds(60)))
+      responseTime: now, revision: revision, freshness: Freshness(generatedAt: now, freshUntil: now + .seconds(60)))
   }
 
   /// Bytes that no compression or repetition hides a mistake in.
@@ -58,29 +58,29 @@ extension StoreContract {
   }
 
   static func body(of key: CacheKey, in store: any CacheStore, range: Range<Int64>? = nil) async throws -> Data? {
-    try await store.open(key, range: range)?.body.collect()
+    try await store.entry(for: key, range: range)?.body.collect()
   }
 
   private static let reading: [Case] = [
     Case(name: "what was never stored is a miss, and no error") { store in
       let key = CacheKey(resource: "https://example.com/nothing")
-      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an empty store opened an entry")
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "an empty store opened an entry")
       try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "variants in an empty store")
     },
     Case(name: "what is at hand is what a look that may wait finds, bodies and all, and nothing that is gone") { store in
       for (resource, size) in [("https://example.com/at-hand", 20_000), ("https://example.com/large", 300_000)] {
         let key = CacheKey(resource: resource)
-        try await store.store(bytes(size), for: key, metadata(resource))
+        try await store.store(bytes(size), for: key, metadata: metadata(resource))
         // Some stores know what they have once they have looked.
         let found = try await store.variants(of: resource)
-        if let atHand = store.variantsAtHand(of: resource) {
+        if let atHand = store.variantsWithoutWaiting(of: resource) {
           try ContractViolation.expectEqual(Set(atHand.map(\.key)), Set(found.map(\.key)), "what is at hand")
           for entry in atHand {
             try ContractViolation.expect(entry.body.data == bytes(size), "\(size) bytes at hand are not those that were stored")
           }
         }
         try await store.remove(key, ifRevision: nil)
-        let left = store.variantsAtHand(of: resource) ?? []
+        let left = store.variantsWithoutWaiting(of: resource) ?? []
         try ContractViolation.expectEqual(left.count, 0, "entries at hand that were removed")
       }
     },
@@ -89,19 +89,21 @@ extension StoreContract {
         let key = CacheKey(resource: "https://example.com/\(size)")
         let metadata = metadata(key.resource)
         let data = bytes(size, seed: UInt64(size + 1))
-        try await store.store(data, for: key, metadata)
-        guard let entry = try await store.open(key, range: nil) else { throw ContractViolation("\(size) bytes were not found") }
+        try await store.store(data, for: key, metadata: metadata)
+        guard let entry = try await store.entry(for: key, range: nil) else {
+          throw ContractViolation("\(size) bytes were not found")
+        }
         try ContractViolation.expect(try await entry.body.collect() == data, "\(size) bytes came back changed")
         try ContractViolation.expectEqual(entry.metadata.bodyLength, Int64(size), "the stated length")
         try ContractViolation.expectEqual(entry.metadata.response, metadata.response, "the stored head")
-        try ContractViolation.expectEqual(entry.metadata.facts, metadata.facts, "the stored facts")
+        try ContractViolation.expectEqual(entry.metadata.freshness, metadata.freshness, "the stored facts")
         try ContractViolation.expectEqual(entry.metadata.revision, metadata.revision, "the stored revision")
       }
     },
     Case(name: "a range of a body is those bytes, clamped to its length") { store in
       let key = CacheKey(resource: "https://example.com/range")
       let data = bytes(200_000)
-      try await store.store(data, for: key, metadata(key.resource))
+      try await store.store(data, for: key, metadata: metadata(key.resource))
       for range in [0..<1, 65_535..<65_537, 100_000..<200_000, 199_999..<300_000, 250_000..<260_000] as [Range<Int64>] {
         let clamped = min(Int(range.lowerBound), data.count)..<min(Int(range.upperBound), data.count)
         try ContractViolation.expect(
@@ -112,9 +114,10 @@ extension StoreContract {
       let resource = "https://example.com/varying"
       for variant in ["", "accept=png", "accept=webp"] {
         try await store.store(
-          Data(variant.utf8), for: CacheKey(resource: resource, variant: variant), metadata(resource, etag: "\"\(variant)\""))
+          Data(variant.utf8), for: CacheKey(resource: resource, variant: variant),
+          metadata: metadata(resource, etag: "\"\(variant)\""))
       }
-      try await store.store(Data(), for: CacheKey(resource: resource + "/other"), metadata(resource))
+      try await store.store(Data(), for: CacheKey(resource: resource + "/other"), metadata: metadata(resource))
       let variants = try await store.variants(of: resource)
       try ContractViolation.expectEqual(
         variants.map(\.key.variant).sorted(), ["", "accept=png", "accept=webp"], "the listed variants")
@@ -133,52 +136,52 @@ extension StoreContract {
         let key = CacheKey(resource: "https://example.com/ended/\(index)")
         var metadata = metadata(key.resource)
         metadata.expiration = expiration
-        try await store.store(bytes(100), for: key, metadata)
-        try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an entry with \(expiration) was opened")
+        try await store.store(bytes(100), for: key, metadata: metadata)
+        try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "an entry with \(expiration) was opened")
         try ContractViolation.expectEqual(
           try await store.variants(of: key.resource).count, 0, "listed variants with \(expiration)")
       }
       let key = CacheKey(resource: "https://example.com/lasting")
       var metadata = metadata(key.resource)
       metadata.expiration = .after(.seconds(3_600))
-      try await store.store(bytes(100), for: key, metadata)
-      try ContractViolation.expect(try await store.open(key, range: nil) != nil, "an entry that lasts an hour is gone")
+      try await store.store(bytes(100), for: key, metadata: metadata)
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) != nil, "an entry that lasts an hour is gone")
     }
   ]
 
   private static let writing: [Case] = [
     Case(name: "nothing is visible before the commit") { store in
       let key = CacheKey(resource: "https://example.com/pending")
-      let writer = try await store.begin(key, metadata(key.resource))
+      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(bytes(1_000))
-      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "an uncommitted entry was visible")
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "an uncommitted entry was visible")
       _ = try await writer.commit(trailers: nil)
       try ContractViolation.expect(try await body(of: key, in: store) == bytes(1_000), "a committed entry was not there")
     },
     Case(name: "an aborted, or a dropped, writer leaves what was there") { store in
       let key = CacheKey(resource: "https://example.com/aborted")
-      try await store.store(Data("old".utf8), for: key, metadata(key.resource))
-      let writer = try await store.begin(key, metadata(key.resource))
+      try await store.store(Data("old".utf8), for: key, metadata: metadata(key.resource))
+      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(Data("new".utf8))
       writer.abort()
-      try await store.begin(key, metadata(key.resource)).write(Data("newer".utf8))
+      try await store.makeWriter(for: key, metadata: metadata(key.resource)).write(Data("newer".utf8))
       try ContractViolation.expect(try await body(of: key, in: store) == Data("old".utf8), "the old entry is gone")
     },
     Case(name: "an entry replaces the one before it, whole") { store in
       let key = CacheKey(resource: "https://example.com/replaced")
-      try await store.store(bytes(100_000, seed: 1), for: key, metadata(key.resource, etag: "\"1\""))
-      try await store.store(bytes(10, seed: 2), for: key, metadata(key.resource, etag: "\"2\""))
-      let entry = try await store.open(key, range: nil)
+      try await store.store(bytes(100_000, seed: 1), for: key, metadata: metadata(key.resource, etag: "\"1\""))
+      try await store.store(bytes(10, seed: 2), for: key, metadata: metadata(key.resource, etag: "\"2\""))
+      let entry = try await store.entry(for: key, range: nil)
       try ContractViolation.expectEqual(entry?.metadata.response.headerFields[.eTag], "\"2\"", "the entity tag")
       try ContractViolation.expect(try await entry?.body.collect() == bytes(10, seed: 2), "the bytes are not the newer ones")
     },
     Case(name: "who holds an entry open reads its old bytes while it is replaced, and while it is removed") { store in
       let key = CacheKey(resource: "https://example.com/held")
       let old = bytes(400_000, seed: 1)
-      try await store.store(old, for: key, metadata(key.resource))
-      let held = try await store.open(key, range: nil)
-      let heldToo = try await store.open(key, range: nil)
-      try await store.store(bytes(400_000, seed: 2), for: key, metadata(key.resource))
+      try await store.store(old, for: key, metadata: metadata(key.resource))
+      let held = try await store.entry(for: key, range: nil)
+      let heldToo = try await store.entry(for: key, range: nil)
+      try await store.store(bytes(400_000, seed: 2), for: key, metadata: metadata(key.resource))
       try ContractViolation.expect(try await held?.body.collect() == old, "the replaced bytes changed under their reader")
       try await store.remove(key, ifRevision: nil)
       try ContractViolation.expect(try await heldToo?.body.collect() == old, "the removed bytes changed under their reader")
@@ -188,7 +191,7 @@ extension StoreContract {
         for index in 0..<50 {
           group.addTask {
             let key = CacheKey(resource: "https://example.com/many/\(index)")
-            try await store.store(bytes(5_000, seed: UInt64(index)), for: key, metadata(key.resource))
+            try await store.store(bytes(5_000, seed: UInt64(index)), for: key, metadata: metadata(key.resource))
           }
         }
         try await group.waitForAll()
@@ -205,50 +208,50 @@ extension StoreContract {
     Case(name: "freshening replaces the metadata and leaves the bytes") { store in
       let key = CacheKey(resource: "https://example.com/fresh")
       var metadata = metadata(key.resource)
-      try await store.store(bytes(70_000), for: key, metadata)
+      try await store.store(bytes(70_000), for: key, metadata: metadata)
       for round in 1...40 {
         metadata.bodyLength = 70_000
         metadata.response.headerFields[.init("X-Round") ?? .eTag] = "\(round)"
-        metadata.facts.freshUntil = metadata.facts.freshUntil + .seconds(60)
+        metadata.freshness.freshUntil = metadata.freshness.freshUntil + .seconds(60)
         try ContractViolation.expect(
-          try await store.refresh(key, metadata, ifRevision: metadata.revision), "round \(round) was refused")
+          try await store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "round \(round) was refused")
       }
-      let entry = try await store.open(key, range: nil)
+      let entry = try await store.entry(for: key, range: nil)
       try ContractViolation.expectEqual(entry?.metadata.response, metadata.response, "the freshened head")
-      try ContractViolation.expectEqual(entry?.metadata.facts, metadata.facts, "the freshened facts")
+      try ContractViolation.expectEqual(entry?.metadata.freshness, metadata.freshness, "the freshened facts")
       try ContractViolation.expect(try await entry?.body.collect() == bytes(70_000), "freshening changed the bytes")
     },
     Case(name: "freshening another revision, or nothing, changes nothing and says so") { store in
       let key = CacheKey(resource: "https://example.com/moved")
       let metadata = metadata(key.resource)
       try ContractViolation.expect(
-        try await !store.refresh(key, metadata, ifRevision: metadata.revision), "what is not there was freshened")
-      try await store.store(Data("new".utf8), for: key, metadata)
+        try await !store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "what is not there was freshened")
+      try await store.store(Data("new".utf8), for: key, metadata: metadata)
       let other = StoreContract.metadata(key.resource, etag: "\"other\"")
       try ContractViolation.expect(
-        try await !store.refresh(key, other, ifRevision: other.revision), "another revision was freshened")
+        try await !store.updateMetadata(of: key, to: other, ifRevision: other.revision), "another revision was freshened")
       try ContractViolation.expectEqual(
-        try await store.open(key, range: nil)?.metadata.response.headerFields[.eTag], "\"1\"", "the entity tag")
+        try await store.entry(for: key, range: nil)?.metadata.response.headerFields[.eTag], "\"1\"", "the entity tag")
     },
     Case(name: "removal goes by revision, and what is not there is no error") { store in
       let key = CacheKey(resource: "https://example.com/removed")
       let metadata = metadata(key.resource)
       try await store.remove(key, ifRevision: nil)
-      try await store.store(Data("kept".utf8), for: key, metadata)
-      try await store.remove(key, ifRevision: .mint())
-      try ContractViolation.expect(try await store.open(key, range: nil) != nil, "another revision was removed")
+      try await store.store(Data("kept".utf8), for: key, metadata: metadata)
+      try await store.remove(key, ifRevision: .random())
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) != nil, "another revision was removed")
       try await store.remove(key, ifRevision: metadata.revision)
-      try ContractViolation.expect(try await store.open(key, range: nil) == nil, "the entry is still there")
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "the entry is still there")
     },
     Case(name: "removing everything leaves nothing, and what is stored after it stays") { store in
       let keys = (0..<10).map { CacheKey(resource: "https://example.com/all/\($0)", variant: $0.isMultiple(of: 2) ? "" : "a=b") }
-      for key in keys { try await store.store(bytes(100), for: key, metadata(key.resource)) }
+      for key in keys { try await store.store(bytes(100), for: key, metadata: metadata(key.resource)) }
       try await store.removeAll()
       for key in keys {
-        try ContractViolation.expect(try await store.open(key, range: nil) == nil, "\(key) survived")
+        try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "\(key) survived")
         try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "listed variants")
       }
-      try await store.store(Data("later".utf8), for: keys[0], metadata(keys[0].resource))
+      try await store.store(Data("later".utf8), for: keys[0], metadata: metadata(keys[0].resource))
       try ContractViolation.expect(try await body(of: keys[0], in: store) == Data("later".utf8), "a later entry was lost")
     },
   ]
@@ -256,7 +259,7 @@ extension StoreContract {
   private static let following: [Case] = [
     Case(name: "readers follow a writer from its first byte to the commit") { store in
       let key = CacheKey(resource: "https://example.com/followed")
-      let writer = try await store.begin(key, metadata(key.resource))
+      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       let data = bytes(500_000)
       try await writer.write(data.prefix(1_000))
       let readers = [try writer.reader(), try writer.reader()]
@@ -271,7 +274,7 @@ extension StoreContract {
     },
     Case(name: "who follows a writer that is aborted gets an error, not a short body") { store in
       let key = CacheKey(resource: "https://example.com/left")
-      let writer = try await store.begin(key, metadata(key.resource))
+      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(bytes(1_000))
       let reader = try writer.reader()
       writer.abort()

@@ -75,14 +75,15 @@ public final class LocalFileDownloader: Downloader {
     if let type = Self.types[file.pathExtension.lowercased()] { head.headerFields[.contentType] = type }
     if Self.isUnchanged(request.head.headerFields, head.headerFields[.eTag] ?? "", modified) {
       head.status = .notModified
-      return DownloadResponse(head: head, body: Body(Data()))
+      return DownloadResponse(head: head, body: ResourceBody(Data()))
     }
     head.headerFields[.contentLength] = String(size)
-    guard request.head.method == .get else { return DownloadResponse(head: head, body: Body(Data())) }
+    guard request.head.method == .get else { return DownloadResponse(head: head, body: ResourceBody(Data())) }
     guard let data = try? Data(contentsOf: file) else { return Self.empty(.notFound) }
     head.headerFields[.contentLength] = String(data.count)
     return DownloadResponse(
-      head: head, body: Body(data), metrics: { TransferMetrics(bytesOnWire: Int64(data.count), bytesDecoded: Int64(data.count)) })
+      head: head, body: ResourceBody(data),
+      metrics: { TransferMetrics(bytesOnWire: Int64(data.count), bytesDecoded: Int64(data.count)) })
   }
 
   /// The file that a request names, or nil when it names none inside the folder, also by way of a link.
@@ -121,7 +122,7 @@ public final class LocalFileDownloader: Downloader {
   }
 
   private static func empty(_ status: HTTPResponse.Status) -> DownloadResponse {
-    DownloadResponse(head: HTTPResponse(status: status, headerFields: [.contentLength: "0"]), body: Body(Data()))
+    DownloadResponse(head: HTTPResponse(status: status, headerFields: [.contentLength: "0"]), body: ResourceBody(Data()))
   }
 
   private static let types = [

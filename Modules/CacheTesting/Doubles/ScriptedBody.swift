@@ -8,7 +8,7 @@ internal import Foundation
 #endif
 
 /// A body in chunks that can be held, and can break.
-final class ScriptedBody: Body.Source {
+final class ScriptedBody: ResourceBody.Source {
   private struct State {
     var position = 0
     var isCancelled = false

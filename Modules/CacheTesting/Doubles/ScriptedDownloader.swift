@@ -114,7 +114,7 @@ public final class ScriptedDownloader: Downloader {
       body, answer, onEnd: { [clock] in clock.uptime - began },
       onCancel: { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } })
     return DownloadResponse(
-      head: head, body: Body(length: answer.statesLength ? Int64(body.count) : nil, source: source),
+      head: head, body: ResourceBody(length: answer.statesLength ? Int64(body.count) : nil, source: source),
       metrics: {
         TransferMetrics(
           timeToHead: timeToHead, total: source.total, bytesOnWire: source.delivered, bytesDecoded: source.delivered)

@@ -67,20 +67,20 @@ public final class VolatileStore: CacheStore {
   /// Bodies are never at hand here: a reader has to open them, and may find them damaged.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
-      state.entries.filter { $0.key.resource == resource && $0.key.form.isEmpty && isAlive($0.value) }.map { key, stored in
-        StoredEntry(key: key, metadata: stored.metadata, body: Body(length: nil, source: VolatileSource(stored.body)))
+      state.entries.filter { $0.key.resource == resource && $0.key.transform.isEmpty && isAlive($0.value) }.map { key, stored in
+        StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(length: nil, source: VolatileSource(stored.body)))
       }
     }
   }
 
-  public func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     try checked { state in
-      state.entries.filter { $0.key.resource == resource && !$0.key.form.isEmpty && isAlive($0.value) }
+      state.entries.filter { $0.key.resource == resource && !$0.key.transform.isEmpty && isAlive($0.value) }
         .map { ListedEntry(key: $0, metadata: $1.metadata) }
     }
   }
 
-  public func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try checked { state in
       state.opened += 1
       guard let stored = state.entries[key], isAlive(stored) else { return nil }
@@ -91,11 +91,11 @@ public final class VolatileStore: CacheStore {
       let length = Int64(stored.body.count)
       let clamped = (range ?? 0..<length).clamped(to: 0..<length)
       let bytes = stored.body.dropFirst(Int(clamped.lowerBound)).prefix(clamped.count)
-      return StoredEntry(key: key, metadata: stored.metadata, body: Body(Data(bytes)))
+      return StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(Data(bytes)))
     }
   }
 
-  public func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
       if state.refusesWrites { throw CacheError(.diskFull, reason: "the store is set to refuse new entries") }
@@ -103,9 +103,9 @@ public final class VolatileStore: CacheStore {
     return VolatileWriter(self, key, metadata)
   }
 
-  public func refresh(
-    _ key: CacheKey, _ metadata: StoredMetadata, ifRevision revision: Revision
-  ) async throws(CacheError) -> Bool {
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
+    async throws(CacheError) -> Bool
+  {
     try checked { state in
       guard let stored = state.entries[key]?.metadata, stored.revision == revision else { return false }
       state.entries[key]?.metadata = metadata
@@ -141,10 +141,10 @@ public final class VolatileStore: CacheStore {
 }
 
 /// A stored body, pulled in one piece.
-private final class VolatileSource: Body.Source {
-  private let whole: Body
+private final class VolatileSource: ResourceBody.Source {
+  private let whole: ResourceBody
 
-  init(_ data: Data) { whole = Body(data) }
+  init(_ data: Data) { whole = ResourceBody(data) }
 
   func next() async throws(CacheError) -> Data? { try await whole.source.next() }
 
@@ -186,7 +186,7 @@ private final class VolatileWriter: EntryWriter {
     for follower in waiting { follower.resume() }
   }
 
-  func reader() throws(CacheError) -> Body { Body(length: nil, source: Follower(self)) }
+  func reader() throws(CacheError) -> ResourceBody { ResourceBody(length: nil, source: Follower(self)) }
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     var complete = metadata
@@ -245,7 +245,7 @@ private final class VolatileWriter: EntryWriter {
     }
   }
 
-  final class Follower: Body.Source {
+  final class Follower: ResourceBody.Source {
     private let writer: VolatileWriter
     private let position = Lock(0)
 

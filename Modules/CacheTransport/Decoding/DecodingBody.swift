@@ -10,7 +10,7 @@ internal import Foundation
 
 /// A body with one content coding undone, pulled: no step makes more than ``ContentDecoding/step`` bytes, and the next encoded chunk is asked for
 /// when all of the last one is decoded.
-final class DecodingBody: Body.Source {
+final class DecodingBody: ResourceBody.Source {
   private struct State {
     /// Let go of at the end, which may be long before the body is.
     var decoder: (any ContentDecoder)?
@@ -27,7 +27,7 @@ final class DecodingBody: Body.Source {
     }
   }
 
-  private let source: any Body.Source
+  private let source: any ResourceBody.Source
   private let coding: ContentCoding
   private let limits: ContentDecoding
   private let wire: ByteCount
@@ -40,7 +40,7 @@ final class DecodingBody: Body.Source {
   ///   - limits: how far it is undone.
   ///   - wire: what the transfer has brought.
   ///   - isOnWire: whether `source` brings it.
-  init(_ source: any Body.Source, _ coding: ContentCoding, _ limits: ContentDecoding, _ wire: ByteCount, isOnWire: Bool) {
+  init(_ source: any ResourceBody.Source, _ coding: ContentCoding, _ limits: ContentDecoding, _ wire: ByteCount, isOnWire: Bool) {
     self.source = source
     self.coding = coding
     self.limits = limits

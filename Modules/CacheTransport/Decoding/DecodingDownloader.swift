@@ -62,7 +62,7 @@ public struct DecodingDownloader: Downloader {
     var decoded = response
     decoded.head.headerFields[.contentEncoding] = nil
     decoded.head.headerFields[.contentLength] = nil
-    decoded.body = Body(length: nil, source: outer)
+    decoded.body = ResourceBody(length: nil, source: outer)
     // The count alone: metrics outlive the body, and must not keep its transfer.
     let (measured, count) = (response.metrics, outer.decoded)
     decoded.metrics = {

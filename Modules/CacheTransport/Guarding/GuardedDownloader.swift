@@ -4,7 +4,7 @@ internal import HTTPTypes
 /// A downloader that asks only hosts whose addresses are allowed: for servers that load what their users name.
 ///
 /// ```swift
-/// let downloader = engine.guarded(by: .publicOnly)
+/// let downloader = engine.restrictingAddresses(to: .publicOnly)
 /// ```
 ///
 /// The host is resolved, and **all** of its addresses must be allowed: which of them the engine takes is not known here. Numbers in odd forms
@@ -83,8 +83,8 @@ extension Downloader {
   ///   - resolver: says at which addresses a host is.
   ///   - timeout: how long that may take.
   ///   - clock: measures it.
-  public func guarded(
-    by policy: AddressPolicy, resolver: any HostResolver = SystemResolver(), timeout: Duration = .seconds(10),
+  public func restrictingAddresses(
+    to policy: AddressPolicy, resolver: any HostResolver = SystemResolver(), timeout: Duration = .seconds(10),
     clock: any CacheClock = SystemClock()
   ) -> GuardedDownloader {
     GuardedDownloader(self, by: policy, resolver: resolver, timeout: timeout, clock: clock)

@@ -4,7 +4,7 @@ internal import HTTPTypes
 /// A downloader that runs only so many transfers at the same time, in all and to one host.
 ///
 /// ```swift
-/// let downloader = SessionDownloader().limited(TransferLimits(total: 16, perHost: 6))
+/// let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 16, perHost: 6))
 /// ```
 ///
 /// A slot is held from the request until the body has ended, failed, been cancelled or let go of. Who keeps an unread body keeps its slot, so a load
@@ -59,7 +59,7 @@ public struct LimitedDownloader: Downloader {
     do throws(CacheError) {
       var response = try await base.download(request.afterWaiting(waited)).queued(for: waited)
       if response.body.data == nil {
-        response.body = Body(length: response.body.length, source: SlotBody(response.body.source, slot))
+        response.body = ResourceBody(length: response.body.length, source: SlotBody(response.body.source, slot))
       } else {
         // All bytes are here already.
         slot.release()
@@ -78,7 +78,7 @@ extension Downloader {
   /// - Parameters:
   ///   - limits: how many, and who is next.
   ///   - clock: measures how long it waited.
-  public func limited(_ limits: TransferLimits, clock: any CacheClock = SystemClock()) -> LimitedDownloader {
+  public func limitingConcurrency(_ limits: TransferLimits, clock: any CacheClock = SystemClock()) -> LimitedDownloader {
     LimitedDownloader(self, limits: limits, clock: clock)
   }
 }

@@ -40,20 +40,20 @@ public struct SizeLimitedDownloader: Downloader {
     }
     if response.body.data == nil {
       let source = SizeLimitedBody(response.body.source, limit: limit, status: response.head.status.code)
-      response.body = Body(length: response.body.length, source: source)
+      response.body = ResourceBody(length: response.body.length, source: source)
     }
     return response
   }
 }
 
 /// Counts what is read.
-private final class SizeLimitedBody: Body.Source {
-  private let source: any Body.Source
+private final class SizeLimitedBody: ResourceBody.Source {
+  private let source: any ResourceBody.Source
   private let limit: Int64
   private let status: Int
   private let received = Lock(Int64(0))
 
-  init(_ source: any Body.Source, limit: Int64, status: Int) {
+  init(_ source: any ResourceBody.Source, limit: Int64, status: Int) {
     self.source = source
     self.limit = limit
     self.status = status

@@ -8,11 +8,11 @@ internal import Foundation
 #endif
 
 /// A body that holds its transfer's slot until it has ended, failed, been cancelled or let go of.
-final class SlotBody: Body.Source {
-  private let source: any Body.Source
+final class SlotBody: ResourceBody.Source {
+  private let source: any ResourceBody.Source
   private let slot: TransferSlot
 
-  init(_ source: any Body.Source, _ slot: TransferSlot) {
+  init(_ source: any ResourceBody.Source, _ slot: TransferSlot) {
     self.source = source
     self.slot = slot
   }

@@ -11,7 +11,7 @@ public import Foundation
 ///
 /// ```swift
 /// let photos = ClosureDownloader(contentType: "image/jpeg") { request in try await library.jpeg(named: request.head.path ?? "") }
-/// configuration.providers["photo"] = photos  // photo:… URLs now travel the same path as the network
+/// configuration.schemeHandlers["photo"] = photos  // photo:… URLs now travel the same path as the network
 /// ```
 ///
 /// What the closure throws ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, anything else as
@@ -26,7 +26,7 @@ public struct ClosureDownloader: Downloader {
   private let answer: Answer
   private let caching: ProvidedCaching
 
-  /// A provider of whole answers, whose body may stream: see `Body.init(length:onCancel:pulling:)`.
+  /// A provider of whole answers, whose body may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
   ///
   /// - Parameters:
   ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no other.
@@ -51,7 +51,7 @@ public struct ClosureDownloader: Downloader {
     self.init(named: name.map { "\($0) \(contentType ?? "")" }, caching: caching) { request in
       let method = request.head.method
       guard method == .get || method == .head else {
-        return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: Body(Data()))
+        return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
       }
       let provided = DataDownloader(try await bytes(request), contentType: contentType, caching: caching)
       return try await provided.download(request)

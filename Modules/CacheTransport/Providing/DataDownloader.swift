@@ -37,13 +37,13 @@ public struct DataDownloader: Downloader {
     if Task.isCancelled { throw .cancelled }
     let method = request.head.method
     guard method == .get || method == .head else {
-      return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: Body(Data()))
+      return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
     }
     var head = HTTPResponse(status: .ok, headerFields: [.contentLength: String(data.count)])
     if let contentType { head.headerFields[.contentType] = contentType }
     caching.apply(to: &head)
     let count = method == .get ? Int64(data.count) : 0
-    return DownloadResponse(head: head, body: Body(method == .get ? data : Data())) {
+    return DownloadResponse(head: head, body: ResourceBody(method == .get ? data : Data())) {
       TransferMetrics(bytesOnWire: 0, bytesDecoded: count)
     }
   }

@@ -58,7 +58,7 @@ public struct ResumingDownloader: Downloader {
     response.metrics = { ledger.metrics }
     let source = RecoveringBody(
       body.source, length: plan.length, ledger: ledger, recovery: Resumption(attempts: attempts, plan: plan))
-    response.body = Body(length: body.length, source: source)
+    response.body = ResourceBody(length: body.length, source: source)
     return response
   }
 }

@@ -71,7 +71,7 @@ struct Attempts: Sendable {
     guard let body = request.body else { return request }
     var again = request
     if let data = body.data {
-      again.body = Body(data)
+      again.body = ResourceBody(data)
     } else {
       guard let fresh = try await policy.bodyAgain?(request) else { return nil }
       again.body = fresh

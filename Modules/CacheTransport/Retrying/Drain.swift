@@ -6,13 +6,13 @@ internal import CacheCore
 /// A server that is slow with a body that nobody wants must not hold the next request up, neither by the load's own waiting nor by a connection, or a slot of
 /// ``LimitedDownloader``, that the body keeps until it has ended.
 final class Drain: Sendable {
-  private let body = Lock<Body?>(nil)
+  private let body = Lock<ResourceBody?>(nil)
 
   /// - Parameters:
   ///   - body: no longer than `limit`.
   ///   - limit: bytes.
   ///   - ended: called when it has been read, has broken or has been given up.
-  func begin(_ body: Body, limit: Int64, ended: @escaping @Sendable () -> Void) {
+  func begin(_ body: ResourceBody, limit: Int64, ended: @escaping @Sendable () -> Void) {
     self.body.withLock { $0 = body }
     Task.detached(priority: .utility) {
       _ = try? await body.collect(limit: limit)

@@ -11,7 +11,7 @@ internal import Foundation
 /// How a body that broke goes on.
 enum Continuation: Sendable {
   /// From these bytes, after so many of them that were handed over already.
-  case bytes(any Body.Source, skipping: Int64)
+  case bytes(any ResourceBody.Source, skipping: Int64)
   /// All bytes had come.
   case complete
 }
@@ -28,11 +28,11 @@ protocol BodyRecovery: Sendable {
 /// A body that goes on from another transfer when its own breaks. Pulls stay pulls: nothing is read ahead and nothing is kept.
 ///
 /// As long as nothing breaks it costs two short critical sections a chunk.
-final class RecoveringBody: Body.Source {
+final class RecoveringBody: ResourceBody.Source {
   private enum Outcome { case ended, failed(CacheError) }
 
   private struct State {
-    var source: any Body.Source
+    var source: any ResourceBody.Source
     var skip: Int64 = 0
     var outcome: Outcome?
     var isCancelled = false
@@ -45,7 +45,7 @@ final class RecoveringBody: Body.Source {
   private let state: Lock<State>
 
   /// `length` is the bytes that the whole must have, where that is to be checked here.
-  init(_ source: any Body.Source, length: Int64?, ledger: AttemptLedger, recovery: any BodyRecovery) {
+  init(_ source: any ResourceBody.Source, length: Int64?, ledger: AttemptLedger, recovery: any BodyRecovery) {
     self.recovery = recovery
     self.ledger = ledger
     self.length = length
@@ -56,7 +56,7 @@ final class RecoveringBody: Body.Source {
   deinit { state.withLock { $0.source }.cancel() }
 
   var trailers: HTTPFields? {
-    let ended = state.withLock { state -> (any Body.Source)? in
+    let ended = state.withLock { state -> (any ResourceBody.Source)? in
       if case .ended = state.outcome { return state.source }
       return nil
     }
@@ -91,7 +91,7 @@ final class RecoveringBody: Body.Source {
   }
 
   /// Where the next bytes are; nil: the body has ended.
-  private func source() throws(CacheError) -> (any Body.Source)? {
+  private func source() throws(CacheError) -> (any ResourceBody.Source)? {
     try state.withLock { state throws(CacheError) in
       switch state.outcome {
       case .ended: return nil

@@ -32,8 +32,8 @@ public struct RetryPolicy: Sendable {
   /// The errors that are worth another request.
   public var errors: Set<CacheError.Code>
   /// A request's body once more, for requests whose body streams: a body is read once. Called before each retry; nil, or a nil result: such a request is not
-  /// retried. A body whose bytes are all at hand (`Body.data`) needs none of this. Held strongly.
-  public var bodyAgain: (@Sendable (DownloadRequest) async throws(CacheError) -> Body?)?
+  /// retried. A body whose bytes are all at hand (`ResourceBody.data`) needs none of this. Held strongly.
+  public var bodyAgain: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
   /// A say in each decision, before the policy's own rules. Held strongly.
   public var judge: (@Sendable (RetryFailure) -> RetryVerdict)?
   /// Called before each wait. Held strongly.

@@ -51,7 +51,7 @@ public struct RetryingDownloader: Downloader {
     let source = RecoveringBody(
       body.source, length: nil, ledger: ledger,
       recovery: TransparentRetry(attempts: attempts, head: response.head, length: body.length))
-    response.body = Body(length: body.length, source: source)
+    response.body = ResourceBody(length: body.length, source: source)
     return response
   }
 }

@@ -30,7 +30,7 @@ struct OpenFolder {
 extension EntryName {
   /// Calls `body` with the name of the file in its folder.
   func withFileName<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
-    let suffix: UInt8 = member.map { $0.isForm ? Member.formSuffix : Member.originalSuffix } ?? Member.originalSuffix
+    let suffix: UInt8 = member.map { $0.isTransform ? Member.transformSuffix : Member.originalSuffix } ?? Member.originalSuffix
     return Self.withName(member?.digest ?? resource, suffix, body)
   }
 

@@ -8,7 +8,7 @@ extension StoreFolder {
       return try temporaryPath("trash")
     } catch {
       guard error.meansNoRoom else { throw error }
-      return "\(tmp)/\(Revision.mint()).trash"
+      return "\(tmp)/\(Revision.random()).trash"
     }
   }
 

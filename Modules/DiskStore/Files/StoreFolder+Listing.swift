@@ -43,15 +43,17 @@ extension StoreFolder {
   }
 
   /// The other files of a resource that may be its variants.
-  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inForms: false) }
+  func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: false) }
 
-  /// The files of a resource that may be derived forms.
-  func formNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inForms: true) }
+  /// The files of a resource that may be transformed values.
+  func formNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: true) }
 
-  private func memberNames(of plain: EntryName, inForms: Bool) throws(SystemError) -> [EntryName] {
+  private func memberNames(of plain: EntryName, inTransforms: Bool) throws(SystemError) -> [EntryName] {
     var names: [EntryName] = []
     try FolderListing(path(plain, .resourceFolder))?.forEach { item in
-      if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isForm == inForms { names.append(name) }
+      if let name = EntryName(resource: plain.resource, member: item.bytes), name.member?.isTransform == inTransforms {
+        names.append(name)
+      }
     }
     return names
   }

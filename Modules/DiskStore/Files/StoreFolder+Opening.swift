@@ -21,7 +21,7 @@ extension StoreFolder {
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
       // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in between starts anew again.
-      let trash = "\(root)/tmp/\(Revision.mint()).trash"
+      let trash = "\(root)/tmp/\(Revision.random()).trash"
       _ = generation.around { calls.rename("\(root)/entries", trash) }
       try Paths.makeFolder("\(root)/entries")
       Paths.removeTree("\(root)/folder.key", calls)
@@ -55,7 +55,7 @@ extension StoreFolder {
 
   /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of them only.
   private static func publish(_ key: SipHash.Key, _ root: String, _ calls: FileCalls) throws(SystemError) -> SipHash.Key {
-    let draft = "\(root)/tmp/\(Revision.mint()).key"
+    let draft = "\(root)/tmp/\(Revision.random()).key"
     let file = try FileDescriptor(draft, .createNew)
     defer { _ = calls.unlink(draft) }
     try calls.writeAll(file, FolderKey.encoded(key), at: 0)

@@ -3,39 +3,39 @@ internal import CacheCore
 /// Where an entry's file lies, relative to the folder `entries`. Nothing that a key contains reaches it but through a keyed hash.
 ///
 /// ```
-/// 3f/3f0c….e            the resource without variant, in its original form
-/// 3f/3f0c….d/91aa….e    another variant in its original form
-/// 3f/3f0c….d/5be2….f    a derived form
+/// 3f/3f0c….e            the resource without variant, without a transform
+/// 3f/3f0c….d/91aa….e    another variant without a transform
+/// 3f/3f0c….d/5be2….f    a transformed value
 /// ```
 struct EntryName: Hashable, Sendable {
-  /// What is not the resource itself in its original form.
+  /// What is not the resource itself without a transform.
   struct Member: Hashable, Sendable {
-    /// Of variant and form.
+    /// Of variant and transform.
     let digest: NameDigest
-    let isForm: Bool
+    let isTransform: Bool
 
     static let originalSuffix: UInt8 = 0x65  // e
-    static let formSuffix: UInt8 = 0x66  // f
+    static let transformSuffix: UInt8 = 0x66  // f
   }
 
   static let folderSuffix: UInt8 = 0x64  // d
 
   let resource: NameDigest
-  /// nil for the one entry that needs neither variant nor form.
+  /// nil for the one entry that needs neither variant nor transform.
   let member: Member?
 
   init(resource: NameDigest, member: Member?) { (self.resource, self.member) = (resource, member) }
 
   init(_ key: CacheKey, hashKey: SipHash.Key) {
     resource = NameDigest(SipHash.digest(key.resource, key: hashKey))
-    guard !key.variant.isEmpty || !key.form.isEmpty else {
+    guard !key.variant.isEmpty || !key.transform.isEmpty else {
       member = nil
       return
     }
     var writer = ByteWriter()
     writer.text(key.variant)
-    writer.text(key.form)
-    member = Member(digest: NameDigest(SipHash.digest(writer.bytes, key: hashKey)), isForm: !key.form.isEmpty)
+    writer.text(key.transform)
+    member = Member(digest: NameDigest(SipHash.digest(writer.bytes, key: hashKey)), isTransform: !key.transform.isEmpty)
   }
 
   /// The name of a file that was found in a resource's place; nil when it can't be one of ours.
@@ -56,11 +56,12 @@ struct EntryName: Hashable, Sendable {
   }
 
   init?(resource: NameDigest, member: some Collection<UInt8>) {
-    guard let (digest, suffix) = NameDigest.parse(member), suffix == Member.originalSuffix || suffix == Member.formSuffix else {
+    guard let (digest, suffix) = NameDigest.parse(member), suffix == Member.originalSuffix || suffix == Member.transformSuffix
+    else {
       return nil
     }
     self.resource = resource
-    self.member = Member(digest: digest, isForm: suffix == Member.formSuffix)
+    self.member = Member(digest: digest, isTransform: suffix == Member.transformSuffix)
   }
 
   /// Whose folder that is; nil when it can't be one of ours.
@@ -120,7 +121,7 @@ struct EntryName: Hashable, Sendable {
     add(0x2F)
     end = member.digest.write(to: end)
     add(0x2E)
-    add(member.isForm ? Member.formSuffix : Member.originalSuffix)
+    add(member.isTransform ? Member.transformSuffix : Member.originalSuffix)
     return end
   }
 

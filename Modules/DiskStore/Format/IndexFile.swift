@@ -40,7 +40,7 @@ enum IndexFile {
       writer.integer(name.resource.low)
       writer.integer(name.member?.digest.high ?? 0)
       writer.integer(name.member?.digest.low ?? 0)
-      writer.integer(UInt64(name.member.map { $0.isForm ? 2 : 1 } ?? 0) | UInt64(use.uses) << 8)
+      writer.integer(UInt64(name.member.map { $0.isTransform ? 2 : 1 } ?? 0) | UInt64(use.uses) << 8)
       writer.integer(use.size)
       writer.integer(use.last.nanoseconds)
     }
@@ -79,7 +79,7 @@ enum IndexFile {
     return (
       EntryName(
         resource: NameDigest(high: bytes.integer(at: 0), low: bytes.integer(at: 8)),
-        member: kind == 0 ? nil : EntryName.Member(digest: digest, isForm: kind == 2)),
+        member: kind == 0 ? nil : EntryName.Member(digest: digest, isTransform: kind == 2)),
       EntryIndex.Use(size: size, last: Timestamp(nanoseconds: bytes.integer(at: 48)), uses: UInt8(uses))
     )
   }

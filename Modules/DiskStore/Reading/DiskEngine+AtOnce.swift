@@ -23,7 +23,7 @@ extension DiskEngine {
     else { return nil }
     index.used(name, size: nil, at: now)
     hit()
-    return StoredEntry(key: key, metadata: file.metadata, body: Body(body))
+    return StoredEntry(key: key, metadata: file.metadata, body: ResourceBody(body))
   }
 
   private func fileAtOnce(_ key: CacheKey, _ name: EntryName) -> EntryFile? {

@@ -8,7 +8,7 @@ internal import Foundation
 #endif
 
 /// The body of a large entry, read and checked block by block as it is pulled.
-final class EntryBody: Body.Source {
+final class EntryBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling(Int64), ended, failed(CacheError) }
 
   private let file: EntryFile

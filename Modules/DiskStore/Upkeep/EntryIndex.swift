@@ -109,12 +109,12 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Whether there surely is no derived form of a resource.
-  func lacksForms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
+  /// Whether there surely is no transformed value of a resource.
+  func lacksTransforms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       guard state.vouches(for: resource, changes) else { return false }
       var lacks = true
-      state.entries.resources[resource]?.forEach { member, _ in if member?.isForm == true { lacks = false } }
+      state.entries.resources[resource]?.forEach { member, _ in if member?.isTransform == true { lacks = false } }
       return lacks
     }
   }

@@ -69,7 +69,7 @@ struct EntryShelf: Sendable {
 
   var isEmpty: Bool { plain == nil && members.isEmpty }
 
-  var hasVariants: Bool { members.keys.contains { !$0.isForm } }
+  var hasVariants: Bool { members.keys.contains { !$0.isTransform } }
 
   subscript(member: EntryName.Member?) -> EntryIndex.Use? { member.map { members[$0] } ?? plain }
 

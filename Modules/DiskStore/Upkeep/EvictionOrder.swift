@@ -74,6 +74,6 @@ struct EvictionOrder: Sendable {
 extension EntryName {
   /// For policies that remember what they evicted.
   fileprivate var fingerprint: Int {
-    Int(truncatingIfNeeded: resource.low ^ (member.map { $0.digest.low &+ ($0.isForm ? 1 : 0) } ?? 0))
+    Int(truncatingIfNeeded: resource.low ^ (member.map { $0.digest.low &+ ($0.isTransform ? 1 : 0) } ?? 0))
   }
 }

@@ -145,9 +145,9 @@ final class DiskEntryWriter: EntryWriter {
 
   // MARK: Reading
 
-  func reader() throws(CacheError) -> Body {
+  func reader() throws(CacheError) -> ResourceBody {
     if case .failed(let error) = state.withLock({ $0.phase }) { throw error }
-    return Body(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, path: engine.folder.path(name)))
+    return ResourceBody(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, path: engine.folder.path(name)))
   }
 
   // MARK: The end

@@ -10,7 +10,7 @@ internal import Foundation
 /// A body that follows a writer: it reads what is there, and waits, without polling, where it has caught up.
 ///
 /// Bytes are not checked again: they were written a moment ago, by this process.
-final class SpoolBody: Body.Source {
+final class SpoolBody: ResourceBody.Source {
   private struct State {
     var offset: Int64 = 0
     var isPulling = false

@@ -20,7 +20,8 @@ struct Preconditions {
         || EntityTagList(.ifNoneMatch, of: request.headerFields).names(fields.first(.eTag).flatMap { EntityTag($0) })
     }
     guard let since = date(.ifModifiedSince, metadata) else { return false }
-    return (Self.modified(metadata) ?? Freshness.date(of: fields, receivedAt: metadata.responseTime) ?? metadata.responseTime)
+    return
+      (Self.modified(metadata) ?? FreshnessRules.date(of: fields, receivedAt: metadata.responseTime) ?? metadata.responseTime)
       <= since
   }
 
@@ -53,7 +54,7 @@ struct Preconditions {
 
   /// `Last-Modified` where it labels bytes: a second at least before the answer was made (RFC 9110 §8.8.2.2).
   private static func strongDate(_ metadata: StoredMetadata) -> Timestamp? {
-    let date = Freshness.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime)
+    let date = FreshnessRules.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime)
     guard let modified = modified(metadata), let date, date - modified >= .seconds(1) else { return nil }
     return modified
   }

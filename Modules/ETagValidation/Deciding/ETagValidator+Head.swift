@@ -10,10 +10,10 @@ extension ETagValidator {
       let metadata = stored[index]
       guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, exchange.request) else { return nil }
       guard isSame(exchange.response.headerFields, metadata) else {
-        let facts = metadata.facts.markedStale(at: exchange.responseTime)
-        guard facts != metadata.facts else { return nil }
+        let freshness = metadata.freshness.markedStale(at: exchange.responseTime)
+        guard freshness != metadata.freshness else { return nil }
         var stale = metadata
-        stale.facts = facts
+        stale.freshness = freshness
         return StoreChanges.Update(index, stale)
       }
       return StoreChanges.Update(index, freshened(metadata, by: exchange))

@@ -77,7 +77,7 @@ extension ETagValidator {
       CacheControl(request: exchange.request).staleIfError,
     ]
     guard let longest = windows.compactMap({ $0 }).max() else { return false }
-    return exchange.responseTime < metadata.facts.freshUntil + longest
+    return exchange.responseTime < metadata.freshness.freshUntil + longest
   }
 
   /// Whether others who asked the same at the same time may have an answer that is not stored: everybody may see that a page is missing or an origin

@@ -11,7 +11,7 @@ extension ETagValidator {
       let fresh = freshened(stored[confirmed], by: exchange)
       var changes = alongside(confirmed, exchange, stored)
       changes.copy = copy(of: confirmed, fresh, exchange, stored, revision)
-      return .freshen(confirmed, fresh, changes)
+      return .update(confirmed, fresh, changes)
     }
     guard exchange.request.hasOwnCondition, isCallers(exchange) else {
       return .refetch(exchange.sent.withConditions(of: exchange.request))
@@ -116,15 +116,15 @@ extension ETagValidator {
     response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
     let isAllNews = saysAll(exchange.response.headerFields, of: metadata.response.headerFields)
     let directives = isAllNews ? news : rules.directives(of: response.headerFields)
-    let facts = Freshness(rules: rules).facts(
+    let freshness = FreshnessRules(rules: rules).freshness(
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)
     let request = request(selecting: metadata, as: response, exchange)
     // Made at once: a change of one part copies all of them.
     return StoredMetadata(
       request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
-      responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, facts: facts,
-      expiration: StatusRule(response.status.code) == .whileFresh ? .at(facts.freshUntil) : metadata.expiration)
+      responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, freshness: freshness,
+      expiration: StatusRule(response.status.code) == .whileFresh ? .at(freshness.freshUntil) : metadata.expiration)
   }
 
   /// Whether the directives of a 304 are those of the answer that it updates, since both have no others.

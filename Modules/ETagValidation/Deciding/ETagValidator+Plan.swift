@@ -26,7 +26,7 @@ extension ETagValidator {
     if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil, reason: .request) }
     guard let match = usable(for: request, from: stored, now: now) else { return miss(request, directives, stored) }
     let metadata = stored[match]
-    let use = StoredUse(facts: metadata.facts, directives: directives, now: now)
+    let use = StoredUse(freshness: metadata.freshness, directives: directives, now: now)
     switch policy {
     case .cacheFirst, .memoryElseReload, .cacheOnly:
       return .use(match, thenRevalidate: nil)
@@ -46,21 +46,22 @@ extension ETagValidator {
     }
     return .fetch(
       request.asking(about: stored[match], and: others(than: match, of: stored, for: request), directives),
-      fallback: use.mayStandIn ? match : nil, reason: metadata.facts.isFresh(at: now) ? .request : .stale)
+      fallback: use.mayStandIn ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
   }
 
   /// The stored answer that a request may be answered with: what it selects, or, for a range, a stored part that holds it. Of both the one that is fresh, or else the
   /// whole answer.
   func usable(for request: HTTPRequest, from stored: [StoredMetadata], now: Timestamp) -> Int? {
     let whole = selected(by: request, from: stored)
-    guard parts != .ignored, let range = request.singleRange, whole.map({ !stored[$0].facts.isFresh(at: now) }) ?? true else {
+    guard parts != .ignored, let range = request.singleRange, whole.map({ !stored[$0].freshness.isFresh(at: now) }) ?? true else {
       return whole
     }
     let holding = stored.indices.filter { index in
       StoredPart(stored[index])?.covered(range) != nil && matches(stored[index], request)
         && Preconditions(request: request).allowsRange(stored[index])
     }
-    return holding.first { stored[$0].facts.isFresh(at: now) } ?? whole ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
+    return holding.first { stored[$0].freshness.isFresh(at: now) } ?? whole
+      ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
   }
 
   /// Nothing stored can answer. What is stored may still help: another variant that the origin confirms, or a part whose rest is missing.

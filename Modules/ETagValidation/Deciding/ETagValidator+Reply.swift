@@ -19,7 +19,7 @@ extension ETagValidator {
     var head = metadata.response
     // Copied once, with room for the age and for the cache's own word behind it.
     head.headerFields.reserveCapacity(head.headerFields.count + 2)
-    head.headerFields.setAge(metadata.facts.age(at: now))
+    head.headerFields.setAge(metadata.freshness.age(at: now))
     return head
   }
 
@@ -35,7 +35,7 @@ extension ETagValidator {
       if !HTTPFields.describesBytes(field.name.canonicalName) || field.name == .eTag { fields.append(field) }
     }
     head.headerFields = fields
-    head.headerFields.setAge(metadata.facts.age(at: now))
+    head.headerFields.setAge(metadata.freshness.age(at: now))
     return StoredReply(head: head, content: .none)
   }
 
@@ -66,7 +66,7 @@ extension ETagValidator {
     }
     head.headerFields.set(.contentLength, "\(range.bytes.count)")
     head.headerFields.set(.contentRange, range.text)
-    head.headerFields.setAge(metadata.facts.age(at: now))
+    head.headerFields.setAge(metadata.freshness.age(at: now))
     return head
   }
 }

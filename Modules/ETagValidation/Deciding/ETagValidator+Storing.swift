@@ -8,17 +8,17 @@ extension ETagValidator {
     guard request.method == .get || request.method == .post, !CacheControl(request: request).noStore else { return nil }
     let directives = rules.directives(of: fields)
     guard allowsStoring(directives, exchange), !Vary(fields).matchesNothing else { return nil }
-    let facts = Freshness(rules: rules).facts(
+    let freshness = FreshnessRules(rules: rules).freshness(
       of: exchange.response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     let part = storablePart(exchange)
-    guard isWorthStoring(exchange, directives, facts, isPart: part != nil) else { return nil }
+    guard isWorthStoring(exchange, directives, freshness, isPart: part != nil) else { return nil }
     var response = exchange.response
     response.headerFields = fields.withoutHopByHop()
     response.headerFields.leaveOut(directives.leftOut)
     return StoredMetadata(
       request: storedRequest(request, selectedBy: response, part: part), response: response,
-      requestTime: exchange.requestTime, responseTime: exchange.responseTime, revision: revision, facts: facts,
-      expiration: StatusRule(exchange.status) == .whileFresh ? .at(facts.freshUntil) : nil)
+      requestTime: exchange.requestTime, responseTime: exchange.responseTime, revision: revision, freshness: freshness,
+      expiration: StatusRule(exchange.status) == .whileFresh ? .at(freshness.freshUntil) : nil)
   }
 
   /// The request as it may be stored: what names the resource, without user information, and the selecting fields, secrets as digests. A GET: what answers a POST and may
@@ -45,11 +45,11 @@ extension ETagValidator {
 
   /// Whether the status, and what the answer says of its lifetime, let it be stored (RFC 9111 §3).
   private func isWorthStoring(
-    _ exchange: Exchange, _ directives: AnswerDirectives, _ facts: CachingFacts, isPart: Bool
+    _ exchange: Exchange, _ directives: AnswerDirectives, _ freshness: Freshness, isPart: Bool
   ) -> Bool {
     let fields = exchange.response.headerFields
     let isStated = directives.lifetime != nil || (!directives.isTargeted && fields.contains(.expires))
-    let isFresh = exchange.responseTime < facts.freshUntil
+    let isFresh = exchange.responseTime < freshness.freshUntil
     guard exchange.request.method == .get else {
       return exchange.status == 200 && isStated && isFresh && exchange.representsTarget
     }

@@ -29,7 +29,7 @@ extension CacheCommand {
       let store = try cache.open()
       let entries = try await reading { () async throws(CacheError) in try await store.entries() }
       let now = SystemClock().now
-      let fresh = entries.count { $0.metadata.facts.isFresh(at: now) }
+      let fresh = entries.count { $0.metadata.freshness.isFresh(at: now) }
       let report = Report(
         folder: store.path, entries: entries.count, bytes: entries.reduce(0) { $0 + $1.size },
         limit: store.configuration.sizeLimit, fresh: fresh, stale: entries.count - fresh)
@@ -66,8 +66,8 @@ extension CacheCommand {
       for entry in entries.sorted(by: { $0.key.resource < $1.key.resource }) {
         let metadata = entry.metadata
         let fields = metadata.response.headerFields
-        let age = metadata.facts.age(at: now)
-        let isFresh = metadata.facts.isFresh(at: now)
+        let age = metadata.freshness.age(at: now)
+        let isFresh = metadata.freshness.isFresh(at: now)
         guard !cache.json else {
           try Console.json(
             Row(

@@ -36,9 +36,15 @@ struct CacheFolder: ParsableArguments {
   }
 }
 
-/// The policies by the names of design and documentation.
+/// The names of the policies on the command line.
 enum PolicyName: String, ExpressibleByArgument, CaseIterable {
-  case standard, cacheFirst, revalidate, reload, cacheOnly, memoryElseReload, staleWhileRevalidate
+  case standard
+  case cacheFirst = "cache-first"
+  case revalidate
+  case reload
+  case cacheOnly = "cache-only"
+  case memoryElseReload = "memory-else-reload"
+  case staleWhileRevalidate = "stale-while-revalidate"
 
   var policy: LoadPolicy {
     switch self {

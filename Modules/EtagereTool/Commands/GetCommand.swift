@@ -58,7 +58,7 @@ struct GetCommand: AsyncParsableCommand {
     case .failure(let error): result = .failure(error)
     case .success(let request):
       do throws(CacheError) {
-        for try await event in manager.events(for: request, as: images.form(output: output)) {
+        for try await event in manager.events(for: request, as: images.transform(output: output)) {
           switch event {
           case .progress(let progress): await bar.update(index, progress)
           // The event stream goes on to the final answer: a command waits for what is true now.

@@ -62,9 +62,9 @@ struct InspectCommand: AsyncParsableCommand {
   private func cached(_ resource: String, _ store: (any CacheStore)?) async throws(CacheError) -> [InspectReport.Cached] {
     guard let store else { return [] }
     let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
-    let forms = try await store.forms(of: resource).sorted { $0.key.form < $1.key.form }
+    let transforms = try await store.transforms(of: resource).sorted { $0.key.transform < $1.key.transform }
     let now = SystemClock().now
-    return (originals + forms).map { InspectReport.Cached($0, at: now) }
+    return (originals + transforms).map { InspectReport.Cached($0, at: now) }
   }
 }
 #endif

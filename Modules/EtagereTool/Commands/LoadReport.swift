@@ -53,7 +53,7 @@ struct LoadReport: Encodable {
       Text.right(Text.time(milliseconds) + " ms", 11), url,
     ]
     if let image { columns.append("(\(image.brief), \(Text.bytes(Int64(bytes ?? 0))))") }
-    if validation == ETagValidationResult.failed.rawValue, let ageSeconds {
+    if validation == RevalidationOutcome.failed.rawValue, let ageSeconds {
       columns.append("(not validated: nobody answered; \(Text.seconds(.seconds(ageSeconds))) old)")
     }
     return columns.joined(separator: "  ")

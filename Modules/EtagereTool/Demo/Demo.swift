@@ -61,7 +61,7 @@ struct Demo {
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
       configuration.validator = ETagValidator()
       // What is to be stored is shown to be, on a slow disk too.
-      configuration.storePatience = nil
+      configuration.storeWriteTimeout = nil
     }
     return ResourceManager(configuration)
   }
@@ -91,31 +91,31 @@ struct Demo {
     let beyondLifetime = DemoContent.lifetime + .seconds(1)
 
     await pass("no cache", try manager(downloader: Engine.make())) {
-      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .none)
+      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .notAttempted)
     }
     let downloader = Engine.make()
     let first = try manager(downloader: downloader, caching: true)
     await pass("cold", first) {
-      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .none)
+      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .notAttempted)
     }
     await pass("memory", first) {
-      $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .memory, validation: .none)
+      $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .memory, validation: .notAttempted)
     }
     await first.close()
     let restarted = try manager(downloader: downloader, caching: true)
     await pass("disk, as after a restart", restarted) {
-      $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .disk, validation: .none)
+      $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .disk, validation: .notAttempted)
     }
     clock.advance(by: beyondLifetime)
     await pass("stale, unchanged (304)", restarted) {
-      $0.expect(requests: count, notModified: count, bodyBytes: 0, source: .revalidated, validation: .reused)
+      $0.expect(requests: count, notModified: count, bodyBytes: 0, source: .revalidated, validation: .notModified)
     }
     let revalidated = passes[4]
     clock.advance(by: beyondLifetime)
     content.change()
     content.publish(on: origin)
     await pass("stale, changed (200)", restarted) {
-      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .fresh)
+      $0.expect(requests: count, notModified: 0, bodyBytes: bytes, source: .network, validation: .modified)
     }
     clock.advance(by: beyondLifetime)
     await origin.setLink(.offline)
@@ -151,7 +151,7 @@ struct Demo {
       try await manager.clear()
       var pass = await DemoPass.run(
         "photographs, \(name.lowercased())", content.photographs, with: manager, from: origin, parallel: atOnce)
-      pass.expect(requests: 3, notModified: 0, bodyBytes: bytes, source: .network, validation: .none)
+      pass.expect(requests: 3, notModified: 0, bodyBytes: bytes, source: .network, validation: .notAttempted)
       report.wrong += pass.wrong
       // A new connection costs a round trip of its own; loads that run together share theirs.
       let trips = atOnce == 1 ? 1 + content.photographs.count : 2
@@ -181,7 +181,8 @@ struct Demo {
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)
     // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds it on disk.
     pass.expect(
-      requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, .disk, validation: .none)
+      requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, .disk,
+      validation: .notAttempted)
     report.sharedLoads = items.count
     report.sharedRequests = pass.requests
     report.wrong += pass.wrong

@@ -38,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
   func run() async throws {
     // A folder of its own: the demo empties its cache, and what is in the given folder may be somebody's.
     let parent = cacheFolder.map { URL(filePath: $0, directoryHint: .isDirectory) } ?? FileManager.default.temporaryDirectory
-    let folder = parent.appending(path: "etagere-demo-\(Revision.mint())", directoryHint: .isDirectory)
+    let folder = parent.appending(path: "etagere-demo-\(Revision.random())", directoryHint: .isDirectory)
     defer { try? FileManager.default.removeItem(at: folder) }
     let say: (String) -> Void = { if !json { Console.say($0) } }
     do {

@@ -7,7 +7,7 @@ struct DemoLink: Sendable {
   static let bitsPerSecond = 2_000_000
   static let latency = Duration.milliseconds(5)
 
-  static var link: Link { Link(bitsPerSecond: bitsPerSecond, latency: latency) }
+  static var link: NetworkLink { NetworkLink(bitsPerSecond: bitsPerSecond, latency: latency) }
 
   /// There and back.
   static var roundTrip: Duration { latency * 2 }

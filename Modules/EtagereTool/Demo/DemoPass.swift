@@ -13,7 +13,7 @@ struct DemoPass: Sendable {
   var bodyBytes: Int
   var bytesSent: Int
   var sources: [ResourceSource: Int]
-  var validations: [ETagValidationResult: Int]
+  var validations: [RevalidationOutcome: Int]
   /// What is not as it should be, in words.
   var wrong: [String]
 
@@ -62,7 +62,7 @@ struct DemoPass: Sendable {
 
   /// Compares what was counted with what must be counted.
   mutating func expect(
-    requests: Int, notModified: Int, bodyBytes: Int, source allowed: ResourceSource..., validation: ETagValidationResult
+    requests: Int, notModified: Int, bodyBytes: Int, source allowed: ResourceSource..., validation: RevalidationOutcome
   ) {
     func check(_ what: String, _ seen: Int, _ expected: Int) {
       if seen != expected { wrong.append("\(name): \(seen) \(what), not \(expected)") }

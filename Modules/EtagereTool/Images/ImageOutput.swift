@@ -53,7 +53,7 @@ struct ImageOutput: ParsableArguments {
   var isWanted: Bool { resize != nil || format != nil || quality != nil }
 
   /// What is loaded: the bytes as they are, or files made of them.
-  func form(output: String?) -> Form<Data> {
+  func transform(output: String?) -> ResourceTransform<Data> {
     guard isWanted else { return .bytes }
     var encoder = ImageEncoder.automatic
     if let name = format ?? output.flatMap(FormatName.init(fileName:)) { encoder = ImageEncoder(name.format) }

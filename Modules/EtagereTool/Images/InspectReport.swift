@@ -7,17 +7,17 @@ struct InspectReport: Encodable {
   /// One entry of the store.
   struct Cached: Encodable {
     /// Absent for the original.
-    var form: String?
+    var transform: String?
     /// Of an answer that depends on request fields (Vary): which one.
     var variant: String?
     var bytes: Int64
     var isFresh: Bool
 
     init(_ entry: ListedEntry, at now: Timestamp) {
-      form = entry.key.form.isEmpty ? nil : entry.key.form
+      transform = entry.key.transform.isEmpty ? nil : entry.key.transform
       variant = entry.key.variant.isEmpty ? nil : entry.key.variant
       bytes = entry.metadata.bodyLength ?? 0
-      isFresh = entry.metadata.facts.isFresh(at: now)
+      isFresh = entry.metadata.freshness.isFresh(at: now)
     }
   }
 
@@ -49,7 +49,7 @@ struct InspectReport: Encodable {
     if let etag { rows.append(("etag", etag)) }
     if let lastModified { rows.append(("modified", lastModified)) }
     for entry in cached ?? [] {
-      let what = [entry.form ?? "original", entry.variant.map { "variant \($0)" }].compactMap(\.self).joined(separator: ", ")
+      let what = [entry.transform ?? "original", entry.variant.map { "variant \($0)" }].compactMap(\.self).joined(separator: ", ")
       rows.append(("cached", "\(Text.bytes(entry.bytes)), \(entry.isFresh ? "fresh" : "stale"), \(what)"))
     }
     return rows.map { "\(Text.left($0, 11))  \($1)" }

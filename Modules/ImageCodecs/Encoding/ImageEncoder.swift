@@ -14,7 +14,7 @@ public import Foundation
 ///
 /// Nothing of the original file's metadata goes along: no place, no camera, no profile (the pixels are sRGB).
 ///
-/// It is also what a form's pictures are stored as: see `Form.image(_:scale:storedAs:)`.
+/// It is also what a transform's pictures are stored as: see `ResourceTransform.image(_:scale:storedAs:)`.
 public struct ImageEncoder: Hashable, Sendable {
   /// JPEG, PNG, WebP, and AVIF, GIF, TIFF where the engine has them.
   public var format: ImageFormat

@@ -53,7 +53,7 @@ public struct ImageLimits: Hashable, Sendable {
   /// In text, as it stands in cache keys: a value that a looser limit has let through is none for who has a tighter one.
   var parameters: String { self == .standard ? Self.standardParameters : written }
 
-  /// Written once: every form of pictures has them in its identity.
+  /// Written once: every transform of pictures has them in its identity.
   private static let standardParameters = standard.written
 
   private var written: String { "\(bytes),\(pixels),\(side),\(frames),\(time.components.seconds).\(time.components.attoseconds)" }

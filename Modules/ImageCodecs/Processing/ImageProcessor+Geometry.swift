@@ -3,7 +3,7 @@ public import CacheCore
 extension ImageProcessor {
   /// Makes the picture smaller (or larger, where the rule says so).
   ///
-  /// As the first step of `Form.image(_:)` it is the decoder's: where the codec can, the pixels of the full size never come into being.
+  /// As the first step of `ResourceTransform.image(_:)` it is the decoder's: where the codec can, the pixels of the full size never come into being.
   public static func resize(_ sizing: ImageSizing) -> Self {
     let step = ImageStep(name: "resize(\(sizing))", sizing: sizing) { pixels, watch throws(CacheError) in
       let size = sizing.size(of: pixels.size)

@@ -10,7 +10,7 @@ internal import Foundation
 #endif
 
 /// The body of a large entry, read and checked piece by piece as it is pulled.
-final class SQLiteBody: Body.Source {
+final class SQLiteBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling(Int64), ended, failed(CacheError) }
 
   /// Bytes of a pull.

@@ -15,7 +15,7 @@ extension SQLiteEngine {
     var finds: Finds
   }
 
-  func open(_ key: CacheKey, _ range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try await look { database in
       [try EntryTable.find(database, key)]
     } range: {
@@ -84,12 +84,12 @@ extension SQLiteEngine {
     guard row.length <= Self.atHand else {
       let body = SQLiteBody(row, wanted, pins.pin(opening, row.id), self)
       return StoredEntry(
-        key: row.key, metadata: row.metadata, body: Body(length: wanted.upperBound - wanted.lowerBound, source: body))
+        key: row.key, metadata: row.metadata, body: ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body))
     }
     let whole = try ChunkTable.read(database, row.id, row.metadata.revision, 0..<row.length, of: row.length)
     return whole.map { whole in
       let bytes = range == nil ? whole : whole.subdata(in: Int(wanted.lowerBound)..<Int(wanted.upperBound))
-      return StoredEntry(key: row.key, metadata: row.metadata, body: Body(bytes))
+      return StoredEntry(key: row.key, metadata: row.metadata, body: ResourceBody(bytes))
     }
   }
 

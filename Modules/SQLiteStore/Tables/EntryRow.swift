@@ -15,16 +15,16 @@ struct EntryRow: Sendable {
   let metadata: StoredMetadata
   let length: Int64
 
-  static let columns = "id, resource, variant, form, metadata, revision, length, checksum"
+  static let columns = "id, resource, variant, transform, metadata, revision, length, checksum"
 
   /// Nil: the row is damaged.
   init?(_ row: Row) {
-    guard let id = row.integer(0), let resource = row.data(1), let variant = row.data(2), let form = row.data(3),
+    guard let id = row.integer(0), let resource = row.data(1), let variant = row.data(2), let transform = row.data(3),
       let payload = row.data(4), let tag = row.data(5), let length = row.integer(6), length >= 0,
       let resource = String(validating: resource, as: UTF8.self), let variant = String(validating: variant, as: UTF8.self),
-      let form = String(validating: form, as: UTF8.self), let revision = Self.revision(tag)
+      let transform = String(validating: transform, as: UTF8.self), let revision = Self.revision(tag)
     else { return nil }
-    let key = CacheKey(resource: resource, variant: variant, form: form)
+    let key = CacheKey(resource: resource, variant: variant, transform: transform)
     guard row.integer(7) == Self.checksum(key, payload, revision, length),
       let metadata = StoredMetadata(decoding: payload), metadata.revision == revision, metadata.bodyLength == length
     else { return nil }
@@ -36,7 +36,7 @@ struct EntryRow: Sendable {
 
   static func checksum(_ key: CacheKey, _ payload: Data, _ revision: Revision, _ length: Int64) -> Int64 {
     var checksum = Checksum()
-    for text in [key.resource, key.variant, key.form] {
+    for text in [key.resource, key.variant, key.transform] {
       checksum.add(Int64(text.utf8.count))
       checksum.add(Data(text.utf8))
     }

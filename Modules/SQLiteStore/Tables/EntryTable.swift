@@ -15,10 +15,11 @@ enum EntryTable {
   static let keyLimit = 64 << 20
 
   /// An empty blob is bound as NULL.
-  private static let isKey = "resource = ifnull(?, x'') AND variant = ifnull(?, x'') AND form = ifnull(?, x'') AND until IS NULL"
+  private static let isKey =
+    "resource = ifnull(?, x'') AND variant = ifnull(?, x'') AND transform = ifnull(?, x'') AND until IS NULL"
 
   private static func arguments(_ key: CacheKey) -> StatementArguments {
-    [Data(key.resource.utf8), Data(key.variant.utf8), Data(key.form.utf8)]
+    [Data(key.resource.utf8), Data(key.variant.utf8), Data(key.transform.utf8)]
   }
 
   // MARK: Looking
@@ -46,13 +47,13 @@ enum EntryTable {
 
   static func variants(_ database: Database, of resource: String) throws -> [Found] {
     let statement = try database.cachedStatement(
-      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND form = x'' AND until IS NULL")
+      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND transform = x'' AND until IS NULL")
     return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
   }
 
-  static func forms(_ database: Database, of resource: String) throws -> [Found] {
+  static func transforms(_ database: Database, of resource: String) throws -> [Found] {
     let statement = try database.cachedStatement(
-      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND form <> x'' AND until IS NULL")
+      sql: "SELECT \(EntryRow.columns) FROM entry WHERE resource = ifnull(?, x'') AND transform <> x'' AND until IS NULL")
     return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
   }
 
@@ -74,7 +75,7 @@ enum EntryTable {
   static func reserve(_ database: Database, until: Timestamp) throws -> Int64 {
     try database.cachedStatement(
       sql: """
-        INSERT INTO entry (resource, variant, form, metadata, revision, length, checksum, size, used, until)
+        INSERT INTO entry (resource, variant, transform, metadata, revision, length, checksum, size, used, until)
         VALUES (x'', x'', x'', x'', x'', 0, 0, 0, 0, ?)
         """
     ).execute(arguments: [until.nanoseconds])
@@ -94,7 +95,7 @@ enum EntryTable {
     let length = metadata.bodyLength ?? 0
     try database.cachedStatement(
       sql: """
-        UPDATE entry SET resource = ifnull(?, x''), variant = ifnull(?, x''), form = ifnull(?, x''), metadata = ?, revision = ?,
+        UPDATE entry SET resource = ifnull(?, x''), variant = ifnull(?, x''), transform = ifnull(?, x''), metadata = ?, revision = ?,
           length = ?, checksum = ?, size = ?, used = ?, until = NULL WHERE id = ?
         """
     ).execute(
@@ -106,7 +107,7 @@ enum EntryTable {
 
   /// Bytes that count against the limit.
   static func size(_ key: CacheKey, _ payload: Data, _ length: Int64) -> Int64 {
-    Int64(key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count + payload.count) + length
+    Int64(key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count + payload.count) + length
   }
 
   static func refresh(_ database: Database, _ entry: EntryRow, _ metadata: StoredMetadata, used: Timestamp) throws {

@@ -17,11 +17,11 @@ enum Schema {
   private static let tables = """
     CREATE TABLE entry (
       id INTEGER PRIMARY KEY AUTOINCREMENT,
-      resource BLOB NOT NULL, variant BLOB NOT NULL, form BLOB NOT NULL,
+      resource BLOB NOT NULL, variant BLOB NOT NULL, transform BLOB NOT NULL,
       metadata BLOB NOT NULL, revision BLOB NOT NULL, length INTEGER NOT NULL, checksum INTEGER NOT NULL,
       size INTEGER NOT NULL, used INTEGER NOT NULL, until INTEGER
     );
-    CREATE UNIQUE INDEX entry_key ON entry (resource, variant, form) WHERE until IS NULL;
+    CREATE UNIQUE INDEX entry_key ON entry (resource, variant, transform) WHERE until IS NULL;
     CREATE INDEX entry_used ON entry (used, id) WHERE until IS NULL;
     CREATE INDEX entry_until ON entry (until) WHERE until IS NOT NULL;
     CREATE TABLE chunk (place INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, bytes BLOB NOT NULL);

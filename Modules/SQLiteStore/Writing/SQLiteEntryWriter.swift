@@ -26,7 +26,7 @@ final class SQLiteEntryWriter: EntryWriter {
   private let phase = Lock(Phase.idle)
 
   init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: SQLiteEngine) throws(CacheError) {
-    guard key.resource.utf8.count + key.variant.utf8.count + key.form.utf8.count <= EntryTable.keyLimit else {
+    guard key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count <= EntryTable.keyLimit else {
       throw CacheError(.entryTooLarge, reason: "the key is larger than \(EntryTable.keyLimit) bytes", path: engine.file.path)
     }
     (self.key, self.metadata, self.engine) = (key, metadata, engine)
@@ -113,9 +113,9 @@ final class SQLiteEntryWriter: EntryWriter {
 
   // MARK: Reading
 
-  func reader() throws(CacheError) -> Body {
+  func reader() throws(CacheError) -> ResourceBody {
     if case .failed(let error) = phase.withLock({ $0 }) { throw error }
-    return Body(length: metadata.bodyLength, source: SQLiteSpoolBody(spool, engine, metadata.revision))
+    return ResourceBody(length: metadata.bodyLength, source: SQLiteSpoolBody(spool, engine, metadata.revision))
   }
 
   // MARK: The end

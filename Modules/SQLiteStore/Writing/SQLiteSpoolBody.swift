@@ -10,7 +10,7 @@ internal import Foundation
 #endif
 
 /// A body that follows a writer: it reads what is there, and waits, without polling, where it has caught up.
-final class SQLiteSpoolBody: Body.Source {
+final class SQLiteSpoolBody: ResourceBody.Source {
   private struct State {
     var offset: Int64 = 0
     var isPulling = false

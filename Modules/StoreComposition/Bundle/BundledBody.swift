@@ -8,7 +8,7 @@ internal import Foundation
 #endif
 
 /// The body of a large shipped file, read as it is pulled.
-final class BundledBody: Body.Source {
+final class BundledBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling, ended, failed(CacheError) }
 
   private static let pull: Int64 = 262_144

@@ -58,10 +58,10 @@ final class BundledFolder: CacheStore {
     let (request, resource, response) = try entry.heads(manifest)
     let stated = response.headerFields[.date].flatMap { HTTPDate($0, receivedAt: file.modified) }?.timestamp
     let born = stated ?? file.modified
-    let facts = CachingFacts(bornAt: born, freshUntil: born + .seconds(max(0, entry.freshFor ?? 0)))
+    let freshness = Freshness(generatedAt: born, freshUntil: born + .seconds(max(0, entry.freshFor ?? 0)))
     let metadata = StoredMetadata(
       request: request, response: response, requestTime: born, responseTime: born, bodyLength: file.size,
-      revision: revision(entry, file), facts: facts)
+      revision: revision(entry, file), freshness: freshness)
     return Item(key: CacheKey(resource: resource), metadata: metadata, name: entry.file, length: file.size)
   }
 
@@ -75,10 +75,10 @@ final class BundledFolder: CacheStore {
   // MARK: Reading
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    try await open(CacheKey(resource: resource), range: nil).map { [$0] } ?? []
+    try await entry(for: CacheKey(resource: resource), range: nil).map { [$0] } ?? []
   }
 
-  func open(_ key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     guard let item = items[key] else { return nil }
     let wanted = (range ?? 0..<item.length).clamped(to: 0..<item.length)
     return try await run { [self] () throws(CacheError) in
@@ -88,7 +88,7 @@ final class BundledFolder: CacheStore {
       }
       let body =
         wanted.count <= Self.atHand
-        ? Body(try file.read(wanted)) : Body(length: Int64(wanted.count), source: BundledBody(file, wanted, self))
+        ? ResourceBody(try file.read(wanted)) : ResourceBody(length: Int64(wanted.count), source: BundledBody(file, wanted, self))
       return StoredEntry(key: item.key, metadata: item.metadata, body: body)
     }
   }
@@ -111,9 +111,9 @@ final class BundledFolder: CacheStore {
 
   private static let refusal = CacheError(.readOnly, reason: "the store can only be read")
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter { throw Self.refusal }
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter { throw Self.refusal }
 
-  func refresh(_ key: CacheKey, _ metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
     throw Self.refusal
   }
 

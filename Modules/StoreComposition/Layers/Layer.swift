@@ -35,10 +35,10 @@ final class Layer: Sendable {
   /// A failure is a miss, and counted.
   ///
   /// - Throws: a cancellation.
-  func open(_ key: CacheKey, _ range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     guard !isHidden(key) else { return nil }
     do throws(CacheError) {
-      guard let entry = try await store.open(key, range: range) else { return nil }
+      guard let entry = try await store.entry(for: key, range: range) else { return nil }
       state.withLock { $0.counters.hits += 1 }
       return entry
     } catch {
@@ -70,7 +70,7 @@ final class Layer: Sendable {
   func revision(of key: CacheKey) async throws(CacheError) -> Revision? {
     guard !isHidden(key) else { return nil }
     do throws(CacheError) {
-      return try await store.open(key, range: 0..<0)?.metadata.revision
+      return try await store.entry(for: key, range: 0..<0)?.metadata.revision
     } catch {
       if error.isCancellation { throw error }
       note(error)
@@ -91,9 +91,9 @@ final class Layer: Sendable {
   }
 
   /// To be listed is no use.
-  func forms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     do throws(CacheError) {
-      return try await store.forms(of: resource).filter { !isHidden($0.key) }
+      return try await store.transforms(of: resource).filter { !isHidden($0.key) }
     } catch {
       if error.isCancellation { throw error }
       note(error)
@@ -103,9 +103,9 @@ final class Layer: Sendable {
 
   // MARK: Changing
 
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     do throws(CacheError) {
-      return try await store.begin(key, metadata)
+      return try await store.makeWriter(for: key, metadata: metadata)
     } catch {
       if !error.isCancellation { note(error) }
       throw error
@@ -127,7 +127,7 @@ final class Layer: Sendable {
         return error
       }
       // Only what is there: or everything that is ever stored above would be remembered.
-      if (try? await store.open(key, range: 0..<0)) ?? nil != nil { hide(key) } else { show(key) }
+      if (try? await store.entry(for: key, range: 0..<0)) ?? nil != nil { hide(key) } else { show(key) }
       return nil
     }
   }

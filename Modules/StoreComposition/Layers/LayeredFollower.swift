@@ -8,9 +8,9 @@ internal import Foundation
 #endif
 
 /// Follows a writer of several layers: when the layer drops out that it reads, it goes on with the next one where it was.
-final class LayeredFollower: Body.Source {
+final class LayeredFollower: ResourceBody.Source {
   private struct State {
-    var bodies: ArraySlice<Body>
+    var bodies: ArraySlice<ResourceBody>
     var offset = 0
     /// Bytes of the present body that have been handed out from another one.
     var skip = 0
@@ -20,7 +20,7 @@ final class LayeredFollower: Body.Source {
 
   private let state: Lock<State>
 
-  init(_ bodies: [Body]) { state = Lock(State(bodies: bodies[...])) }
+  init(_ bodies: [ResourceBody]) { state = Lock(State(bodies: bodies[...])) }
 
   func next() async throws(CacheError) -> Data? {
     while true {

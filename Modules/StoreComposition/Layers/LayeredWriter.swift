@@ -64,12 +64,12 @@ final class LayeredWriter: EntryWriter {
     if isLast { throw error }
   }
 
-  func reader() throws(CacheError) -> Body {
+  func reader() throws(CacheError) -> ResourceBody {
     let writers = writers
     guard !writers.isEmpty else { throw ended }
-    var bodies: [Body] = []
+    var bodies: [ResourceBody] = []
     for (_, writer) in writers { bodies.append(try writer.reader()) }
-    return Body(length: metadata.bodyLength, source: LayeredFollower(bodies))
+    return ResourceBody(length: metadata.bodyLength, source: LayeredFollower(bodies))
   }
 
   // MARK: The end

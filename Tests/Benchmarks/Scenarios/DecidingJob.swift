@@ -12,7 +12,7 @@ struct DecidingJob: Job {
     /// The head that is sent of it.
     case reply
     /// An answer's fields, read for what a hit needs to know.
-    case facts
+    case freshness
     /// A new answer, read and made into what is stored.
     case store
     /// A 304, made into the freshened answer.
@@ -91,9 +91,9 @@ private struct DecidingExchange {
     case .hit:
       if case .use(0, nil) = validator.plan(request, policy: .standard, stored: stored, now: now) { true } else { false }
     case .reply: validator.reply(to: request, from: stored[0], now: now).content == .whole
-    case .facts: validator.facts(of: response, requestTime: now, responseTime: now).isFresh(at: now)
+    case .freshness: validator.freshness(of: response, requestTime: now, responseTime: now).isFresh(at: now)
     case .store: if case .store = judge(response, sent: request) { true } else { false }
-    case .freshen: if case .freshen(0, _, _) = judge(notModified, sent: conditional) { true } else { false }
+    case .freshen: if case .update(0, _, _) = judge(notModified, sent: conditional) { true } else { false }
     }
   }
 

@@ -12,7 +12,7 @@ struct DecidingScenario {
     var goal: Double? {
       switch decision {
       case .hit: 2
-      case .facts, .store: fields == 15 ? 10 : nil
+      case .freshness, .store: fields == 15 ? 10 : nil
       case .reply, .freshen: nil
       }
     }

@@ -22,12 +22,12 @@ enum DiskEntries {
     CacheKey(resource: "https://images.example.com/photographs/2026/11/22/\(1_000_000 + number).w")
   }
 
-  static func metadata(revision: Revision = .mint()) -> StoredMetadata {
+  static func metadata(revision: Revision = .random()) -> StoredMetadata {
     let request = HTTPRequest(method: .get, scheme: "https", authority: "images.example.com", path: "/photographs")
-    let facts = CachingFacts(bornAt: now, freshUntil: now + .seconds(3600))
+    let freshness = Freshness(generatedAt: now, freshUntil: now + .seconds(3600))
     return StoredMetadata(
       request: request, response: HTTPResponse(status: .ok, headerFields: fields), requestTime: now, responseTime: now,
-      revision: revision, facts: facts)
+      revision: revision, freshness: freshness)
   }
 
   /// A folder of the measurement's own, in the run's temporary folder.

@@ -23,7 +23,7 @@ struct DiskFolderJob: Job {
     let cache = try DiskCache(path: folder, configuration: configuration())
     let work = DiskWork(cache)
     let body = Pattern.bytes(Self.size)
-    for number in 0..<entries { try work.store(body, for: DiskEntries.key(number), DiskEntries.metadata()) }
+    for number in 0..<entries { try work.store(body, for: DiskEntries.key(number), metadata: DiskEntries.metadata()) }
     var measurement = Measurement()
     measurement.check("entries", try await cache.entryCount, is: entries)
     await cache.close()
@@ -51,7 +51,7 @@ struct DiskFolderJob: Job {
     let clock = SystemClock()
     let start = clock.uptime
     let cache = try DiskCache(path: folder, configuration: configuration())
-    let first = try await cache.open(DiskEntries.key(entries / 2))?.body.collect()
+    let first = try await cache.entry(for: DiskEntries.key(entries / 2))?.body.collect()
     measurement.add(clock.uptime - start, to: .firstAnswer)
     let size = try await cache.totalSize
     measurement.add(clock.uptime - start, to: .wholeIndex)
@@ -107,7 +107,7 @@ struct DiskFolderJob: Job {
     var times: [Double] = []
     for key in keys {
       let start = clock.uptime
-      guard try await cache.open(key) != nil else { throw BenchmarkFailure("an entry is not there") }
+      guard try await cache.entry(for: key) != nil else { throw BenchmarkFailure("an entry is not there") }
       times.append((clock.uptime - start) / .seconds(1))
     }
     return times

@@ -99,7 +99,7 @@ private struct DiskBed {
     case .read, .uncheckedRead, .miss, .refresh: guard always else { return }
     }
     for index in keys.indices where job.call != .miss {
-      try work.store(body, for: keys[index], metadata[index])
+      try work.store(body, for: keys[index], metadata: metadata[index])
       try RawFile.write(body, paths[index], draft: draft, flushes: false)
     }
   }
@@ -129,7 +129,7 @@ private struct DiskBed {
       switch job.call {
       case .read, .uncheckedRead: try expect(work.read(key) == job.size)
       case .miss: try expect(work.read(key) == nil)
-      case .write, .flushedWrite: try work.store(body, for: key, metadata)
+      case .write, .flushedWrite: try work.store(body, for: key, metadata: metadata)
       case .remove: try work.remove(key)
       case .refresh: try expect(work.refresh(key, metadata))
       }
@@ -140,14 +140,14 @@ private struct DiskBed {
     for (key, metadata) in zip(keys, metadata) {
       switch job.call {
       case .read, .uncheckedRead:
-        guard let entry = try await cache.open(key) else { throw BenchmarkFailure("an entry is not there") }
+        guard let entry = try await cache.entry(for: key) else { throw BenchmarkFailure("an entry is not there") }
         var count = 0
         for try await chunk in entry.body { count += chunk.count }
         try expect(count == job.size)
-      case .miss: try expect(try await cache.open(key) == nil)
-      case .write, .flushedWrite: try await cache.store(body, for: key, metadata)
+      case .miss: try expect(try await cache.entry(for: key) == nil)
+      case .write, .flushedWrite: try await cache.store(body, for: key, metadata: metadata)
       case .remove: try await cache.remove(key, ifRevision: nil)
-      case .refresh: try expect(try await cache.refresh(key, metadata, ifRevision: metadata.revision))
+      case .refresh: try expect(try await cache.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision))
       }
     }
   }

@@ -42,7 +42,7 @@ struct LinkJob: Job {
     var measurement = Measurement()
     // What a process does for the first time (libraries, threads, tables) is done before the link is there.
     _ = try await pass(origin, bodies, path: "warm-up")
-    await origin.setLink(Link(bitsPerSecond: Self.bitsPerSecond, latency: Self.latency))
+    await origin.setLink(NetworkLink(bitsPerSecond: Self.bitsPerSecond, latency: Self.latency))
     origin.resetCounters()
     let (wall, right) = try await pass(origin, bodies, path: "photograph")
     measurement.add(wall, to: .wall)

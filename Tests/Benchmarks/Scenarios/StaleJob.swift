@@ -42,7 +42,7 @@ struct StaleJob: Job {
     // All is stored, and confirmed for the first time, before the link is there: so connections and code are warm.
     for _ in 0..<2 { _ = await load(bodies, origin, manager) }
     measurement.check("connections more than allowed", max(0, origin.counters.openConnections - Self.connections), is: 0)
-    await origin.setLink(Link(latency: Self.latency))
+    await origin.setLink(NetworkLink(latency: Self.latency))
     let bare = BareRevalidation(origin.url("/0").absoluteString, etag: OriginETag.strong("version-0").description)
     try await bare.run()
     for _ in 0..<passes {

@@ -67,7 +67,7 @@ struct StormJob: Job {
         $0.memory = memory
         $0.store = store
         $0.validator = ETagValidator()
-        $0.callbackQueue = .untouched
+        $0.callbackQueue = .immediate
       })
     let plans = sky.plans(loads, seed: seed)
     let next = Turn()
@@ -116,7 +116,7 @@ struct StormJob: Job {
     measurement.add(entries.count, to: .stored)
     for entry in entries {
       let target = entry.metadata.request.path ?? ""
-      guard let body = sky.body(of: target), try await store.open(entry.key)?.body.collect() == body else {
+      guard let body = sky.body(of: target), try await store.entry(for: entry.key)?.body.collect() == body else {
         measurement.failures.append("the cache holds \(target), whose body is not the origin's")
         continue
       }

@@ -80,15 +80,16 @@ struct ThumbnailsJob: Job {
         $0.storagePolicy = .variants
       })
     let turn = Turn()
-    let form = Form.imageFile(.resize(.fit(ThumbnailJob.side, ThumbnailJob.side)), as: ImageEncoder(.jpeg, quality: 75))
+    let transform = ResourceTransform.imageFile(
+      .resize(.fit(ThumbnailJob.side, ThumbnailJob.side)), as: ImageEncoder(.jpeg, quality: 75))
     let counts = try await withThrowingTaskGroup(of: (made: Int, confirmed: Int).self) { group in
       for _ in 0..<ProcessInfo.processInfo.activeProcessorCount * 2 {
         group.addTask {
           var counts = (made: 0, confirmed: 0)
           while let name = turn.take(from: names) {
             guard let url = URL(string: "http://photographs/\(name)") else { continue }
-            let resource = try await manager.load(url, as: form)
-            if resource.valueOrigin == .made { counts.made += 1 }
+            let resource = try await manager.load(url, as: transform)
+            if resource.valueOrigin == .transformed { counts.made += 1 }
             let file = output.appending(path: name).path
             if let stored = FileManager.default.contents(atPath: file), stored == resource.value {
               if resource.source == .revalidated { counts.confirmed += 1 }

@@ -93,30 +93,30 @@ struct VariantsJob: Job {
 
     /// - Returns: how many went as they should.
     @concurrent func load(_ way: Way, _ count: Int) async throws -> Int {
-      let form =
+      let transform =
         switch way {
-        case .jpeg: Form.image(VariantsJob.small, storedAs: .jpeg)
-        case .original: Form.image(VariantsJob.small)
-        case .memory, .memoryAnew, .webp, .file: Form.image(VariantsJob.small, storedAs: .webp)
+        case .jpeg: ResourceTransform.image(VariantsJob.small, storedAs: .jpeg)
+        case .original: ResourceTransform.image(VariantsJob.small)
+        case .memory, .memoryAnew, .webp, .file: ResourceTransform.image(VariantsJob.small, storedAs: .webp)
         }
-      let fileForm = Form<Data>.imageFile(VariantsJob.small, as: .webp)
+      let fileTransform = ResourceTransform<Data>.imageFile(VariantsJob.small, as: .webp)
       var found = 0
       for _ in 0..<count {
         switch way {
-        case .memory: if try await isFound(form, .kept) { found += 1 }
-        case .memoryAnew: if try await isFound(.image(VariantsJob.small, storedAs: .webp), .kept) { found += 1 }
-        case .webp, .jpeg: if try await isFound(form, .stored) { found += 1 }
-        case .original: if try await isFound(form, .made) { found += 1 }
+        case .memory: if try await isFound(transform, .memory) { found += 1 }
+        case .memoryAnew: if try await isFound(.image(VariantsJob.small, storedAs: .webp), .memory) { found += 1 }
+        case .webp, .jpeg: if try await isFound(transform, .disk) { found += 1 }
+        case .original: if try await isFound(transform, .transformed) { found += 1 }
         case .file:
-          let file = try await manager.load(url, as: fileForm)
-          if file.source == .disk, file.valueOrigin == .stored { found += 1 }
+          let file = try await manager.load(url, as: fileTransform)
+          if file.source == .disk, file.valueOrigin == .disk { found += 1 }
         }
       }
       return found
     }
 
-    private func isFound(_ form: Form<DecodedImage>, _ origin: ValueOrigin) async throws -> Bool {
-      let image = try await manager.load(url, as: form)
+    private func isFound(_ transform: ResourceTransform<DecodedImage>, _ origin: ValueOrigin) async throws -> Bool {
+      let image = try await manager.load(url, as: transform)
       return image.valueOrigin == origin && image.value.size.width == ThumbnailJob.side
     }
 

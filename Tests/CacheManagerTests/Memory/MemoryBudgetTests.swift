@@ -186,7 +186,7 @@ struct MemoryBudgetTests {
   func joined() async throws {
     let gate = Gate()
     let url = try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) }
-    let text = Form<String>(id: "text", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+    let text = ResourceTransform<String>(id: "text", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
       "\(try await body.collect().count)"
     }
     let loads = (0..<5).map { _ in load(url) }
@@ -224,7 +224,7 @@ struct MemoryBudgetTests {
     house.restart()
     let gate = Gate()
     let held = HeldDecoder(gate: gate, memory: 0)
-    let value = Task { try await house.load(Form(decoder: held), at: url).value }
+    let value = Task { try await house.load(ResourceTransform(decoder: held), at: url).value }
     await gate.arrived()
     #expect(manager.memoryUse.inUse == 250_000)
     gate.open()
@@ -236,15 +236,15 @@ struct MemoryBudgetTests {
   func work() async throws {
     let house = try House {
       $0.memoryBudget = 400_000
-      $0.makingLimit = 4
+      $0.maximumConcurrentTransforms = 4
       $0.executor = Self.place
     }
     let gate = Gate()
-    let form = Form(decoder: HeldDecoder(gate: gate, memory: 250_000))
+    let transform = ResourceTransform(decoder: HeldDecoder(gate: gate, memory: 250_000))
     let values = try (0..<3).map { number in
       let url = try house.url("/\(number)")
       house.network.answer(url, .ok(Data(count: 1_000)))
-      return Task { try await house.load(form, at: url).value }
+      return Task { try await house.load(transform, at: url).value }
     }
     await gate.arrived()
     try await Turns.until { house.manager.memoryUse.waiting >= 1 }
@@ -277,14 +277,14 @@ struct MemoryBudgetTests {
   }
 
   @Test("a form that loads something of the same manager keeps nobody waiting")
-  func nestedForm() async throws {
+  func nestedTransform() async throws {
     let manager = manager
     let other = try serve("/other", bytes: 300_000)
-    let form = Form<Int>(id: "two", cost: { _ in 8 }) { body, _ throws(CacheError) in
+    let transform = ResourceTransform<Int>(id: "two", cost: { _ in 8 }) { body, _ throws(CacheError) in
       try await body.collect().count + manager.load(other).data.count
     }
     let url = try serve("/one", bytes: 300_000)
-    #expect(try await house.load(form, at: url).value == 600_000)
+    #expect(try await house.load(transform, at: url).value == 600_000)
     try await expectNothingLeft()
   }
 }

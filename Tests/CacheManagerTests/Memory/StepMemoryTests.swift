@@ -14,15 +14,15 @@ struct StepMemoryTests {
   @Test("few lie there at once, however many loads have begun", arguments: [1, 2])
   func bounded(limit: Int) async throws {
     let house = try House {
-      $0.makingLimit = limit
+      $0.maximumConcurrentTransforms = limit
       $0.executor = place
     }
     let (gate, alive) = (Gate(), Population())
-    let form = Form(decoder: HeldPieces(gate: gate, alive: alive, memory: 0)).map("used") { _ in Piece(nil) }
+    let transform = ResourceTransform(decoder: HeldPieces(gate: gate, alive: alive, memory: 0)).map("used") { _ in Piece(nil) }
     let loads = try (0..<200).map { number in
       let url = try house.url("/\(number)")
       house.network.answer(url, .ok("abcdefgh"))
-      return Task { _ = try await house.load(form, at: url) }
+      return Task { _ = try await house.load(transform, at: url) }
     }
     try await Turns.until { gate.held == limit && house.manager.core.workSlots.waiting == 200 - limit }
     gate.open()
@@ -39,11 +39,11 @@ struct StepMemoryTests {
   func counted() async throws {
     let house = try House {
       $0.memoryBudget = 400_000
-      $0.makingLimit = 4
+      $0.maximumConcurrentTransforms = 4
       $0.executor = place
     }
     let (steps, other, encoding) = (Gate(), Gate(), Gate())
-    let stepped = Form(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+    let stepped = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
       .map("held") { piece in
         steps.hold()
         return piece
@@ -54,7 +54,7 @@ struct StepMemoryTests {
       } decode: { _ in
         Piece(nil)
       }
-    let large = Form(decoder: HeldPieces(gate: other, alive: Population(), memory: 300_000))
+    let large = ResourceTransform(decoder: HeldPieces(gate: other, alive: Population(), memory: 300_000))
     for path in ["/stepped", "/large"] {
       house.network.answer(try house.url(path), .ok(Data(count: 1_000), cacheControl: "max-age=60"))
     }
@@ -83,10 +83,10 @@ struct StepMemoryTests {
   @Test("a step that fails gives back what it took")
   func failed() async throws {
     let house = try House { $0.executor = place }
-    let form = Form(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+    let transform = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
       .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "no picture") }
     house.network.answer(house.url, .ok("abcdefgh"))
-    await #expect(throws: CacheError.self) { try await house.load(form) }
+    await #expect(throws: CacheError.self) { try await house.load(transform) }
     try await Turns.until { house.manager.memoryUse.inUse == 0 }
   }
 }

@@ -37,7 +37,7 @@ struct WaiterPriorityTests {
   func sharedStep() async throws {
     let (steps, gate) = (SharedSteps(), Gate())
     let (first, second) = (LoadPriority(.low), LoadPriority(.low))
-    let id = SharedSteps.ID(Int.self, of: Revision.mint(), stem: "step", on: nil)
+    let id = SharedSteps.ID(Int.self, of: Revision.random(), stem: "step", on: nil)
     let maker = Task {
       try await steps.outcome(of: id, first, joining: {}) { () async throws(CacheError) -> Int in
         await gate.pass()

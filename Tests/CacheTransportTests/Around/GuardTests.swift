@@ -38,7 +38,9 @@ struct GuardTests {
     "six.com": ["fd00::1"], "meta.com": ["169.254.169.254"], "nowhere.com": [],
   ])
 
-  private var downloader: GuardedDownloader { network.guarded(by: .publicOnly, resolver: resolver, clock: ManualClock()) }
+  private var downloader: GuardedDownloader {
+    network.restrictingAddresses(to: .publicOnly, resolver: resolver, clock: ManualClock())
+  }
 
   @Test("are those of the public Internet, when all of a host's are")
   func allowed() async throws {
@@ -76,7 +78,7 @@ struct GuardTests {
     network.serve(try Ask.url("http://inside.com/")) { _ in .ok("x") }
     let own = try #require(IPAddress("192.168.1.1"))
     let policy = AddressPolicy(refusing: .all, except: [own])
-    _ = try await network.guarded(by: policy, resolver: resolver).download(Ask.request("http://inside.com/"))
+    _ = try await network.restrictingAddresses(to: policy, resolver: resolver).download(Ask.request("http://inside.com/"))
     #expect(network.requests.count == 1)
   }
 
@@ -106,8 +108,8 @@ struct GuardTests {
   func timeout() async throws {
     let clock = ManualClock()
     let gate = Gate()
-    let slow = network.guarded(
-      by: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), timeout: .seconds(3), clock: clock)
+    let slow = network.restrictingAddresses(
+      to: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), timeout: .seconds(3), clock: clock)
     for (own, limit) in [(nil, Duration.seconds(3)), (Duration.seconds(1), .seconds(1))] {
       let task = Task { try await slow.download(Ask.request("http://public.com/", timeout: own)) }
       await clock.sleepers(1)
@@ -121,8 +123,8 @@ struct GuardTests {
   func cancelled() async throws {
     let gate = Gate()
     // The clock stands still: a busy machine is no reason to give up before the cancel.
-    let slow = network.guarded(
-      by: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), clock: ManualClock())
+    let slow = network.restrictingAddresses(
+      to: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), clock: ManualClock())
     let task = Task { try await slow.download(Ask.request("http://public.com/")) }
     await gate.arrived()
     task.cancel()
@@ -132,10 +134,13 @@ struct GuardTests {
   @Test("are judged alike where policy, resolver and engine are")
   func identity() throws {
     #expect(downloader.id == downloader.id)
-    #expect(network.guarded(by: .publicOnly).id == network.guarded(by: .publicOnly).id)
-    #expect(network.guarded(by: .publicOnly).id != downloader.id)
-    #expect(network.guarded(by: .publicOnly).id != network.guarded(by: AddressPolicy(refusing: .loopback)).id)
+    #expect(network.restrictingAddresses(to: .publicOnly).id == network.restrictingAddresses(to: .publicOnly).id)
+    #expect(network.restrictingAddresses(to: .publicOnly).id != downloader.id)
+    #expect(
+      network.restrictingAddresses(to: .publicOnly).id != network.restrictingAddresses(to: AddressPolicy(refusing: .loopback)).id)
     let one = try #require(IPAddress("10.0.0.1"))
-    #expect(network.guarded(by: .publicOnly).id != network.guarded(by: AddressPolicy(refusing: .all, except: [one])).id)
+    #expect(
+      network.restrictingAddresses(to: .publicOnly).id
+        != network.restrictingAddresses(to: AddressPolicy(refusing: .all, except: [one])).id)
   }
 }

@@ -13,7 +13,7 @@ struct LimitedDownloaderTests {
 
   init() { network = ScriptedDownloader(clock: clock) }
 
-  private func limited(_ limits: TransferLimits) -> LimitedDownloader { network.limited(limits, clock: clock) }
+  private func limited(_ limits: TransferLimits) -> LimitedDownloader { network.limitingConcurrency(limits, clock: clock) }
 
   private func serve(_ text: String, _ answer: ScriptedAnswer) throws {
     network.serve(try Ask.url(text)) { _ in answer }
@@ -60,7 +60,7 @@ struct LimitedDownloaderTests {
 
   @Test("hold no slot for a body that is at hand")
   func atHand() async throws {
-    let downloader = DataDownloader(Data("here".utf8)).limited(TransferLimits(total: 1), clock: clock)
+    let downloader = DataDownloader(Data("here".utf8)).limitingConcurrency(TransferLimits(total: 1), clock: clock)
     let response = try await downloader.download(Ask.request("https://e.com/a"))
     #expect(downloader.activeTransfers == 0)
     #expect(try await response.body.collect() == Data("here".utf8))
@@ -166,10 +166,10 @@ struct LimitedDownloaderTests {
     let engine = AnsweringDownloader { request throws(CacheError) in
       seen.withLock { $0.append(request.timeout) }
       return DownloadResponse(
-        head: HTTPResponse(status: .ok), body: Body(pulling: { nil }),
+        head: HTTPResponse(status: .ok), body: ResourceBody(pulling: { nil }),
         metrics: { TransferMetrics(queued: .seconds(1), total: .seconds(4)) })
     }
-    let downloader = engine.limited(TransferLimits(total: 1), clock: clock)
+    let downloader = engine.limitingConcurrency(TransferLimits(total: 1), clock: clock)
     let first = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(9)))
     #expect(first.metrics() == TransferMetrics(queued: .seconds(1), total: .seconds(4)))
     let second = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(10))) }
@@ -197,11 +197,13 @@ struct LimitedDownloaderTests {
   @Test("are alike where numbers and engine are")
   func identity() {
     let limits = TransferLimits(total: 2, perHost: 1)
-    #expect(network.limited(limits).id == network.limited(limits).id)
-    #expect(network.limited(limits).id != network.limited(TransferLimits(total: 1, perHost: 2)).id)
-    #expect(network.limited(limits).id != ScriptedDownloader().limited(limits).id)
-    #expect(network.limited(limits).id != network.id)
-    #expect(network.limited(limits).limitingBodies(to: 1).id != network.limitingBodies(to: 1).limited(limits).id)
+    #expect(network.limitingConcurrency(limits).id == network.limitingConcurrency(limits).id)
+    #expect(network.limitingConcurrency(limits).id != network.limitingConcurrency(TransferLimits(total: 1, perHost: 2)).id)
+    #expect(network.limitingConcurrency(limits).id != ScriptedDownloader().limitingConcurrency(limits).id)
+    #expect(network.limitingConcurrency(limits).id != network.id)
+    #expect(
+      network.limitingConcurrency(limits).limitingBodies(to: 1).id != network.limitingBodies(to: 1).limitingConcurrency(limits).id
+    )
     #expect(TransferLimits(total: 0, perHost: -1) == TransferLimits(total: 1, perHost: 1))
   }
 
@@ -220,7 +222,7 @@ struct LimitedDownloaderTests {
       let chunks = Lock(2)
       return DownloadResponse(
         head: HTTPResponse(status: .ok),
-        body: Body(onCancel: { running.withLock { $0.now -= 1 } }) {
+        body: ResourceBody(onCancel: { running.withLock { $0.now -= 1 } }) {
           await Task.yield()
           let left = chunks.withLock { left in
             left -= 1
@@ -231,7 +233,7 @@ struct LimitedDownloaderTests {
         })
     }
     let limits = TransferLimits(total: 8, perHost: 3, order: seed == 1 ? .firstInFirstOut : .lastInFirstOut)
-    let downloader = engine.limited(limits)
+    let downloader = engine.limitingConcurrency(limits)
     var random = Seeded(seed)
     var tasks: [Task<String, Never>] = []
     for number in 0..<10_000 {

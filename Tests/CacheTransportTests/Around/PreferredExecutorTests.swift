@@ -23,9 +23,9 @@ struct PreferredExecutorTests {
     let home = try #require(engine.preferredExecutor)
     let clock = ManualClock()
     let stack: [any Downloader] = [
-      engine.retrying(.standard, clock: clock), engine.resuming(), engine.limited(TransferLimits(total: 1)),
+      engine.retrying(.standard, clock: clock), engine.resuming(), engine.limitingConcurrency(TransferLimits(total: 1)),
       engine.rateLimited(RateLimit(perSecond: 1, burst: 1), clock: clock), engine.modified { $0.attempt = 1 },
-      engine.limitingBodies(to: 1), engine.guarded(by: .publicOnly),
+      engine.limitingBodies(to: 1), engine.restrictingAddresses(to: .publicOnly),
     ]
     for downloader in stack {
       #expect(downloader.preferredExecutor.map { ObjectIdentifier($0) } == ObjectIdentifier(home), "\(type(of: downloader))")

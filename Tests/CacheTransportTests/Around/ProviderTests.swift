@@ -47,8 +47,8 @@ struct ProviderTests {
       }
     }
     let manager = manager { configuration in
-      configuration.providers["photo"] = provider(.never)
-      configuration.providers["kept"] = provider(.fresh(for: .seconds(60)))
+      configuration.schemeHandlers["photo"] = provider(.never)
+      configuration.schemeHandlers["kept"] = provider(.fresh(for: .seconds(60)))
     }
     for (text, expected) in [("photo:1", 2), ("kept:1", 3)] {
       for _ in 0..<2 { #expect(try await manager.load(Ask.url(text)).data == Data("made".utf8)) }
@@ -56,7 +56,7 @@ struct ProviderTests {
     }
     #expect(try await manager.load(Ask.url("kept:1")).source == .memory)
 
-    let options = RequestOptions { $0.downloader = .some(DataDownloader(Data("one".utf8))) }
+    let options = RequestOptions { $0.downloader = .use(DataDownloader(Data("one".utf8))) }
     #expect(try await manager.load(Ask.url("https://e.com/a"), options: options).data == Data("one".utf8))
   }
 
@@ -68,7 +68,7 @@ struct ProviderTests {
     let own = ClosureDownloader(
       caching: .fresh(for: .seconds(9)),
       answering: { _ in
-        DownloadResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=1"]), body: Body(Data()))
+        DownloadResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=1"]), body: ResourceBody(Data()))
       })
     #expect(try await own.download(url).head.headerFields[.cacheControl] == "max-age=1")
   }
@@ -78,7 +78,7 @@ struct ProviderTests {
     arguments: [(200, "max-age=9"), (206, "max-age=9"), (304, nil), (404, nil), (503, nil)] as [(Int, String?)])
   func freshStatus(_ status: Int, _ field: String?) async throws {
     let answering: ClosureDownloader.Answer = { _ in
-      DownloadResponse(head: HTTPResponse(status: .init(code: status)), body: Body(Data()))
+      DownloadResponse(head: HTTPResponse(status: .init(code: status)), body: ResourceBody(Data()))
     }
     let fresh = ClosureDownloader(caching: .fresh(for: .seconds(9)), answering: answering)
     #expect(try await fresh.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == field)
@@ -93,7 +93,7 @@ struct ProviderTests {
       (CancellationError(), .cancelled),
     ] {
       let provider = ClosureDownloader { _ in throw thrown }
-      let manager = manager { $0.providers["photo"] = provider }
+      let manager = manager { $0.schemeHandlers["photo"] = provider }
       let error = await failure { _ = try await manager.load(Ask.url("photo:1")) }
       #expect(error?.code == code)
       #expect(code != .other || error?.underlying is Broken)
@@ -107,7 +107,7 @@ struct ProviderTests {
       await gate.pass()
       return Data("late".utf8)
     }
-    let manager = manager { $0.providers["photo"] = provider }
+    let manager = manager { $0.schemeHandlers["photo"] = provider }
     let task = Task { try await manager.load(Ask.url("photo:1")) }
     await gate.arrived()
     task.cancel()
@@ -132,8 +132,8 @@ struct ProviderTests {
     var made: Int { state.withLock { $0.next } }
     var cancels: Int { state.withLock { $0.cancels } }
 
-    func body(_ chunks: Int, length: Int64? = nil) -> Body {
-      Body(length: length, onCancel: { self.state.withLock { $0.cancels += 1 } }) {
+    func body(_ chunks: Int, length: Int64? = nil) -> ResourceBody {
+      ResourceBody(length: length, onCancel: { self.state.withLock { $0.cancels += 1 } }) {
         let number = self.state.withLock { state in
           defer { state.next += 1 }
           return state.next
@@ -189,7 +189,7 @@ struct ProviderTests {
 
   @Test("that stream fail with the error that they throw, and again")
   func streamError() async {
-    let body = Body { throw Broken() }
+    let body = ResourceBody { throw Broken() }
     for _ in 0..<2 { #expect(await failure { _ = try await body.collect() }?.underlying is Broken) }
   }
 

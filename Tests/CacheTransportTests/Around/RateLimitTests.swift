@@ -15,7 +15,7 @@ struct RateLimitTests {
     let clock = clock
     return AnsweringDownloader { request throws(CacheError) in
       log.entries.withLock { $0.append("\(request.head.path ?? "")@\(clock.uptime.milliseconds)") }
-      return DownloadResponse(head: HTTPResponse(status: .ok), body: Body(.init()))
+      return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(.init()))
     }
   }
 
@@ -127,7 +127,7 @@ struct RateLimitTests {
   @Test("cost no timer where there is nothing to wait for")
   func atOnce() async throws {
     let downloader = engine(Log()).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: RefusingClock())
-      .limited(TransferLimits(total: 1), clock: RefusingClock())
+      .limitingConcurrency(TransferLimits(total: 1), clock: RefusingClock())
     _ = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(2)))
   }
 

@@ -15,9 +15,9 @@ struct SocketTests {
     origin.setRoute("/a", Route(pattern(100_000), etag: "v1"))
     let own = try #require(IPAddress("127.0.0.1"))
     let downloader = SessionDownloader()
-      .guarded(by: AddressPolicy(refusing: .all, except: [own]))
+      .restrictingAddresses(to: AddressPolicy(refusing: .all, except: [own]))
       .modified { $0.head.headerFields[.userAgent] = "App/1" }
-      .limited(TransferLimits(total: 16, perHost: 6))
+      .limitingConcurrency(TransferLimits(total: 16, perHost: 6))
       .rateLimited(RateLimit(perSecond: 1_000, burst: 25))
       .limitingBodies(to: 1 << 20)
     let response = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: origin.url("/a"))))
@@ -31,7 +31,7 @@ struct SocketTests {
     let origin = try await OriginServer.start()
     let (gate, until) = (Gate(), Gate())
     origin.setRoute("/held", Route(pattern(200_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
-    let downloader = SessionDownloader().limited(TransferLimits(total: 4, perHost: 2))
+    let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 4, perHost: 2))
     let url = origin.url("/held")
     let tasks = (0..<6).map { _ in
       Task {
@@ -73,7 +73,7 @@ struct SocketTests {
   func guarded() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/secret", Route(Data("secret".utf8)))
-    let downloader = SessionDownloader().guarded(by: .publicOnly)
+    let downloader = SessionDownloader().restrictingAddresses(to: .publicOnly)
     for host in ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]", "localhost.", "0"] {
       let url = try Ask.url("http://\(host):\(origin.port)/secret")
       let error = await failure { _ = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url))) }

@@ -30,8 +30,8 @@ struct TransferHostTests {
     let spellings = ["http://a.example/", "http://a.example:80/", "http://A.example/"]
     let downloader = AnsweringDownloader { request throws(CacheError) in
       await gate.pass()
-      return DownloadResponse(head: HTTPResponse(status: .ok), body: Body(Data()))
-    }.limited(TransferLimits(perHost: 1))
+      return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data()))
+    }.limitingConcurrency(TransferLimits(perHost: 1))
     let loads = try spellings.map { spelling in
       let request = try Ask.request(spelling)
       return Task { try await downloader.download(request).body.collect() }

@@ -49,7 +49,7 @@ struct Value: Hashable, Sendable {
     return StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "faults.example", path: "/\(number)"),
       response: HTTPResponse(status: .ok, headerFields: fields), requestTime: answered, responseTime: answered,
-      revision: revision, facts: CachingFacts(bornAt: answered, freshUntil: answered),
+      revision: revision, freshness: Freshness(generatedAt: answered, freshUntil: answered),
       expiration: lifetime.map { .after(.seconds($0)) })
   }
 
@@ -94,7 +94,7 @@ enum Keys {
     case 0: CacheKey(resource: resource)
     case 1: CacheKey(resource: resource, variant: "de")
     case 2: CacheKey(resource: resource, variant: "en")
-    default: CacheKey(resource: resource, variant: "en", form: "thumb")
+    default: CacheKey(resource: resource, variant: "en", transform: "thumb")
     }
   }
 }

@@ -26,7 +26,7 @@ final class Facade: Sendable {
     configuration.store = disk
     configuration.validator = ETagValidator()
     configuration.clock = clock
-    configuration.storePatience = patience
+    configuration.storeWriteTimeout = patience
     manager = ResourceManager(configuration)
     for number in numbers {
       let body = Self.value(number, seed).bytes
@@ -96,7 +96,7 @@ final class Facade: Sendable {
   func storingFails(_ length: Int = 300) async -> CacheError? {
     do throws(CacheError) {
       let value = Value(number: 9_999_999, length: length)
-      try await disk.store(value.bytes, for: CacheKey(resource: "probe"), value.metadata)
+      try await disk.store(value.bytes, for: CacheKey(resource: "probe"), metadata: value.metadata)
       return nil
     } catch {
       return error

@@ -65,7 +65,7 @@ extension Place {
     }
     let asked = try await facade.load().asked
     var reading: CacheError?
-    do { _ = try await facade.disk.open(key) } catch { reading = error }
+    do { _ = try await facade.disk.entry(for: key) } catch { reading = error }
     let storing = await facade.storingFails()
     for descriptor in open { close(descriptor) }
     for error in [reading, storing] {

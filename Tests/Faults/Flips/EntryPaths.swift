@@ -25,8 +25,8 @@ enum EntryPaths {
       defer { rest = rest.dropFirst(count) }
       return String(decoding: rest.prefix(count), as: UTF8.self)
     }
-    guard let resource = text(), let variant = text(), let form = text() else { return nil }
-    return CacheKey(resource: resource, variant: variant, form: form)
+    guard let resource = text(), let variant = text(), let transform = text() else { return nil }
+    return CacheKey(resource: resource, variant: variant, transform: transform)
   }
 
   private static func number(_ bytes: Data) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }

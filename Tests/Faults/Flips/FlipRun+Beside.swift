@@ -47,7 +47,8 @@ extension FlipRun {
     cache = try Self.opened(path)
     for _ in 0..<5 {
       let key = Keys.key(Int.random(in: 0..<Self.keys, using: &generator))
-      try require(try await cache.open(key, range: nil) == nil, "\(key) was found without the key that its name was made with")
+      try require(
+        try await cache.entry(for: key, range: nil) == nil, "\(key) was found without the key that its name was made with")
     }
     try require(try await cache.entryCount == 0, "the folder has not started anew")
     (values, touched) = ([:], [:])
@@ -74,7 +75,7 @@ extension FlipRun {
     for _ in 0..<8 {
       try await bystander()
       let absent = CacheKey(resource: "https://faults.example/absent/\(Int.random(in: 0..<1_000, using: &generator))")
-      try require(try await cache.open(absent, range: nil) == nil, "what nobody has stored was found")
+      try require(try await cache.entry(for: absent, range: nil) == nil, "what nobody has stored was found")
     }
   }
 }

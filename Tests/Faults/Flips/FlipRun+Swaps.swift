@@ -17,7 +17,8 @@ extension FlipRun {
     tally("swapped")
     for key in [key, other] {
       let before = cache.counters
-      try require(try await cache.open(Keys.key(key), range: nil) == nil, "\(Keys.key(key)): another key's entry was served")
+      try require(
+        try await cache.entry(for: Keys.key(key), range: nil) == nil, "\(Keys.key(key)): another key's entry was served")
       try require(cache.counters.misses == before.misses + 1, "a miss was not counted")
       tally("misses")
     }
@@ -33,7 +34,7 @@ extension FlipRun {
         }
         try await replaceRemoved(of: resource)
       }
-      guard let entry = try await cache.open(Keys.key(healed), range: nil) else {
+      guard let entry = try await cache.entry(for: Keys.key(healed), range: nil) else {
         throw BrokenPromise("\(Keys.key(healed)) did not heal")
       }
       try require(try await isWhole(entry, healed, nil), "\(Keys.key(healed)) did not heal")
@@ -71,7 +72,7 @@ extension FlipRun {
     try require(removal.removed == damaged.count, "\(removal.removed) of \(damaged.count) damaged files were removed")
     tally("found by verify", damaged.count)
     for key in victims.sorted() {
-      let entry = try await cache.open(Keys.key(key), range: nil)
+      let entry = try await cache.entry(for: Keys.key(key), range: nil)
       if damaged.contains(try file(key)) {
         try require(entry == nil, "\(Keys.key(key)) was damaged, and is served after it was removed")
         values[key] = nil

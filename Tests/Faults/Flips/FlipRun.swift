@@ -80,7 +80,7 @@ final class FlipRun {
   func store(_ key: Int) async throws {
     number += 1
     let value = Value(number: number, length: Value.length(&generator))
-    try await cache.store(value.bytes, for: Keys.key(key), value.metadata)
+    try await cache.store(value.bytes, for: Keys.key(key), metadata: value.metadata)
     values[key] = value
     touched[key] = nil
   }
@@ -124,7 +124,7 @@ final class FlipRun {
     guard touched[key] == nil, var value = values[key] else { return }
     for _ in 0..<Int.random(in: 1...3, using: &generator) {
       value.freshening += 1
-      let isThere = try await cache.refresh(Keys.key(key), value.metadata, ifRevision: value.revision)
+      let isThere = try await cache.updateMetadata(of: Keys.key(key), to: value.metadata, ifRevision: value.revision)
       try require(isThere, "\(Keys.key(key)) is not there to be freshened")
       values[key] = value
     }
@@ -138,7 +138,7 @@ final class FlipRun {
     let length = Int64(values[key]?.length ?? 0)
     let start = Int64.random(in: 0...length, using: &generator)
     let range = way < 2 ? start..<Int64.random(in: start...length + 10, using: &generator) : nil
-    guard let entry = try await cache.open(Keys.key(key), range: range) else {
+    guard let entry = try await cache.entry(for: Keys.key(key), range: range) else {
       let after = cache.counters
       try require(after.misses == before.misses + 1, "a miss of \(Keys.key(key)) was not counted")
       try require(after.damaged == before.damaged + 1, "damage of \(Keys.key(key)) was not counted")
@@ -186,7 +186,7 @@ final class FlipRun {
     }
     try await store(key)
     let before = cache.counters
-    guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+    guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
       throw BrokenPromise("\(Keys.key(key)) was stored again and is not there")
     }
     try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was stored again and is damaged")
@@ -198,7 +198,7 @@ final class FlipRun {
   func bystander() async throws {
     let key = Int.random(in: 0..<Self.keys, using: &generator)
     guard touched[key] == nil, let value = values[key] else { return }
-    guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+    guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
       throw BrokenPromise("\(Keys.key(key)), value \(value.number), is gone, and was not damaged")
     }
     try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) is damaged, and nobody has touched it")
@@ -207,7 +207,7 @@ final class FlipRun {
   /// At the end: what was not touched is whole, and all that is there is right.
   private func whole() async throws {
     for key in 0..<Self.keys {
-      guard let entry = try await cache.open(Keys.key(key), range: nil) else {
+      guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
         try require(touched[key] != nil, "\(Keys.key(key)) is gone, and was not damaged")
         continue
       }

@@ -49,7 +49,7 @@ struct HammerSuite {
     try require(total <= Self.limit, "\(total) bytes are left when all is quiet, and the limit is \(Self.limit)")
     try require(try await cache.entryCount == report.good, "counted and good entries differ")
     for key in 0..<HammerWorker.keys {
-      if let entry = try await cache.open(Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
+      if let entry = try await cache.entry(for: Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
     }
     let left = Folder.files(path + "/etagere-1/tmp").map(\.path).filter { !$0.contains("/tmp/\(getpid())-") }
     try require(left.isEmpty, "left behind: \(left)")

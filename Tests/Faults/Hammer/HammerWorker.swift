@@ -42,23 +42,23 @@ struct HammerWorker {
       switch Int.random(in: 0..<100, using: &generator) {
       case 0..<45:
         let value = Value(number: number, length: Value.length(&generator))
-        try await cache.store(value.bytes, for: key, value.metadata)
+        try await cache.store(value.bytes, for: key, metadata: value.metadata)
         stored += 1
       case 45..<50:
         try await cache.remove(key, ifRevision: nil)
       case 50..<58:
         asked += 1
-        guard let entry = try await cache.open(key) else { continue }
+        guard let entry = try await cache.entry(for: key) else { continue }
         var value = try await Value(of: entry, for: key)
         // Each process freshens with numbers of its own.
         value.freshening = number
-        _ = try await cache.refresh(key, value.metadata, ifRevision: value.revision)
+        _ = try await cache.updateMetadata(of: key, to: value.metadata, ifRevision: value.revision)
       case 58..<66:
         asked += 1
         for entry in try await cache.variants(of: key.resource) { _ = try await Value(of: entry, for: entry.key) }
       default:
         asked += 1
-        if let entry = try await cache.open(key) { _ = try await Value(of: entry, for: key) }
+        if let entry = try await cache.entry(for: key) { _ = try await Value(of: entry, for: key) }
       }
     }
     await cache.close()

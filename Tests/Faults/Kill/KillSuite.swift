@@ -56,7 +56,7 @@ struct KillSuite {
 
   private mutating func store(_ key: Int, _ number: UInt64, _ cache: DiskCache) async throws {
     let value = Value(number: number, length: Value.length(&generator))
-    try await cache.store(value.bytes, for: Keys.key(key), value.metadata)
+    try await cache.store(value.bytes, for: Keys.key(key), metadata: value.metadata)
     model.store(key, value)
   }
 
@@ -90,12 +90,12 @@ struct KillSuite {
     let clock = SystemClock()
     let start = clock.uptime
     let cache = try DiskCache(path: path, configuration: .init(sizeLimit: nil))
-    _ = try await cache.open(Keys.key(0))
+    _ = try await cache.entry(for: Keys.key(0))
     let taken = clock.uptime - start
     openings.append(taken)
     var found: [Int: Value] = [:]
     for key in 0..<KillPlan.keys {
-      guard let entry = try await cache.open(Keys.key(key)) else { continue }
+      guard let entry = try await cache.entry(for: Keys.key(key)) else { continue }
       found[key] = try await Value(of: entry, for: Keys.key(key))
     }
     try model.settle(found)

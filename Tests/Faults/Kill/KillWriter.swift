@@ -44,7 +44,7 @@ struct KillWriter {
       case .remove(let key): try await cache.remove(Keys.key(key), ifRevision: nil)
       case .removeOther(let key): try await cache.remove(Keys.key(key), ifRevision: Revision(high: 0, low: 0))
       case .read(let key):
-        if let entry = try await cache.open(Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
+        if let entry = try await cache.entry(for: Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
       case .removeAll: try await cache.removeAll()
       }
       Children.tell("\(number)")
@@ -56,10 +56,10 @@ struct KillWriter {
   private static func store(_ value: Value, _ key: CacheKey, _ cache: DiskCache) async throws {
     let bytes = value.bytes
     guard value.length > 100_000 else {
-      try await cache.store(bytes, for: key, value.metadata)
+      try await cache.store(bytes, for: key, metadata: value.metadata)
       return
     }
-    let writer = try await cache.begin(key, value.metadata)
+    let writer = try await cache.makeWriter(for: key, metadata: value.metadata)
     for start in stride(from: 0, to: bytes.count, by: 50_000) {
       try await writer.write(Data(bytes[start..<min(start + 50_000, bytes.count)]))
     }
@@ -67,9 +67,9 @@ struct KillWriter {
   }
 
   private static func refresh(_ key: CacheKey, _ freshening: UInt64, _ cache: DiskCache) async throws {
-    guard let entry = try await cache.open(key) else { return }
+    guard let entry = try await cache.entry(for: key) else { return }
     var value = try await Value(of: entry, for: key)
     value.freshening = freshening
-    _ = try await cache.refresh(key, value.metadata, ifRevision: value.revision)
+    _ = try await cache.updateMetadata(of: key, to: value.metadata, ifRevision: value.revision)
   }
 }

@@ -49,7 +49,7 @@ struct MemoryModel {
     case 500..<1_000:
       cache.remove(key, ifRevision: nil)
       values[number] = nil
-    case 1_000..<1_300: cache.remove(key, ifRevision: .mint())
+    case 1_000..<1_300: cache.remove(key, ifRevision: .random())
     case 1_300..<4_500:
       let cost = Int.random(in: 0...4_100, using: &generator) >> Int.random(in: 0...6, using: &generator)
       let lifetime = Bool.random(using: &generator) ? nil : Int.random(in: 0...20, using: &generator)

@@ -89,11 +89,11 @@ struct StoreModel<Store: Subject> {
     let value = Value(number: number, length: Value.length(&generator), answered: clock.now, lifetime: lifetime)
     try await noteAbsence(key, store)
     guard chance(3) == 0 else {
-      try await store.store(value.bytes, for: Keys.key(key), value.metadata)
+      try await store.store(value.bytes, for: Keys.key(key), metadata: value.metadata)
       values[key] = value
       return tally("stored")
     }
-    let writer = try await store.begin(Keys.key(key), value.metadata)
+    let writer = try await store.makeWriter(for: Keys.key(key), metadata: value.metadata)
     var rest = value.bytes
     while !rest.isEmpty {
       let chunk = rest.prefix(1 + chance(70_000))
@@ -126,7 +126,7 @@ struct StoreModel<Store: Subject> {
     let revision = isRight ? value.revision : Revision(high: 0, low: 1)
     // An entry whose time is over is freshened by some stores: nobody sees it, until then.
     if known == nil, values[key] != nil { return }
-    let isThere = try await store.refresh(Keys.key(key), value.metadata, ifRevision: revision)
+    let isThere = try await store.updateMetadata(of: Keys.key(key), to: value.metadata, ifRevision: revision)
     try require(
       isThere == (known != nil && isRight), "\(Keys.key(key)) was freshened: \(isThere), it is \(String(describing: known))")
     if isThere { values[key] = value }
@@ -160,7 +160,7 @@ struct StoreModel<Store: Subject> {
     let start = Int64(chance(Int(length) + 1))
     let range = isPart ? start..<start + Int64(chance(100_000)) : nil
     tally(isPart ? "parts read" : "read")
-    guard let entry = try await store.open(Keys.key(key), range: range) else { return try compare(nil, key) }
+    guard let entry = try await store.entry(for: Keys.key(key), range: range) else { return try compare(nil, key) }
     guard let range else { return try compare(try await Value(of: entry, for: Keys.key(key)), key) }
     let value = try Value(checking: entry.metadata, for: Keys.key(key))
     let part = range.clamped(to: 0..<Int64(value.length))

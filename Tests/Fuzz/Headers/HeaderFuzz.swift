@@ -75,7 +75,7 @@ private struct FuzzedCache {
       .success(head), to: request, sent: sent, fallback: fallback, stored: stored, requestTime: now, now: now,
       revision: Revision(high: 0, low: round))
     switch verdict {
-    case .freshen(let index, let metadata, let changes):
+    case .update(let index, let metadata, let changes):
       precondition(metadata.revision == stored[index].revision)
       stored[index] = metadata
       check(request, metadata)

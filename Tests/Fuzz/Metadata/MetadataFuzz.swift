@@ -16,7 +16,7 @@ public func fuzzMetadata(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   precondition(metadata.bodyLength ?? 0 >= 0)
   for mode in CacheMode.allCases {
     let validator = ETagValidator(mode: mode, parts: .completed, digestSecret: DigestSecret(high: 1, low: 2))
-    for now in [Timestamp.distantPast, metadata.responseTime, metadata.facts.freshUntil, .distantFuture] {
+    for now in [Timestamp.distantPast, metadata.responseTime, metadata.freshness.freshUntil, .distantFuture] {
       use(metadata, validator, now)
     }
   }
@@ -39,7 +39,7 @@ private func use(_ metadata: StoredMetadata, _ validator: ETagValidator, _ now: 
       let verdict = validator.judge(
         .success(head), to: request, sent: sent, fallback: fallback, stored: [metadata], requestTime: now, now: now,
         revision: Revision(high: 3, low: 4))
-      if case .freshen(_, let freshened, _) = verdict { precondition(freshened.revision == metadata.revision) }
+      if case .update(_, let freshened, _) = verdict { precondition(freshened.revision == metadata.revision) }
     }
   }
 }

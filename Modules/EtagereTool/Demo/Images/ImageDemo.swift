@@ -17,7 +17,7 @@ struct ImageDemo {
     var rest: ImageProcessor
 
     /// Stored without loss, so that what comes back can be compared pixel by pixel.
-    var form: Form<DecodedImage> { .image(.resize(sizing) + rest, storedAs: .png) }
+    var transform: ResourceTransform<DecodedImage> { .image(.resize(sizing) + rest, storedAs: .png) }
 
     /// The same without loader and cache.
     func made(of bytes: Data) throws(CacheError) -> DecodedImage {
@@ -63,7 +63,7 @@ struct ImageDemo {
     configuration.executor = DecodingExecutor()
     configuration.storagePolicy = .all
     // What is to be stored is shown to be, on a slow disk too.
-    configuration.storePatience = nil
+    configuration.storeWriteTimeout = nil
     return ResourceManager(configuration)
   }
 
@@ -79,7 +79,7 @@ struct ImageDemo {
     func pass(
       _ name: String, _ look: Look, _ manager: ResourceManager, _ expected: ImageDemoExpectation
     ) async throws -> [DecodedImage] {
-      let (pass, shown) = await ImageDemoPass.run(name, look.form, of: content.items, with: manager, from: origin)
+      let (pass, shown) = await ImageDemoPass.run(name, look.transform, of: content.items, with: manager, from: origin)
       report.wrong += expected.differences(from: pass, shown)
       report.passes.append(pass)
       say(pass.line)
@@ -97,7 +97,7 @@ struct ImageDemo {
     clock.advance(by: beyondLifetime)
     _ = try await pass(
       "stale, unchanged (304)", thumbnail, second,
-      .init(requests: count, notModified: count, kept: count, validation: { _ in .reused }))
+      .init(requests: count, notModified: count, kept: count, validation: { _ in .notModified }))
 
     clock.advance(by: beyondLifetime)
     let changed = try content.change()
@@ -107,7 +107,7 @@ struct ImageDemo {
       "stale, \(changed.count) changed (200)", thumbnail, second,
       .init(
         requests: count, notModified: count - changed.count, bodyBytes: sent, made: changed.count,
-        kept: count - changed.count, validation: { changed.contains($0) ? .fresh : .reused }))
+        kept: count - changed.count, validation: { changed.contains($0) ? .modified : .notModified }))
     await second.close()
     let third = try manager()
     let avatars = try await pass(

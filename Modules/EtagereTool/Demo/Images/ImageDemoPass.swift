@@ -23,9 +23,10 @@ struct ImageDemoPass: Encodable, Sendable {
     var outcome: Result<Resource<DecodedImage>, CacheError>
   }
 
-  /// Loads a form of every picture.
+  /// Loads a transform of every picture.
   static func run(
-    _ name: String, _ form: Form<DecodedImage>, of items: [ImageDemoContent.Item], with manager: ResourceManager,
+    _ name: String, _ transform: ResourceTransform<DecodedImage>, of items: [ImageDemoContent.Item],
+    with manager: ResourceManager,
     from origin: OriginServer
   ) async -> (pass: Self, shown: [Shown]) {
     origin.resetCounters()
@@ -33,7 +34,7 @@ struct ImageDemoPass: Encodable, Sendable {
     let start = clock.uptime
     let shown = await BoundedLoads(parallel: 6).run(Array(items.indices)) { index in
       do throws(CacheError) {
-        return Shown(index: index, outcome: .success(try await manager.load(origin.url(items[index].path), as: form)))
+        return Shown(index: index, outcome: .success(try await manager.load(origin.url(items[index].path), as: transform)))
       } catch {
         return Shown(index: index, outcome: .failure(error))
       }
@@ -44,9 +45,9 @@ struct ImageDemoPass: Encodable, Sendable {
     pass.bodyBytes = origin.counters.bodyBytesSent
     for resource in shown.compactMap({ try? $0.outcome.get() }) {
       switch resource.valueOrigin {
-      case .made, .original: pass.made += 1
-      case .stored: pass.stored += 1
-      case .kept: pass.kept += 1
+      case .transformed, .original: pass.made += 1
+      case .disk: pass.stored += 1
+      case .memory: pass.kept += 1
       }
     }
     return (pass, shown)
@@ -74,7 +75,7 @@ struct ImageDemoExpectation {
   var stored = 0
   var kept = 0
   /// What each load must say about the origin's word.
-  var validation: @Sendable (Int) -> ETagValidationResult = { _ in .none }
+  var validation: @Sendable (Int) -> RevalidationOutcome = { _ in .notAttempted }
 
   /// - Returns: what is not as it must be, in words.
   func differences(from pass: ImageDemoPass, _ shown: [ImageDemoPass.Shown]) -> [String] {

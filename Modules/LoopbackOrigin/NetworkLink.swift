@@ -1,6 +1,6 @@
 #if Origin
 /// The pipe between the origin and its clients: one for all connections.
-public struct Link: Sendable, Hashable {
+public struct NetworkLink: Sendable, Hashable {
   /// Rate from the origin to the clients, in bits a second, shared by all connections. Unlimited when nil (or not positive).
   public var bitsPerSecond: Int?
   /// One way, in both directions: a round trip costs twice as much, and a new connection one round trip more.

@@ -9,10 +9,10 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Loads a picture as a stream of events: progress, a progressive JPEG's scans while they come, a stored picture that may be outdated, the final one.
+  /// Loads an image as a stream of events: progress, previews of a progressive JPEG, a stale cached image, and the final image.
   ///
   /// ```swift
-  /// for try await event in manager.images(at: url, .resize(.fit(800, 800))) {
+  /// for try await event in manager.imageEvents(for: url, .resize(.fit(800, 800))) {
   ///   switch event {
   ///   case .progress(let progress): bar.fraction = progress.fraction
   ///   case .preview(let coarse): view.show(coarse)
@@ -22,17 +22,17 @@ extension ResourceManager {
   /// }
   /// ```
   ///
-  /// The load starts when the first event is asked for; ending the iteration early cancels it. Previews are never cached, and cost a preview's decoding each. A load that joins
-  /// one that is under way has none.
+  /// The load starts with the first call of `next()`. Ending the iteration early cancels the load. Previews are never cached. A load that joins another load
+  /// yields no previews.
   ///
   /// - Parameters:
-  ///   - url: what to load.
-  ///   - processor: what is done to the picture, and to its previews.
-  ///   - scale: how many of its pixels make a point.
-  ///   - previews: how many previews there are at most, and of what.
-  ///   - options: what this load sets for itself.
-  public func images(
-    at url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, previews: ImagePreviews = .standard,
+  ///   - url: The URL of the image.
+  ///   - processor: The steps that change the image and its previews.
+  ///   - scale: The pixels per point.
+  ///   - previews: The number and kind of previews.
+  ///   - options: The options of this load.
+  public func imageEvents(
+    for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, previews: ImagePreviews = .standard,
     options: RequestOptions = RequestOptions()
   ) -> ImageEvents {
     let manager = self
@@ -41,11 +41,11 @@ extension ResourceManager {
         processor, scale: scale, previews: previews, executor: options.executor ?? manager.configuration.executor
       ) { channel.send(.preview($0)) }
       var options = options
-      // Providers have everything at once.
+      // Scheme handlers return whole bodies, so there is nothing to preview.
       if let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
         let base = options.downloader.resolved(manager.configuration.downloader)
       {
-        options.downloader = .some(PreviewedDownloader(base: base, previewer: previewer))
+        options.downloader = .use(PreviewedDownloader(base: base, previewer: previewer))
       }
       let events = manager.events(for: ResourceRequest(url, options: options), as: .image(processor, scale: scale))
       let task = Task {

@@ -30,38 +30,43 @@ struct FormTests {
 
   @Test("of the origin's bytes has no name and changes nothing")
   func bytes() async throws {
-    let form = Form<Data>.bytes
-    #expect(form.id.isEmpty)
-    #expect(try await form.make(Body(Data("abc".utf8)), .whole()) == Data("abc".utf8))
-    #expect(form.cost(Data(count: 7)) == 7)
+    let transform = ResourceTransform<Data>.bytes
+    #expect(transform.id.isEmpty)
+    #expect(try await transform.make(ResourceBody(Data("abc".utf8)), .whole()) == Data("abc".utf8))
+    #expect(transform.cost(Data(count: 7)) == 7)
   }
 
   @Test("is named after its decoder and its processors, in order")
   func names() {
-    #expect(Form(decoder: Text()).id == "Text#4:utf8")
-    #expect(Form(decoder: Text(encoding: "latin1")).id == "Text#6:latin1")
+    #expect(ResourceTransform(decoder: Text()).id == "Text#4:utf8")
+    #expect(ResourceTransform(decoder: Text(encoding: "latin1")).id == "Text#6:latin1")
     let (a, b) = (Appending(suffix: "a"), Appending(suffix: "b"))
-    #expect(Form(decoder: Text(), processors: [a, b]).id == "Text#4:utf8|Appending#9:append(a)|Appending#9:append(b)")
-    #expect(Form(decoder: Text(), processors: [a, b]).id != Form(decoder: Text(), processors: [b, a]).id)
-    #expect(Form(decoder: Text()).map("upper") { $0.uppercased() }.id == "Text#4:utf8|upper")
+    #expect(
+      ResourceTransform(decoder: Text(), processors: [a, b]).id == "Text#4:utf8|Appending#9:append(a)|Appending#9:append(b)")
+    #expect(
+      ResourceTransform(decoder: Text(), processors: [a, b]).id != ResourceTransform(decoder: Text(), processors: [b, a]).id)
+    #expect(ResourceTransform(decoder: Text()).map("upper") { $0.uppercased() }.id == "Text#4:utf8|upper")
   }
 
   @Test("decodes, then processes in order, and weighs the value")
   func makes() async throws {
-    let form = Form(decoder: Text(), processors: [Appending(suffix: "1"), Appending(suffix: "2")]).map("upper") {
+    let transform = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "1"), Appending(suffix: "2")]).map("upper")
+    {
       $0.uppercased()
     }
-    let value = try await form.make(Body(Data("abc".utf8)), .whole())
+    let value = try await transform.make(ResourceBody(Data("abc".utf8)), .whole())
     #expect(value == "ABC12")
-    #expect(form.cost(value) == 5)
+    #expect(transform.cost(value) == 5)
   }
 
   @Test("hands on why there is no value")
   func fails() async {
-    let form = Form(decoder: Text(), processors: [Appending(suffix: "1")])
-    #expect(await failure { _ = try await form.make(Body(Data([0xFF])), .whole()) }?.code == .decodingFailed)
-    let strict = Form(decoder: Text()).map("never") { _ throws(CacheError) in throw CacheError(.refused, reason: "no") }
-    #expect(await failure { _ = try await strict.make(Body(Data("a".utf8)), .whole()) }?.code == .refused)
+    let transform = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "1")])
+    #expect(await failure { _ = try await transform.make(ResourceBody(Data([0xFF])), .whole()) }?.code == .decodingFailed)
+    let strict = ResourceTransform(decoder: Text()).map("never") { _ throws(CacheError) in
+      throw CacheError(.refused, reason: "no")
+    }
+    #expect(await failure { _ = try await strict.make(ResourceBody(Data("a".utf8)), .whole()) }?.code == .refused)
   }
 
   private struct Bytes: ResourceEncoder {
@@ -73,9 +78,11 @@ struct FormTests {
 
   @Test("that has an encoder is another form than without, and than with another one")
   func encoderNames() {
-    let plain = Form(decoder: Text(), processors: [Appending(suffix: "a")])
-    let encoded = ["1", "2"].map { Form(decoder: Text(), processors: [Appending(suffix: "a")], encoder: Bytes(mark: $0)) }
-    let restored = Form(
+    let plain = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "a")])
+    let encoded = ["1", "2"].map {
+      ResourceTransform(decoder: Text(), processors: [Appending(suffix: "a")], encoder: Bytes(mark: $0))
+    }
+    let restored = ResourceTransform(
       decoder: Text(), processors: [Appending(suffix: "a")], encoder: Bytes(mark: "1"), restorer: Text(encoding: "latin1"))
     let stored = plain.stored(as: "utf8") {
       Data($0.utf8)
@@ -91,21 +98,22 @@ struct FormTests {
 
   @Test("is kept as its encoder says, also behind one more step, and made by its decoder of what was kept")
   func encodes() async throws {
-    let form = Form(decoder: Text(), encoder: Bytes(mark: "#")).map("upper") { $0.uppercased() }
-    let coding = try #require(form.coding)
+    let transform = ResourceTransform(decoder: Text(), encoder: Bytes(mark: "#")).map("upper") { $0.uppercased() }
+    let coding = try #require(transform.coding)
 
-    let value = try await form.make(Body(Data("abc".utf8)), .whole())
+    let value = try await transform.make(ResourceBody(Data("abc".utf8)), .whole())
 
-    #expect(value == "ABC" && form.id == "Text#4:utf8|upper|=>Bytes#1:#|Text#4:utf8")
+    #expect(value == "ABC" && transform.id == "Text#4:utf8|upper|=>Bytes#1:#|Text#4:utf8")
     #expect(try coding.encode(value, .whole()) == Data("#ABC".utf8))
     #expect(try coding.decode(Data("#ABC".utf8), .whole()) == "#ABC")
   }
 
   @Test("has equal stems with forms that begin alike, whatever they are kept as")
   func stems() {
-    let short = Form(decoder: Text(), processors: [Appending(suffix: "a")])
-    let long = Form(decoder: Text(), processors: [Appending(suffix: "a"), Appending(suffix: "b")], encoder: Bytes(mark: "#"))
-    #expect(long.stem(1) == short.id && long.stem(0) == Form(decoder: Text()).id)
+    let short = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "a")])
+    let long = ResourceTransform(
+      decoder: Text(), processors: [Appending(suffix: "a"), Appending(suffix: "b")], encoder: Bytes(mark: "#"))
+    #expect(long.stem(1) == short.id && long.stem(0) == ResourceTransform(decoder: Text()).id)
     #expect(long.stem(2) != long.id)
   }
 }

@@ -11,7 +11,7 @@ public import Foundation
 /// ```swift
 /// for try await chunk in response.body { try await file.write(chunk) }
 /// ```
-public struct Body: AsyncSequence, Sendable {
+public struct ResourceBody: AsyncSequence, Sendable {
   public typealias Element = Data
   public typealias Failure = CacheError
 
@@ -83,7 +83,7 @@ public struct Body: AsyncSequence, Sendable {
 }
 
 /// Bytes that are all at hand, as a stream of one chunk.
-private final class DataSource: Body.Source {
+private final class DataSource: ResourceBody.Source {
   private enum State { case unread(Data), read, cancelled }
   private let state: Lock<State>
 

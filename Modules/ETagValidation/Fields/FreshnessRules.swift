@@ -1,33 +1,33 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// How an answer's fields become `CachingFacts` (RFC 9111 §4.2).
-struct Freshness {
+/// How an answer's fields become `Freshness` (RFC 9111 §4.2).
+struct FreshnessRules {
   let rules: AnswerRules
 
   /// What a hit needs to know about `response`, which was asked for at `requestTime` and came at `responseTime`.
-  func facts(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> CachingFacts {
-    facts(of: response, rules.directives(of: response.headerFields), requestTime: requestTime, responseTime: responseTime)
+  func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
+    freshness(of: response, rules.directives(of: response.headerFields), requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// As ``facts(of:requestTime:responseTime:)``, with the directives at hand.
-  func facts(
+  /// As ``freshness(of:requestTime:responseTime:)``, with the directives at hand.
+  func freshness(
     of response: HTTPResponse, _ directives: AnswerDirectives, requestTime: Timestamp, responseTime: Timestamp
-  ) -> CachingFacts {
+  ) -> Freshness {
     let fields = response.headerFields
     // Without a usable `Date` the time of arrival stands in for it (RFC 9110 §6.6.1).
     let date = Self.date(of: fields, receivedAt: responseTime) ?? responseTime
     let age = Self.age(of: fields, date: date, requestTime: requestTime, responseTime: responseTime)
-    let bornAt = responseTime - age
+    let generatedAt = responseTime - age
     let lifetime =
       Self.explicitLifetime(of: fields, directives, date: date, receivedAt: responseTime)
       ?? guessedLifetime(of: response, directives, date: date, receivedAt: responseTime) ?? .zero
-    let freshUntil = bornAt + max(.zero, lifetime)
+    let freshUntil = generatedAt + max(.zero, lifetime)
     let neverStale = directives.stated.noCache || directives.mustRevalidate
-    return CachingFacts(
-      bornAt: bornAt, freshUntil: freshUntil, alwaysAsk: directives.stated.noCache,
-      servesStaleUntil: neverStale ? nil : directives.stated.staleWhileRevalidate.map { freshUntil + $0 },
-      servesOfflineUntil: neverStale ? nil : .distantFuture)
+    return Freshness(
+      generatedAt: generatedAt, freshUntil: freshUntil, requiresRevalidation: directives.stated.noCache,
+      staleWhileRevalidateUntil: neverStale ? nil : directives.stated.staleWhileRevalidate.map { freshUntil + $0 },
+      staleIfErrorUntil: neverStale ? nil : .distantFuture)
   }
 
   /// When the origin made the answer, as the first `Date` line says; nil when there is none or it can't be read.

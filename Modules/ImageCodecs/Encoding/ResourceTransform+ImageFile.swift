@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-extension Form where Value == Data {
+extension ResourceTransform where Value == Data {
   /// Pictures, decoded by the usual decoder, processed, and encoded: files of their own, for who writes or sends them.
   ///
   /// ```swift
@@ -19,9 +19,9 @@ extension Form where Value == Data {
   /// - Parameters:
   ///   - processor: what is done to them.
   ///   - encoder: what they become.
-  public static func imageFile(_ processor: ImageProcessor = .none, as encoder: ImageEncoder) -> Form {
+  public static func imageFile(_ processor: ImageProcessor = .none, as encoder: ImageEncoder) -> ResourceTransform {
     let (decoder, rest) = processor.decoding(scale: 1)
-    return Form(decoder: ImageFileMaker(decoder: decoder, processor: rest, encoder: encoder))
+    return ResourceTransform(decoder: ImageFileMaker(decoder: decoder, processor: rest, encoder: encoder))
       .stored(as: "file") {
         $0
       } decode: { file throws(CacheError) in

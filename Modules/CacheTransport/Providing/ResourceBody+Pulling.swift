@@ -7,11 +7,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-extension Body {
+extension ResourceBody {
   /// A body whose chunks a closure makes, one when the one before is taken: memory does not grow with its length.
   ///
   /// ```swift
-  /// let body = Body(length: file.size, onCancel: { file.close() }) { try await file.read(65_536) }
+  /// let body = ResourceBody(length: file.size, onCancel: { file.close() }) { try await file.read(65_536) }
   /// ```
   ///
   /// - Parameters:
@@ -26,8 +26,8 @@ extension Body {
   }
 }
 
-/// See `Body.init(length:onCancel:pulling:)`.
-private final class PulledBody: Body.Source {
+/// See `ResourceBody.init(length:onCancel:pulling:)`.
+private final class PulledBody: ResourceBody.Source {
   private struct State {
     var delivered: Int64 = 0
     var isBusy = false
@@ -91,7 +91,8 @@ private final class PulledBody: Body.Source {
       return state.delivered
     }
     if let length, delivered > length {
-      let error = CacheError(.malformedResponse, reason: "the provider made more than the \(length) bytes that it had announced")
+      let error = CacheError(
+        .malformedResponse, reason: "the provider transformed more than the \(length) bytes that it had announced")
       // The closure has more to give, and would not hear otherwise that nobody takes it.
       if end(.failure(error)) { onCancel?() }
       throw error

@@ -9,20 +9,21 @@ internal import Foundation
 extension LoadCore {
   /// The answer that the durable store has at hand, where it may be used as it is: a flight would find the same, and costs several times as much as the answer does. Who asks
   /// for the same meanwhile finds it in memory.
-  func answerAtHand<Value: Sendable>(_ load: ResolvedLoad, _ form: Form<Value>) -> Resource<Value>? {
-    guard Value.self == Data.self, form.id.isEmpty, !load.isProvided, load.alternatives.isEmpty, load.target.isMemory,
+  func responseWithoutWaiting<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>) -> Resource<Value>? {
+    guard Value.self == Data.self, transform.id.isEmpty, !load.isProvided, load.alternatives.isEmpty, load.target.isMemory,
       load.demand == nil, !flights.isClosed, !Task.isCancelled
     else { return nil }
     let start = load.clock.uptime
     let shelf = Shelf(load: load, resource: load.parts.resource)
-    guard let candidate = shelf.answerAtHand(to: load.head), let data = candidate.data, let value = data as? Value else {
+    guard let candidate = shelf.responseWithoutWaiting(to: load.head), let data = candidate.data, let value = data as? Value
+    else {
       return nil
     }
     shelf.promote(data, candidate)
     let fetched = Fetched(
       .init(
         data: data, metadata: candidate.metadata, key: candidate.key,
-        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .disk, validation: .none))
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .disk, validation: .notAttempted))
     let resource = fetched.resource(value, clock: load.clock, startedAt: start)
     load.observeEnd(.success(resource), startedAt: start)
     return resource

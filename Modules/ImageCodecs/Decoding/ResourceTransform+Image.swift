@@ -1,6 +1,6 @@
 public import CacheCore
 
-extension Form where Value == DecodedImage {
+extension ResourceTransform where Value == DecodedImage {
   /// Pictures, decoded by the usual decoder, then processed.
   ///
   /// ```swift
@@ -13,7 +13,7 @@ extension Form where Value == DecodedImage {
   /// With an encoder a durable store keeps the processed picture too, as the load's `StoragePolicy` says, and a later process shows it without decoding the original:
   ///
   /// ```swift
-  /// let thumbnail = Form.image(.resize(.fit(400, 400)), storedAs: .webp)
+  /// let thumbnail = ResourceTransform.image(.resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
   /// What its file would not hold (``ImageEncoder/canEncode(_:)``) is made of the original at each start. A picture that was stored has the header of its own file.
@@ -24,13 +24,13 @@ extension Form where Value == DecodedImage {
   ///   - encoder: what they are stored as; nil: only their originals are stored.
   public static func image(
     _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil
-  ) -> Form {
+  ) -> ResourceTransform {
     let (decoder, rest) = processor.decoding(scale: scale)
-    // One by one: what forms have in common is then done once.
+    // One by one: what transforms have in common is then done once.
     let processors = rest.steps.map { ImageProcessor([$0]) }
-    guard let encoder else { return Form(decoder: decoder, processors: processors) }
+    guard let encoder else { return ResourceTransform(decoder: decoder, processors: processors) }
     // What was stored has its size already.
-    return Form(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))
+    return ResourceTransform(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))
   }
 
   /// Pictures of a size, decoded by the usual decoder.
@@ -39,7 +39,7 @@ extension Form where Value == DecodedImage {
   ///   - size: how large they become.
   ///   - scale: how many of their pixels make a point.
   ///   - encoder: what they are stored as; nil: only their originals are stored.
-  public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> Form {
+  public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> ResourceTransform {
     image(.resize(size), scale: scale, storedAs: encoder)
   }
 }

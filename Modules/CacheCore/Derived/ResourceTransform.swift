@@ -1,0 +1,122 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A description of how the bytes of a response become a value: a decoder, followed by processors. It can also describe how the value is encoded for the disk.
+///
+/// ```swift
+/// let greeting = ResourceTransform(decoder: UTF8Text()).map("upper") { $0.uppercased() }
+/// let resource = try await manager.load(url, as: greeting)
+/// ```
+public struct ResourceTransform<Value: Sendable>: Sendable {
+  /// A function that makes a value from the original's bytes.
+  public typealias Maker = @Sendable @concurrent (ResourceBody, StoredMetadata) async throws(CacheError) -> Value
+
+  /// A step after the first. It changes the value.
+  package struct Change: Sendable {
+    package let id: String
+    package let apply: @Sendable (Value, StoredMetadata) throws(CacheError) -> Value
+  }
+
+  /// The identity of the transform: the names and parameters of its decoder, processors and encoder. It is empty for ``bytes``.
+  public private(set) var id: String
+  /// Returns the cost of a value in memory, in bytes.
+  public var cost: @Sendable (Value) -> Int
+  /// The encoding in which a durable store keeps the value, or `nil` if only the original is stored.
+  public private(set) var coding: Coding?
+  private let firstID: String
+  /// The first step.
+  package let first: Maker
+  /// Whether the first step is a decoder, which does not suspend.
+  package let isFirstBounded: Bool
+  /// Returns the bytes of memory that the first step needs while it runs.
+  package let firstMemory: @Sendable (Data, StoredMetadata) -> Int
+  /// The steps after the first.
+  package private(set) var changes: [Change]
+
+  /// Creates a transform from a closure.
+  ///
+  /// - Parameters:
+  ///   - id: The identity of the transform. It must differ from the `id` of every other transform of the same resource, so it includes all parameters. An empty
+  ///     string is replaced, because it is the `id` of ``bytes``.
+  ///   - cost: Returns the cost of a value in memory, in bytes.
+  ///   - make: Makes the value. It runs on no actor.
+  public init(id: String, cost: @escaping @Sendable (Value) -> Int, make: @escaping Maker) {
+    self.init(verbatim: id.isEmpty ? "unnamed" : id, cost: cost, isBounded: false, make: make)
+  }
+
+  private init(
+    verbatim id: String, cost: @escaping @Sendable (Value) -> Int, isBounded: Bool,
+    memory: @escaping @Sendable (Data, StoredMetadata) -> Int = { _, _ in 0 }, make: @escaping Maker
+  ) {
+    self.id = id
+    self.cost = cost
+    firstID = id
+    first = make
+    isFirstBounded = isBounded
+    firstMemory = memory
+    changes = []
+  }
+
+  /// Returns the transform with additional steps and the given encoding.
+  func with(_ more: [Change] = [], coding: Coding?) -> ResourceTransform {
+    var transform = self
+    transform.changes += more
+    transform.coding = coding
+    transform.id = transform.stem(transform.changes.count) + (coding.map { "|=>\($0.id)" } ?? "")
+    return transform
+  }
+
+  /// Creates a transform from a decoder and from processors, which are applied to the decoded value in order.
+  public init<Decoder: ResourceDecoder<Value>>(
+    decoder: Decoder, processors: [any ResourceProcessor<Value>] = []
+  ) {
+    let decoded = ResourceTransform(
+      verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }, isBounded: true,
+      memory: { decoder.workingMemory(for: $0, $1) }
+    ) { body, metadata throws(CacheError) in
+      try decoder.decode(try await body.collect(), metadata)
+    }
+    let changes = processors.map { processor in
+      Change(id: Self.step(processor)) { value, metadata throws(CacheError) in try processor.process(value, metadata) }
+    }
+    self = decoded.with(changes, coding: nil)
+  }
+
+  /// Returns the identity of the transform that consists of the first step and `count` changes. Loads whose transforms share a stem share its work.
+  package func stem(_ count: Int) -> String { changes.prefix(count).reduce(firstID) { "\($0)|\($1.id)" } }
+
+  /// Makes the value from the bytes of a response. It runs on no actor.
+  @concurrent public func make(_ body: ResourceBody, _ metadata: StoredMetadata) async throws(CacheError) -> Value {
+    var value = try await first(body, metadata)
+    for change in changes { value = try change.apply(value, metadata) }
+    return value
+  }
+
+  /// Returns a component's type name and its parameters with their length, so that no two lists of steps have the same text. The name is not the full one, because that
+  /// contains addresses for private types.
+  static func step(_ component: any Component) -> String {
+    let parameters = component.id.parameters
+    return "\(String(describing: type(of: component)))#\(parameters.utf8.count):\(parameters)"
+  }
+
+  /// Returns the transform with one more step. An encoding remains: it encodes the value after the last step.
+  ///
+  /// - Parameters:
+  ///   - id: The name of the step, with its parameters.
+  ///   - change: Makes the new value.
+  public func map(
+    _ id: String, _ change: @escaping @Sendable (Value) throws(CacheError) -> Value
+  ) -> ResourceTransform {
+    with([Change(id: id) { value, _ throws(CacheError) in try change(value) }], coding: coding)
+  }
+}
+
+extension ResourceTransform where Value == Data {
+  /// The bytes of the response, unchanged.
+  public static let bytes = ResourceTransform(verbatim: "", cost: { $0.count }, isBounded: true) { body, _ throws(CacheError) in
+    try await body.collect()
+  }
+}
