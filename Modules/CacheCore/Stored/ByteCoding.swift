@@ -18,7 +18,7 @@ package struct ByteWriter {
 
   /// Zeros until there are `count` bytes.
   package mutating func zeros(upTo count: Int) {
-    if count > bytes.count { bytes.append(contentsOf: repeatElement(0, count: count - bytes.count)) }
+    if count > bytes.count { bytes.append(contentsOf: [UInt8](repeating: 0, count: count - bytes.count)) }
   }
 
   /// Puts a number over bytes that were written before.

@@ -88,7 +88,7 @@ final class Generation: @unchecked Sendable {
     var bytes = try FileMemory(file, at: 0, count: length).withBytes { Array($0) }
     if bytes.count < length || !bytes.starts(with: magic) {
       // Counters that were there stay: whoever has seen them must not see them go back.
-      bytes += repeatElement(0, count: length - bytes.count)
+      bytes += [UInt8](repeating: 0, count: length - bytes.count)
       bytes.replaceSubrange(0..<magic.count, with: magic)
       try calls.writeAll(file, bytes, at: 0)
     }
