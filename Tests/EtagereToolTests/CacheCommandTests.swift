@@ -212,8 +212,8 @@ struct CacheCommandTests {
       #expect(healed.status == 0)
       #expect(healed.output == bytes(1_000))
       #expect(healed.complaints.count == 1)
-      #expect(healed.complaints.first?.hasPrefix("network      200 ") == true)
-      #expect(again.lines.first?.hasPrefix("disk         200 ") == true)
+      #expect(healed.complaints.first?.hasPrefix("network        200 ") == true)
+      #expect(again.lines.first?.hasPrefix("disk           200 ") == true)
       #expect(origin.counters(for: "/fresh").requests == 2)
     }
   }

@@ -133,8 +133,8 @@ struct FailureTests {
           "etagere: gopher://x: nobody here loads gopher: URLs", "etagere: \(late): the server answered 404 Not Found",
         ])
       #expect(run.lines.count == 2)
-      #expect(run.lines.contains { $0.hasPrefix("network      200 ") && $0.hasSuffix(good) })
-      #expect(run.lines.contains { $0.hasPrefix("schemeHandler 200 ") && $0.hasSuffix("data:,also") })
+      #expect(run.lines.contains { $0.hasPrefix("network        200 ") && $0.hasSuffix(good) })
+      #expect(run.lines.contains { $0.hasPrefix("schemeHandler  200 ") && $0.hasSuffix("data:,also") })
     }
   }
 

@@ -24,11 +24,11 @@ struct GetTests {
       #expect(first.complaints.isEmpty)
       #expect(first.lines.count == 1)
       let line = try #require(first.lines.first)
-      #expect(line.hasPrefix("network      200     5.0 kB"))
+      #expect(line.hasPrefix("network        200     5.0 kB"))
       #expect(line.hasSuffix(" ms  \(url)"))
       #expect(second.status == 0)
       #expect(second.lines.count == 1)
-      #expect(second.lines[0].hasPrefix("disk         200        0 B"))
+      #expect(second.lines[0].hasPrefix("disk           200        0 B"))
       #expect(origin.counters.requests == 1)
     }
   }
@@ -123,7 +123,7 @@ struct GetTests {
 
       // Then
       #expect(run.status == 0)
-      #expect(run.lines.first?.hasPrefix("network      200 ") == true)
+      #expect(run.lines.first?.hasPrefix("network        200 ") == true)
       #expect(origin.counters.requests == 2)
     }
   }

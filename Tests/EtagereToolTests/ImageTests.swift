@@ -59,9 +59,9 @@ struct ImageTests {
       let (first, second) = (try await get("1.webp"), try await get("2.webp"))
       // Then
       #expect(first.status == 0 && first.complaints.isEmpty)
-      #expect(first.lines.first?.hasPrefix("network      200") == true)
+      #expect(first.lines.first?.hasPrefix("network        200") == true)
       #expect(first.lines.first?.contains("(80 × 60 WebP, ") == true)
-      #expect(second.lines.first?.hasPrefix("disk         200        0 B") == true)
+      #expect(second.lines.first?.hasPrefix("disk           200        0 B") == true)
       let header = try ImageHeader(of: place.read("1.webp"))
       #expect(header.size == PixelSize(80, 60) && header.format == .webp)
       #expect(try place.read("1.webp") == place.read("2.webp"))

@@ -82,7 +82,7 @@ struct OutputTests {
       #expect(run.status == 0)
       #expect(run.output == body)
       #expect(run.complaints.count == 1)
-      #expect(run.complaints.first?.hasPrefix("network      200 ") == true)
+      #expect(run.complaints.first?.hasPrefix("network        200 ") == true)
     }
   }
 

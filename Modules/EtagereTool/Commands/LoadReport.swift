@@ -49,7 +49,7 @@ struct LoadReport: Encodable {
   /// source, status, bytes on the wire, time, URL; the picture that was made, and what is worth a remark.
   var line: String {
     var columns = [
-      Text.left(source ?? "", 11), Text.right(status.map(String.init) ?? "-", 3), Text.right(Text.bytes(bytesOnWire ?? 0), 9),
+      Text.left(source ?? "", 13), Text.right(status.map(String.init) ?? "-", 3), Text.right(Text.bytes(bytesOnWire ?? 0), 9),
       Text.right(Text.time(milliseconds) + " ms", 11), url,
     ]
     if let image { columns.append("(\(image.brief), \(Text.bytes(Int64(bytes ?? 0))))") }
