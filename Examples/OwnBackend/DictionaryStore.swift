@@ -33,7 +33,9 @@ final class DictionaryStore: CacheStore {
   }
 
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    DictionaryWriter(metadata) { stored in self.entries.withLock { $0[key] = stored } }
+    CollectingWriter(metadata) { metadata, body in
+      self.entries.withLock { $0[key] = Stored(metadata: metadata, body: body) }
+    }
   }
 
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {

@@ -13,6 +13,14 @@ extension DiskCache {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().count } }
   }
 
+  public func usage() async throws(CacheError) -> StoreUsage? {
+    let limit = configuration.sizeLimit
+    return try await upkeep { engine throws(CacheError) in
+      let sum = try engine.sum()
+      return StoreUsage(entries: sum.count, bytes: sum.size, limit: limit)
+    }
+  }
+
   /// All entries, without their bodies, the least recently used first. Reads a part of every file. What is damaged or expired is left out.
   public func entries() async throws(CacheError) -> [EntrySummary] {
     try await upkeep { engine throws(CacheError) in try engine.summaries() }

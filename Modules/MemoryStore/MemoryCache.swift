@@ -75,6 +75,10 @@ public final class MemoryCache: MemoryStoring {
   /// Entries; what is moving in or out at this moment counts.
   public var count: Int { storage.count }
 
+  public func usage() -> StoreUsage? {
+    StoreUsage(entries: count, bytes: Int64(totalCost), limit: Int64(limits.cost))
+  }
+
   /// What the store has done so far.
   public var counters: MemoryCacheCounters { storage.counters }
 

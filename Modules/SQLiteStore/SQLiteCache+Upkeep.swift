@@ -12,6 +12,11 @@ extension SQLiteCache {
     get async throws(CacheError) { try await engine.file.read { database, _ in try EntryTable.total(database).entries } }
   }
 
+  public func usage() async throws(CacheError) -> StoreUsage? {
+    let total = try await engine.file.read { database, _ in try EntryTable.total(database) }
+    return StoreUsage(entries: Int(total.entries), bytes: total.bytes, limit: configuration.sizeLimit)
+  }
+
   /// Removes entries, the least recently used first, until they take no more than `size` bytes.
   ///
   /// - Returns: how many were removed.

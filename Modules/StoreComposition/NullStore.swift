@@ -18,6 +18,8 @@ public struct NullStore: CacheStore {
 
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] { [:] }
 
+  public func usage() async throws(CacheError) -> StoreUsage? { StoreUsage(entries: 0, bytes: 0, limit: 0) }
+
   /// - Throws: `CacheError.Code.readOnly`, always.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw CacheError(.readOnly, reason: "the store takes no entries")

@@ -69,6 +69,8 @@ public final class ReadOnlyStore: CacheStore {
     try await store.entries(where: isWanted)
   }
 
+  public func usage() async throws(CacheError) -> StoreUsage? { try await store.usage() }
+
   /// - Throws: `CacheError.Code.readOnly`, always.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw Self.refusal

@@ -38,10 +38,12 @@ public struct ListedEntry: Sendable {
 }
 
 /// A writer of one entry. The entry becomes visible with ``commit(trailers:)``. Releasing a writer before that aborts it.
+///
+/// ``CollectingWriter`` is a writer for stores that take a whole body at once.
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
   func write(_ chunk: Data) async throws(CacheError)
-  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws when the writer is aborted.
+  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws if the writer is aborted.
   func reader() throws(CacheError) -> ResourceBody
   /// Makes the whole entry visible in one step, in place of an older entry with the same key.
   ///
@@ -109,6 +111,8 @@ public protocol CacheStore: Component {
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
+  /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation returns `nil`.
+  func usage() async throws(CacheError) -> StoreUsage?
 }
 
 extension CacheStore {
@@ -119,6 +123,8 @@ extension CacheStore {
   ) async throws(CacheError) -> [ListedEntry] {
     throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
   }
+
+  public func usage() async throws(CacheError) -> StoreUsage? { nil }
 
   /// Filters ``entries(where:)``. The result is empty for a store that cannot list its entries.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {

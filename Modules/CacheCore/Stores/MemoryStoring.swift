@@ -56,10 +56,14 @@ public protocol MemoryStoring: Component {
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   func keys() throws(CacheError) -> [CacheKey]
+  /// Returns the number and size of the entries, or `nil` if the store does not count them. The default implementation returns `nil`.
+  func usage() -> StoreUsage?
 }
 
 extension MemoryStoring {
   public func keys() throws(CacheError) -> [CacheKey] {
     throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
   }
+
+  public func usage() -> StoreUsage? { nil }
 }

@@ -153,113 +153,30 @@ private final class VolatileSource: ResourceBody.Source {
   var trailers: HTTPFields? { nil }
 }
 
+/// A writer that fails while the store is set to fail.
 private final class VolatileWriter: EntryWriter {
-  private struct Spool {
-    var body = Data()
-    var ending: Ending?
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
-
-  enum Ending { case committed, aborted }
-
   private let store: VolatileStore
-  private let key: CacheKey
-  private let metadata: StoredMetadata
-  private let spool = Lock(Spool())
+  private let writer: CollectingWriter
 
   init(_ store: VolatileStore, _ key: CacheKey, _ metadata: StoredMetadata) {
     self.store = store
-    self.key = key
-    self.metadata = metadata
+    writer = CollectingWriter(metadata) { metadata, body throws(CacheError) in
+      try store.checked { $0.entries[key] = VolatileStore.Stored(metadata: metadata, body: body) }
+    }
   }
-
-  deinit { abort() }
 
   func write(_ chunk: Data) async throws(CacheError) {
     try store.checked { _ in }
-    let waiting = try spool.withLock { spool throws(CacheError) in
-      guard spool.ending == nil else { throw CacheError(.misuse, reason: "written to after its end") }
-      spool.body.append(chunk)
-      defer { spool.waiting = [] }
-      return spool.waiting
-    }
-    for follower in waiting { follower.resume() }
+    try await writer.write(chunk)
   }
 
-  func reader() throws(CacheError) -> ResourceBody { ResourceBody(length: nil, source: Follower(self)) }
+  func reader() throws(CacheError) -> ResourceBody { try writer.reader() }
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    var complete = metadata
-    complete.trailers = trailers
-    let body = try spool.withLock { spool throws(CacheError) in
-      guard spool.ending == nil else { throw CacheError(.misuse, reason: "committed after its end") }
-      return spool.body
-    }
-    complete.bodyLength = Int64(body.count)
-    try store.checked { $0.entries[key] = VolatileStore.Stored(metadata: complete, body: body) }
-    end(.committed)
-    return complete
+    // Checked first, so that a test can let a failed commit be tried again.
+    try store.checked { _ in }
+    return try await writer.commit(trailers: trailers)
   }
 
-  func abort() { end(.aborted) }
-
-  private func end(_ ending: Ending) {
-    let waiting = spool.withLock { spool in
-      if spool.ending == nil { spool.ending = ending }
-      defer { spool.waiting = [] }
-      return spool.waiting
-    }
-    for follower in waiting { follower.resume() }
-  }
-
-  private enum Step { case bytes(Data), end, aborted, waiting }
-
-  /// The bytes behind `position`; nil at the end.
-  func read(from position: Int) async throws(CacheError) -> Data? {
-    while true {
-      switch step(behind: position) {
-      case .bytes(let data): return data
-      case .end: return nil
-      case .aborted: throw CacheError(.truncatedBody, reason: "the writer was aborted")
-      case .waiting:
-        await withCheckedContinuation { continuation in
-          let isReady = spool.withLock { spool in
-            if position < spool.body.count || spool.ending != nil { return true }
-            spool.waiting.append(continuation)
-            return false
-          }
-          if isReady { continuation.resume() }
-        }
-      }
-    }
-  }
-
-  private func step(behind position: Int) -> Step {
-    spool.withLock { spool in
-      if position < spool.body.count { return .bytes(spool.body.subdata(in: position..<spool.body.count)) }
-      switch spool.ending {
-      case .committed: return .end
-      case .aborted: return .aborted
-      case nil: return .waiting
-      }
-    }
-  }
-
-  final class Follower: ResourceBody.Source {
-    private let writer: VolatileWriter
-    private let position = Lock(0)
-
-    init(_ writer: VolatileWriter) { self.writer = writer }
-
-    func next() async throws(CacheError) -> Data? {
-      if Task.isCancelled { throw .cancelled }
-      guard let data = try await writer.read(from: position.withLock { $0 }) else { return nil }
-      position.withLock { $0 += data.count }
-      return data
-    }
-
-    func cancel() {}
-
-    var trailers: HTTPFields? { nil }
-  }
+  func abort() { writer.abort() }
 }

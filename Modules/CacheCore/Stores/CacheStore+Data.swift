@@ -1,0 +1,46 @@
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Bytes under names of the caller's own, for a store that is used without a ``CacheStore`` client such as a resource manager.
+extension CacheStore {
+  /// Stores bytes under a name. They replace the bytes that the name had before.
+  ///
+  /// ```swift
+  /// try await cache.store(avatar, for: "avatar-42", expiration: .after(.seconds(3_600)))
+  /// let avatar = try await cache.data(for: "avatar-42")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - data: The bytes.
+  ///   - name: Any text. Names do not collide with the URLs of responses.
+  ///   - expiration: The time to live, or `nil` for the store's default.
+  ///   - now: The time from which the time to live counts.
+  public func store(
+    _ data: Data, for name: String, expiration: Expiration? = nil, now: Timestamp = SystemClock().now
+  ) async throws(CacheError) {
+    let metadata = StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), response: HTTPResponse(status: .ok),
+      requestTime: now, responseTime: now, revision: .random(),
+      freshness: Freshness(generatedAt: now, freshUntil: .distantFuture),
+      expiration: expiration)
+    try await store(data, for: .named(name), metadata: metadata)
+  }
+
+  /// Returns the bytes of a name, or `nil` if there are none or if they have expired.
+  public func data(for name: String) async throws(CacheError) -> Data? {
+    guard let entry = try await entry(for: .named(name)) else { return nil }
+    return try await entry.body.collect()
+  }
+
+  /// Removes the bytes of a name. A missing name is not an error.
+  public func removeData(for name: String) async throws(CacheError) { try await remove(.named(name), ifRevision: nil) }
+}
+
+extension CacheKey {
+  fileprivate static func named(_ name: String) -> CacheKey { CacheKey(resource: ResourceID.make(uri: "", key: name)) }
+}

@@ -1,0 +1,113 @@
+import CacheCore
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("A writer that collects the body", .timeLimit(.minutes(1)))
+struct CollectingWriterTests {
+  private final class Published: Sendable {
+    private let entries = Lock<[(metadata: StoredMetadata, body: Data)]>([])
+
+    var all: [(metadata: StoredMetadata, body: Data)] { entries.withLock { $0 } }
+
+    func append(_ metadata: StoredMetadata, _ body: Data) { entries.withLock { $0.append((metadata, body)) } }
+  }
+
+  private let published = Published()
+
+  private var metadata: StoredMetadata {
+    let now = Timestamp(seconds: 1_000)
+    return StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/"),
+      response: HTTPResponse(status: .ok), requestTime: now, responseTime: now, revision: .random(),
+      freshness: Freshness(generatedAt: now, freshUntil: now))
+  }
+
+  private func writer(failingWith error: CacheError? = nil) -> CollectingWriter {
+    CollectingWriter(metadata) { [published] metadata, body throws(CacheError) in
+      if let error { throw error }
+      published.append(metadata, body)
+    }
+  }
+
+  private func failure(_ work: () async throws(CacheError) -> Void) async -> CacheError? {
+    do throws(CacheError) {
+      try await work()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("publishes the whole body once, with its length and its trailers")
+  func commit() async throws {
+    let writer = writer()
+    try await writer.write(Data("one ".utf8))
+    try await writer.write(Data("two".utf8))
+    #expect(published.all.isEmpty)
+    let stored = try await writer.commit(trailers: [.eTag: "\"1\""])
+    #expect(stored.bodyLength == 7 && stored.trailers?[.eTag] == "\"1\"")
+    #expect(published.all.map(\.body) == [Data("one two".utf8)])
+    #expect(published.all.first?.metadata == stored)
+  }
+
+  @Test("readers follow from the first byte, wait for what is written, and end with the commit")
+  func readers() async throws {
+    let writer = writer()
+    try await writer.write(Data("one ".utf8))
+    let body = try writer.reader()
+    #expect(try await body.source.next() == Data("one ".utf8))
+    async let rest = body.source.next()
+    try await writer.write(Data("two".utf8))
+    #expect(try await rest == Data("two".utf8))
+    let late = try writer.reader()
+    async let end = body.source.next()
+    _ = try await writer.commit(trailers: [.eTag: "\"1\""])
+    #expect(try await end == nil)
+    #expect(body.source.trailers?[.eTag] == "\"1\"")
+    #expect(try await late.collect() == Data("one two".utf8))
+  }
+
+  @Test("readers of an aborted writer fail, whether it was aborted or released", arguments: [true, false])
+  func abort(isReleased: Bool) async throws {
+    var writer: CollectingWriter? = writer()
+    let body = try #require(try writer?.reader())
+    async let error = failure { () throws(CacheError) in _ = try await body.collect() }
+    if !isReleased { writer?.abort() }
+    writer = nil
+    #expect(await error?.code == .truncatedBody)
+    #expect(published.all.isEmpty)
+  }
+
+  @Test("a commit that cannot be published fails, and so do the readers")
+  func failedCommit() async throws {
+    let writer = writer(failingWith: CacheError(.diskFull, reason: "no space left"))
+    let body = try writer.reader()
+    async let error = failure { () throws(CacheError) in _ = try await body.collect() }
+    #expect(await failure { () throws(CacheError) in _ = try await writer.commit(trailers: nil) }?.code == .diskFull)
+    #expect(await error?.code == .diskFull)
+  }
+
+  @Test("a writer takes nothing after its end", arguments: [true, false])
+  func misuse(isCommitted: Bool) async throws {
+    let writer = writer()
+    if isCommitted { _ = try await writer.commit(trailers: nil) } else { writer.abort() }
+    writer.abort()
+    #expect(await failure { () throws(CacheError) in try await writer.write(Data("x".utf8)) }?.code == .misuse)
+    let late = try writer.reader()
+    #expect(await failure { () throws(CacheError) in _ = try await late.collect() }?.code == (isCommitted ? nil : .truncatedBody))
+    #expect(await failure { () throws(CacheError) in _ = try await writer.commit(trailers: nil) }?.code == .misuse)
+    #expect(published.all.count == (isCommitted ? 1 : 0))
+  }
+
+  @Test("a waiting reader is woken when it or its task is cancelled", arguments: [true, false])
+  func cancellation(isTask: Bool) async throws {
+    let writer = writer()
+    let body = try writer.reader()
+    let task = Task { await failure { () throws(CacheError) in _ = try await body.source.next() } }
+    if isTask { task.cancel() } else { body.source.cancel() }
+    #expect(await task.value?.isCancellation == true)
+    try await writer.write(Data("x".utf8))
+    _ = try await writer.commit(trailers: nil)
+  }
+}
