@@ -1,0 +1,23 @@
+public import HTTPTypes
+
+extension StoredMetadata {
+  /// Creates the metadata of a response for a cache of your own, or returns `nil` if the response must not be stored.
+  ///
+  /// ```swift
+  /// let metadata = StoredMetadata(request: request, response: response, at: SystemClock().now, validator: ETagValidator())
+  /// if let metadata { try await store.store(body, for: CacheKey(resource: url.absoluteString), metadata: metadata) }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - request: The request that was sent.
+  ///   - response: The response to it.
+  ///   - time: The time at which the response arrived.
+  ///   - validator: The validator that decides whether and for how long the response may be used.
+  public init?(request: HTTPRequest, response: HTTPResponse, at time: Timestamp, validator: some ResponseValidator) {
+    let verdict = validator.judge(
+      .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: time, now: time,
+      revision: .random())
+    guard case .store(_, let metadata, _) = verdict else { return nil }
+    self = metadata
+  }
+}

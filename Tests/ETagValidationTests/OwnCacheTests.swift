@@ -1,0 +1,41 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+import Testing
+
+@Suite("The validator over a cache of one's own")
+struct OwnCacheTests {
+  private let now = Timestamp(seconds: 1_767_225_600)
+  private let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a")
+
+  private func stored(_ fields: HTTPFields) -> StoredMetadata? {
+    StoredMetadata(
+      request: request, response: HTTPResponse(status: .ok, headerFields: fields), at: now, validator: ETagValidator())
+  }
+
+  @Test("metadata of a response says how long it is fresh")
+  func lifetime() throws {
+    let metadata = try #require(stored([.cacheControl: "max-age=60"]))
+    #expect(metadata.freshness.isFresh(at: now + .seconds(59)) && !metadata.freshness.isFresh(at: now + .seconds(60)))
+    #expect(metadata.responseTime == now)
+  }
+
+  @Test("there is no metadata of a response that must not be stored")
+  func forbidden() { #expect(stored([.cacheControl: "no-store"]) == nil) }
+
+  @Test(
+    "conditional fields name what the response has",
+    arguments: [
+      ([.eTag: "W/\"7\""], [.ifNoneMatch: "W/\"7\""]),
+      ([.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], [.ifModifiedSince: "Sun, 06 Nov 1994 08:49:37 GMT"]),
+      (
+        [.eTag: "\"7\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"],
+        [.ifNoneMatch: "\"7\"", .ifModifiedSince: "Sun, 06 Nov 1994 08:49:37 GMT"]
+      ),
+      ([.cacheControl: "max-age=60"], [:]),
+    ] as [(HTTPFields, HTTPFields)])
+  func conditions(_ fields: HTTPFields, _ expected: HTTPFields) throws {
+    let metadata = try #require(stored(fields))
+    #expect(ETagValidator().conditionalHeaders(for: metadata) == expected)
+  }
+}
