@@ -27,21 +27,23 @@ extension ResourceManager.Configuration {
   ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
   ///   - diskLimit: bytes on disk.
   ///   - memoryLimit: bytes in memory.
-  ///   - downloader: who loads, taken as it is. Nil: `SessionDownloader().resuming(.standard).retrying(.brief)`, which goes on with a body that breaks off, and asks
-  ///     again, up to twice, where a moment may help; for neither, give a `SessionDownloader()`.
+  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`, which resumes interrupted bodies and retries up to
+  ///     twice after errors that may be temporary. Pass a `SessionDownloader()` to get neither.
+  ///   - clock: The clock of the manager, the stores, and the retries. Tests pass a `ManualClock` here.
   /// - Throws: ``CacheError`` with path and reason when the folder can't be used.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
-    downloader: (any Downloader)? = nil
+    downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()
   ) throws(CacheError) -> Self {
     var configuration = Self()
-    configuration.downloader = downloader ?? SessionDownloader().resuming(.standard).retrying(.brief)
+    configuration.clock = clock
+    configuration.downloader = downloader ?? SessionDownloader().resuming(.standard, clock: clock).retrying(.brief, clock: clock)
     configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
-    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true))
+    configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true), clock: clock)
     configuration.validator = ETagValidator()
     configuration.executor = DecodingExecutor()
     if let folder {
-      let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit))
+      let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit, clock: clock))
       configuration.store = disk
       // Variants that a secret field selects are filed under a digest; its key lies in the folder, so they survive a restart.
       configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())

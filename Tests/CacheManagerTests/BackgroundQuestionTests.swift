@@ -48,7 +48,7 @@ struct BackgroundQuestionTests {
     await gate.arrived()
     for _ in 0..<3 { #expect(try await house.ask().cache == "Etagere;hit;ttl=-1") }
     gate.open()
-    try await Turns.until { try house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes) != nil }
+    try await Turns.until { house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes) != nil }
     #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
     #expect(house.network.requests.count == 2)
   }
@@ -123,6 +123,6 @@ extension House {
   /// Whether memory has a fresh answer in a language.
   fileprivate func isFresh(_ language: String) -> Bool {
     let request = ResourceRequest(url, headerFields: [.acceptLanguage: language])
-    return (try? manager.memoryResource(for: request, as: .bytes)) != nil
+    return manager.cachedInMemory(request, as: .bytes) != nil
   }
 }

@@ -126,7 +126,7 @@ struct FormsOfLoadTests {
     house.manager.load(house.url) { outcomes.append($0) }
 
     #expect(outcomes.all.map { try? $0.get().source } == [.memory])
-    #expect(try house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes)?.text == "bytes")
+    #expect(house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)?.text == "bytes")
   }
 
   @Test("an event stream that nobody iterates asks for nothing; one that is left early stops the transfer")

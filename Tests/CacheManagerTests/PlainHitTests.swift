@@ -109,8 +109,8 @@ struct PlainHitTests {
     var long = short
     long.options.requestModifier = { _ in }
 
-    let hit = try house.manager.memoryResource(for: short, as: .bytes)
-    let same = try house.manager.memoryResource(for: long, as: .bytes)
+    let hit = house.manager.cachedInMemory(short, as: .bytes)
+    let same = house.manager.cachedInMemory(long, as: .bytes)
     #expect((hit != nil) == situation.isHit)
     #expect(told(hit) == told(same))
   }
@@ -123,10 +123,10 @@ struct PlainHitTests {
     house.network.answer(elsewhere, .ok("body", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.alternatives = [.mirror(elsewhere)] }
     _ = try await house.manager.load(house.url, options: options)
-    let hit = try house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes)
+    let hit = house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)
     var long = ResourceRequest(house.url)
     long.options.requestModifier = { _ in }
-    let same = try house.manager.memoryResource(for: long, as: .bytes)
+    let same = house.manager.cachedInMemory(long, as: .bytes)
     #expect(hit?.url == elsewhere)
     #expect(told(hit) == told(same))
   }
@@ -138,10 +138,8 @@ struct PlainHitTests {
         throw CacheError(.refused, reason: "no \(request.path ?? "")")
       }
     }
-    let error = #expect(throws: CacheError.self) {
-      _ = try house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes)
-    }
-    #expect(error?.code == .refused)
+    #expect(house.manager.cachedInMemory(house.url) == nil)
+    #expect(try await house.failure(house.url).code == .refused)
   }
 
   @Test("the observer is told once of each hit, whichever form the load has", arguments: LoadForm.all)

@@ -60,7 +60,7 @@ struct RequestModifierTests {
       house.url, options: RequestOptions { $0.requestModifier = { $0.headerFields[.accept] = "own" } })
     _ = try await house.manager.load(request)
 
-    #expect(try house.manager.memoryResource(for: request, as: .bytes)?.text == "own")
+    #expect(house.manager.cachedInMemory(request, as: .bytes)?.text == "own")
   }
 
   @Test("a redirect takes along what a modifier has set, and is not modified again; an alternative is, by itself")

@@ -358,6 +358,6 @@ extension House {
   /// Whether the cache has the answer with this tag.
   fileprivate func isCurrent(_ tag: String) -> Bool {
     let request = ResourceRequest(url, options: RequestOptions { $0.policy = .cacheOnly })
-    return (try? manager.memoryResource(for: request, as: .bytes))?.response.headerFields[.eTag] == tag
+    return manager.cachedInMemory(request, as: .bytes)?.response.headerFields[.eTag] == tag
   }
 }

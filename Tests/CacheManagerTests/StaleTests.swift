@@ -120,7 +120,7 @@ struct StaleTests {
 
     #expect(house.network.requests.count == 2)
     #expect(house.network.cancelledBodies == 0)
-    let now = try? house.manager.memoryResource(for: ResourceRequest(house.url), as: .bytes)
+    let now = house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)
     #expect(now?.text == "newer")
   }
 

@@ -6,6 +6,12 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case disabled
   /// Uses this component instead of the manager's.
   case use(Wrapped)
+  /// Uses the component that the closure makes from the manager's. Without a component of the manager's there is none.
+  ///
+  /// ```swift
+  /// let patient = RequestOptions { $0.downloader = .adapted { $0.retrying(.standard) } }
+  /// ```
+  case adapted(@Sendable (Wrapped) -> Wrapped)
 
   /// Returns the component in effect, given the manager's.
   @inlinable
@@ -14,6 +20,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
     case .inherited: inherited
     case .disabled: nil
     case .use(let wrapped): wrapped
+    case .adapted(let change): inherited.map(change)
     }
   }
 }

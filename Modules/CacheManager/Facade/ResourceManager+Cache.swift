@@ -17,14 +17,31 @@ public enum CacheLookup: Hashable, Sendable {
 }
 
 extension ResourceManager {
-  /// The value that is in memory and may be used now, or nil. Synchronous, and nobody is asked.
+  /// Returns the value of a URL if it is in memory and may be used now. Does not suspend and does not ask the origin.
+  ///
+  /// ```swift
+  /// if let resource = manager.cachedInMemory(url, as: greeting) { show(resource.value) }
+  /// ```
+  public func cachedInMemory<Value: Sendable>(
+    _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
+  ) -> Resource<Value>? {
+    cachedInMemory(ResourceRequest(url, options: options), as: transform)
+  }
+
+  /// Returns the bytes of a URL if they are in memory and may be used now. Does not suspend and does not ask the origin.
+  public func cachedInMemory(_ url: URL, options: RequestOptions = RequestOptions()) -> Resource<Data>? {
+    cachedInMemory(ResourceRequest(url, options: options), as: .bytes)
+  }
+
+  /// Returns the value of a request if it is in memory and may be used now. Does not suspend and does not ask the origin.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
-  public func memoryResource<Value: Sendable>(
-    for request: ResourceRequest, as transform: ResourceTransform<Value>
-  ) throws(CacheError) -> Resource<Value>? {
-    try core.memoryHit(request, transform)
+  public func cachedInMemory<Value: Sendable>(
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>
+  ) -> Resource<Value>? {
+    // An error means that the request cannot be made, for example for an invalid URL. Nothing is stored for such a request.
+    try? core.memoryHit(request, transform)
   }
 
   /// Where the original of a resource is stored. Never asks the network, and a miss is no error.
@@ -45,6 +62,13 @@ extension ResourceManager {
   /// Where a URL's resource is stored.
   public func lookup(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> CacheLookup {
     try await lookup(ResourceRequest(url, options: options))
+  }
+
+  /// Where the value of a URL's transform would come from: see ``lookup(_:as:)``.
+  public func lookup<Value: Sendable>(
+    _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) -> CacheLookup {
+    try await lookup(ResourceRequest(url, options: options), as: transform)
   }
 
   /// Where the value of a transform would come from: in memory or on disk lies the value, or the original that it can be made of. Never asks the network, and a miss

@@ -97,26 +97,40 @@ public final class ResourceManager: Sendable {
 
   // MARK: async
 
-  /// Loads a URL's bytes.
+  /// Loads the bytes of a URL.
   ///
-  /// - Throws: the one reason why there is no value; `CacheError.cancelled` when the calling task was cancelled.
+  /// ```swift
+  /// do throws(CacheError) {
+  ///   show(try await manager.load(url).data)
+  /// } catch {
+  ///   if !error.isCancellation { report(error) }
+  /// }
+  /// ```
+  ///
+  /// - Throws: ``CacheError``. If the calling task is cancelled, the error is ``CacheError/cancelled``. No load throws `CancellationError`.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
     try await load(ResourceRequest(url, options: options), as: .bytes)
   }
 
-  /// Loads a request's bytes.
+  /// Loads the bytes of a request.
+  ///
+  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
   public func load(_ request: ResourceRequest) async throws(CacheError) -> Resource<Data> {
     try await load(request, as: .bytes)
   }
 
-  /// Loads a URL and makes a value of its bytes.
+  /// Loads a URL and transforms its bytes.
+  ///
+  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
   public func load<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Resource<Value> {
     try await load(ResourceRequest(url, options: options), as: transform)
   }
 
-  /// Loads a request and makes a value of its bytes. A hit in memory returns without suspending.
+  /// Loads a request and transforms its bytes. A hit in memory returns without suspending.
+  ///
+  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
@@ -126,90 +140,22 @@ public final class ResourceManager: Sendable {
     }
   }
 
-  // MARK: Events
-
-  /// Loads a URL's bytes as a stream of events: progress, a stored value that may be outdated, the final value.
-  public func events(for url: URL, options: RequestOptions = RequestOptions()) -> ResourceEvents<Data> {
-    events(for: ResourceRequest(url, options: options), as: .bytes)
-  }
-
-  /// Loads a request as a stream of events, which starts when its first event is asked for.
-  public func events<Value: Sendable>(for request: ResourceRequest, as transform: ResourceTransform<Value>) -> ResourceEvents<
-    Value
-  > {
-    ResourceEvents { [core] channel in
-      do throws(CacheError) {
-        switch try core.begin(request, transform) {
-        case .over(let result): channel.finish(with: result)
-        case .underWay(let load):
-          let task = LoadTask(priority: LoadPriority(load.priority))
-          channel.onAbandon { task.cancel() }
-          core.start(
-            load, transform, task,
-            .init(
-              event: { channel.send($0) },
-              end: { channel.finish(with: $0) }, endsWithStale: false))
-        }
-      } catch {
-        channel.fail(error)
-      }
-    }
-  }
-
-  // MARK: Callbacks
-
-  /// Loads a URL's bytes and calls back, once.
-  ///
-  /// - Parameters:
-  ///   - url: what to load.
-  ///   - options: what this load sets for itself; the rest comes from the manager.
-  ///   - progress: called in order, one at a time, on the same queue as `completion` (a serial one), and never after it.
-  ///   - completion: called exactly once, on the options' or the manager's `CallbackQueue`. There is no load without it: nothing is started that
-  ///     nobody waits for.
-  @discardableResult
-  public func load(
-    _ url: URL, options: RequestOptions = RequestOptions(), progress: (@Sendable (LoadProgress) -> Void)? = nil,
-    completion: @escaping @Sendable (Result<Resource<Data>, CacheError>) -> Void
-  ) -> LoadTask {
-    load(ResourceRequest(url, options: options), as: .bytes, progress: progress, completion: completion)
-  }
-
-  /// Loads a request, makes a value of its bytes, and calls back, once.
-  @discardableResult
-  public func load<Value: Sendable>(
-    _ request: ResourceRequest, as transform: ResourceTransform<Value>, progress: (@Sendable (LoadProgress) -> Void)? = nil,
-    completion: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
-  ) -> LoadTask {
-    let task = LoadTask(priority: LoadPriority(request.options.priority))
-    let callbacks = Callbacks(
-      queue: request.options.callbackQueue ?? configuration.callbackQueue, progress: progress, completion: completion)
-    do throws(CacheError) {
-      switch try core.begin(request, transform) {
-      case .over(let result):
-        task.finish()
-        callbacks.complete(result)
-      case .underWay(let load):
-        core.start(
-          load, transform, task,
-          .init(
-            event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
-      }
-    } catch {
-      task.finish()
-      callbacks.complete(.failure(error))
-    }
-    return task
-  }
-
-  /// What the loads take of the memory budget now.
-  public var memoryUse: MemoryUse { core.budget.use }
-
   // MARK: Ending
 
-  /// Takes no more loads, stops revalidations that nobody waits for, and returns when every load under way has ended.
+  /// Rejects new loads, cancels background revalidations, and returns when every running load has ended.
   ///
-  /// Bodies of ``respond(to:body:options:)`` that are still being read are their readers': they go on, and what is whole is stored.
+  /// Bodies of ``respond(to:body:options:)`` that are still being read go on. Whole bodies are stored.
   ///
-  /// The stores and the downloader stay open: they belong to who made them.
+  /// The stores and the downloader stay open, because their owner may use them elsewhere.
   public func close() async { await core.close() }
+
+  /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with ``CacheError/Code/closed``.
+  ///
+  /// ```swift
+  /// let endedInTime = await manager.close(within: .seconds(5))
+  /// ```
+  ///
+  /// - Returns: whether all loads and all writes to the stores ended within `limit`. Writes that take longer go on after the call.
+  @discardableResult
+  public func close(within limit: Duration) async -> Bool { await core.close(within: limit) }
 }

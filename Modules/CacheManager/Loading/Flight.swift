@@ -29,6 +29,7 @@ enum Departure: Sendable {
 /// A flight, whatever it brings.
 protocol AnyFlight: AnyObject, Sendable {
   func retire()
+  func dismissWaiters(_ error: CacheError)
   func ended() async
 }
 
@@ -175,6 +176,11 @@ final class Flight<Output: Shareable>: AnyFlight {
       return (state.task, state.cancelsWhenUnattended())
     }
     if cancels { cancel(task) }
+  }
+
+  /// Every waiter leaves with `error`. Does nothing for waiters that are about to get the outcome.
+  func dismissWaiters(_ error: CacheError) {
+    for token in state.withLock({ Array($0.waiters.keys) }) { leave(token, .failed(error)) }
   }
 
   private func cancel(_ task: Task<Void, Never>?) {

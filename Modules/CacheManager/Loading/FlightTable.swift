@@ -129,6 +129,11 @@ final class FlightTable: Sendable {
     }
   }
 
+  /// Ends every load with `error`, and with them the work that they wait for.
+  func dismissWaiters(_ error: CacheError) {
+    for flight in state.withLock({ Array($0.running.values) }) { flight.dismissWaiters(error) }
+  }
+
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for
   /// themselves meanwhile.
   func close() async {

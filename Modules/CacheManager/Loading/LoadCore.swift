@@ -42,7 +42,7 @@ final class LoadCore: Sendable {
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// Starts a load that ``makeWriter(for:metadata:)`` has no answer for, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
   func start<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>)
   {
     let load = load.placed
@@ -56,7 +56,7 @@ final class LoadCore: Sendable {
     }
   }
 
-  /// Carries out a load that ``makeWriter(for:metadata:)`` has no answer for, until its end or the calling task's.
+  /// Carries out a load that ``begin(_:_:)`` does not end, until its end or the calling task's.
   @inline(never)
   func outcome<Value: Sendable>(
     of load: ResolvedLoad, _ transform: ResourceTransform<Value>
@@ -190,5 +190,33 @@ final class LoadCore: Sendable {
     await flights.close()
     await revalidations.close()
     await patience.idle()
+  }
+
+  /// - Returns: whether everything ended within `limit`.
+  func close(within limit: Duration) async -> Bool {
+    let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
+    let clock = configuration.clock
+    let hasEnded = await withCheckedContinuation { continuation in
+      waiting.withLock { $0 = continuation }
+      let end: @Sendable (Bool) -> Void = { hasEnded in
+        let continuation = waiting.withLock { waiting in
+          defer { waiting = nil }
+          return waiting
+        }
+        continuation?.resume(returning: hasEnded)
+      }
+      let timer = Task.detached {
+        try? await clock.sleep(for: limit)
+        end(false)
+      }
+      // Not awaited beyond the limit: a store that stands still would hold up the caller.
+      Task.detached {
+        await self.close()
+        end(true)
+        timer.cancel()
+      }
+    }
+    if !hasEnded { flights.dismissWaiters(CacheError(.closed, reason: "the manager was closed while the load was running")) }
+    return hasEnded
   }
 }

@@ -29,7 +29,10 @@ struct Source: Sendable {
     let isHTTP = scheme == "http" || scheme == "https"
     let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
     downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
-    if case .inherited = request.options.downloader { isProvided = provider != nil } else { isProvided = false }
+    switch request.options.downloader {
+    case .inherited, .adapted: isProvided = provider != nil
+    case .use, .disabled: isProvided = false
+    }
   }
 
   /// A request that goes out as it stands. Nil where a modifier, or a URL made of it, has a say.

@@ -106,7 +106,7 @@ private struct FacadeBed {
 
   func memory() throws -> Int {
     var found = 0
-    for request in requests where try manager.memoryResource(for: request, as: .bytes) != nil { found += 1 }
+    for request in requests where manager.cachedInMemory(request, as: .bytes) != nil { found += 1 }
     return found
   }
 

@@ -1,0 +1,66 @@
+public import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension ResourceManager {
+  /// Stores bytes as the response of a URL, for example an image that the app has just uploaded.
+  ///
+  /// ```swift
+  /// try await manager.store(avatar, for: url, headerFields: [.contentType: "image/png"])
+  /// let shown = try await manager.load(url).data  // the avatar, without a request
+  /// ```
+  ///
+  /// The bytes replace the stored responses of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag` field the origin can confirm
+  /// them.
+  ///
+  /// - Parameters:
+  ///   - data: The body of the response.
+  ///   - url: The URL. Its scheme may be any.
+  ///   - lifetime: The time for which loads use the bytes without asking the origin. A `Cache-Control` field takes precedence.
+  ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
+  ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
+  /// - Throws: the error of the durable store, or ``CacheError/Code/notCached`` if the fields forbid storing.
+  public func store(
+    _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
+    options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) {
+    var fields = headerFields
+    if fields[.cacheControl] == nil { fields[.cacheControl] = "max-age=\(max(0, lifetime.components.seconds))" }
+    if fields[.date] == nil { fields[.date] = HTTPDate((options.clock ?? configuration.clock).now).description }
+    var options = options
+    options.downloader = .use(FixedResponse(HTTPResponse(status: .ok, headerFields: fields), data))
+    options.alternatives = []
+    options.policy = .reload
+    guard options.store.resolved(configuration.store) != nil, options.writes.contains(.disk) else {
+      _ = try await load(url, options: options)
+      return
+    }
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    let result = await withCheckedContinuation { continuation in
+      core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+    }
+    _ = try result.get()
+    // From disk into memory. A failure costs the next load a look at the disk and nothing else.
+    (options.policy, options.reads) = (.cacheOnly, .disk)
+    if options.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
+  }
+}
+
+/// A downloader that returns one response whatever the request.
+private struct FixedResponse: Downloader {
+  let id = ComponentID.unique(FixedResponse.self)
+  private let head: HTTPResponse
+  private let data: Data
+
+  init(_ head: HTTPResponse, _ data: Data) { (self.head, self.data) = (head, data) }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    DownloadResponse(head: head, body: ResourceBody(data))
+  }
+}

@@ -1,0 +1,198 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import CacheTransport
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+@Suite("Everyday calls", .timeLimit(.minutes(1)))
+struct EverydayCallTests {
+  private static let upper = ResourceTransform<String>(id: "upper", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
+    String(decoding: try await body.collect(), as: UTF8.self).uppercased()
+  }
+
+  // MARK: Overloads
+
+  @Test("a transform is loaded from a URL in every way in which it is loaded from a request")
+  func transformOfURL() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    let (values, continuation) = AsyncStream<String?>.makeStream()
+    house.manager.load(house.url, as: Self.upper) { continuation.yield(try? $0.get().value) }
+    var iterator = values.makeAsyncIterator()
+    #expect(await iterator.next() == "CHAIR")
+
+    house.manager.load(ResourceRequest(house.url)) { continuation.yield(try? $0.get().text) }
+    #expect(await iterator.next() == "chair")
+
+    for try await event in house.manager.events(for: house.url, as: Self.upper) {
+      if case .final(let resource) = event { #expect(resource.value == "CHAIR") }
+    }
+    for try await event in house.manager.events(for: ResourceRequest(house.url)) {
+      if case .final(let resource) = event { #expect(resource.text == "chair") }
+    }
+    #expect(try await house.manager.lookup(house.url, as: Self.upper) == .memory(isFresh: true))
+    #expect(house.network.requests.count == 1)
+  }
+
+  @Test("progress is reported to a callback of a load with a transform")
+  func progress() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("0123456789").chunked(by: 5) }
+    let received = Lock<[Int64]>([])
+    await withCheckedContinuation { continuation in
+      house.manager.load(house.url, as: Self.upper) { progress in
+        received.withLock { $0.append(progress.received) }
+      } completion: { _ in
+        continuation.resume()
+      }
+    }
+    #expect(received.withLock { $0.last } == 10)
+  }
+
+  @Test("a value in memory is returned at once, and nothing else is")
+  func cachedInMemory() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    #expect(house.manager.cachedInMemory(house.url) == nil)
+    _ = try await house.manager.load(house.url, as: Self.upper)
+    #expect(house.manager.cachedInMemory(house.url)?.text == "chair")
+    #expect(house.manager.cachedInMemory(house.url, as: Self.upper)?.value == "CHAIR")
+    #expect(house.manager.cachedInMemory(try #require(URL(string: "relative"))) == nil)
+    house.clock.advance(by: .seconds(61))
+    #expect(house.manager.cachedInMemory(house.url) == nil)
+    #expect(house.network.requests.count == 1)
+  }
+
+  // MARK: Bytes of one's own
+
+  @Test("stored bytes are the response of their URL until they are no longer fresh, also after a restart")
+  func store() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("the origin's", etag: "\"2\"") }
+    try await house.manager.store(Data("own".utf8), for: house.url, headerFields: [.contentType: "image/png"])
+
+    let shown = try await house.manager.load(house.url)
+    #expect(shown.text == "own" && shown.source == .memory && shown.response.headerFields[.contentType] == "image/png")
+    house.restart()
+    #expect(try await house.manager.load(house.url).source == .disk)
+    #expect(house.network.requests.isEmpty)
+
+    house.clock.advance(by: .seconds(300))
+    let later = try await house.manager.load(house.url)
+    #expect(later.text == "the origin's" && later.source == .network)
+  }
+
+  @Test("stored bytes with an entity tag are confirmed by the origin")
+  func storedWithTag() async throws {
+    let house = try House()
+    house.network.serve(house.url) { request in
+      request.headerFields[.ifNoneMatch] == "\"7\"" ? .notModified(etag: "\"7\"") : .ok("other", etag: "\"8\"")
+    }
+    try await house.manager.store(Data("own".utf8), for: house.url, freshFor: .zero, headerFields: [.eTag: "\"7\""])
+    let confirmed = try await house.manager.load(house.url)
+    #expect(confirmed.text == "own" && confirmed.validation == .notModified)
+  }
+
+  @Test("stored bytes replace what was cached of the URL, with its transformed values")
+  func storedReplaces() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=60") }
+    #expect(try await house.manager.load(house.url, as: Self.upper).value == "OLD")
+    try await house.manager.store(Data("new".utf8), for: house.url)
+    #expect(try await house.manager.load(house.url, as: Self.upper).value == "NEW")
+    #expect(house.network.requests.count == 1)
+  }
+
+  @Test("bytes that cannot be stored are an error", arguments: [true, false])
+  func storeFails(isForbidden: Bool) async throws {
+    let house = try House()
+    if !isForbidden { house.disk.failure = CacheError(.diskFull, reason: "no space left") }
+    let fields: HTTPFields = isForbidden ? [.cacheControl: "no-store"] : [:]
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.store(Data("own".utf8), for: house.url, headerFields: fields)
+    }
+    #expect(error?.code == (isForbidden ? .notCached : .diskFull))
+  }
+
+  @Test("bytes are stored in memory alone where there is no durable store")
+  func storeInMemory() async throws {
+    let house = try House { $0.store = nil }
+    try await house.manager.store(Data("own".utf8), for: house.url)
+    #expect(try await house.manager.load(house.url).source == .memory)
+  }
+
+  // MARK: Usage
+
+  @Test("the usage names entries and bytes of both stores")
+  func usage() async throws {
+    let house = try House()
+    try await house.manager.store(Data(count: 1_000), for: house.url)
+    let usage = try await house.manager.usage()
+    let memory = try #require(usage.memory)
+    #expect(memory.entries >= 1 && memory.bytes >= 1_000 && memory.limit == 10 << 20)
+    #expect(memory.entries == house.memory.count && memory.bytes == Int64(house.memory.totalCost))
+    // A test double that counts nothing.
+    #expect(usage.disk == nil)
+    #expect(try await ResourceManager(ResourceManager.Configuration()).usage() == CacheUsage())
+  }
+
+  // MARK: Retries of one request
+
+  @Test("one request is retried by the manager's downloader, and another one is not")
+  func adaptedDownloader() async throws {
+    let house = try House()
+    let clock = house.clock
+    house.network.answer(house.url, .failure(.connectionLost), .ok("second"))
+    let options = RequestOptions { $0.downloader = .adapted { $0.retrying(.brief, clock: clock) } }
+    let load = Task { try await house.manager.load(house.url, options: options) }
+    await house.clock.sleepers(1)
+    house.clock.advance(by: .seconds(60))
+    #expect(try await load.value.text == "second")
+
+    house.network.answer(house.url, .failure(.connectionLost), .ok("second"))
+    #expect(try await house.failure(house.url, .policy(.reload)).code == .connectionLost)
+  }
+
+  @Test("an adapted component is none where the manager has none")
+  func adaptedNothing() async throws {
+    #expect(Override<Int>.adapted { $0 + 1 }.resolved(1) == 2)
+    #expect(Override<Int>.adapted { $0 + 1 }.resolved(nil) == nil)
+  }
+
+  // MARK: Closing within a time
+
+  @Test("closing within a time ends the loads that take longer, and says so")
+  func closeWithin() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.serve(house.url) { _ in ScriptedAnswer.ok("late").held(by: gate) }
+    let load = Task { () -> CacheError? in
+      do throws(CacheError) {
+        _ = try await house.manager.load(house.url)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    await gate.arrived()
+    let closing = Task { await house.manager.close(within: .seconds(5)) }
+    await house.clock.sleepers(1)
+    house.clock.advance(by: .seconds(5))
+    #expect(await closing.value == false)
+    #expect(await load.value?.code == .closed)
+    gate.open()
+    await house.manager.close()
+  }
+
+  @Test("closing within a time returns as soon as all loads have ended")
+  func closeEarly() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("chair") }
+    _ = try await house.manager.load(house.url)
+    #expect(await house.manager.close(within: .seconds(5)))
+    #expect(try await house.failure(house.url, .policy(.reload)).code == .closed)
+  }
+}
