@@ -1,0 +1,2 @@
+// The interfaces of CacheTesting consist of CacheCore's types, so one import brings both.
+@_exported public import CacheCore
