@@ -241,7 +241,13 @@ let package = Package(
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
-    tests("CoexistenceTests", ["Etagere", "KingfisherNames"]),
+    .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
+    tests(
+      "CoexistenceTests",
+      [
+        "Etagere", "KingfisherNames", "AppleNames", "AsyncHTTPNetworking", "SQLiteStore", "StoreComposition", "CacheTesting",
+        "LoopbackOrigin",
+      ]),
     tests("EtagereToolTests", ["Etagere", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
     tests(
       "GatewayTests",

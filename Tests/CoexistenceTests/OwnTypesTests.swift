@@ -36,3 +36,13 @@ struct OwnTypesTests {
     #expect(loaded.data == Data("chair".utf8))
   }
 }
+
+@Suite("Beside modules with the public names of SwiftUI, Combine and Swift Testing")
+struct AppleNamesTests {
+  @Test("a file uses both sides without naming a module")
+  func bothSides() async throws {
+    let user = AppleNamesUser()
+    #expect(try await user.load() == "chair")
+    #expect(user.count == 1 && user.outcome == .notModified)
+  }
+}
