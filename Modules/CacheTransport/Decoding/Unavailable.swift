@@ -1,0 +1,9 @@
+#if !ContentDecoding
+public import CacheCore
+
+extension Downloader {
+  /// Decodes bodies. Available with the trait 'ContentDecoding'.
+  @available(*, unavailable, message: "enable the trait 'ContentDecoding' of the package etagere")
+  public func decoding(limit: Int64 = 256 << 20, ratio: Int? = nil) -> Self { self }
+}
+#endif
