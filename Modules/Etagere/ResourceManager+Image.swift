@@ -27,7 +27,7 @@ extension ResourceManager {
   ///   - encoder: The format in which the processed image is stored on disk, or `nil` to store only the original. `RequestOptions.storagePolicy` decides which of
   ///     the two is stored.
   ///   - options: The options of this load.
-  /// - Throws: ``CacheError`` if the load fails or if the response is not an image.
+  /// - Throws: `CacheError` if the load fails or if the response is not an image.
   public func image(
     for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil,
     options: RequestOptions = RequestOptions()

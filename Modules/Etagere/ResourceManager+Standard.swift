@@ -30,7 +30,7 @@ extension ResourceManager.Configuration {
   ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`, which resumes interrupted bodies and retries up to
   ///     twice after errors that may be temporary. Pass a `SessionDownloader()` to get neither.
   ///   - clock: The clock of the manager, the stores, and the retries. Tests pass a `ManualClock` here.
-  /// - Throws: ``CacheError`` with path and reason when the folder can't be used.
+  /// - Throws: `CacheError` with path and reason when the folder can't be used.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
     downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()

@@ -21,7 +21,7 @@ extension ResourceManager {
   ///   - url: The URL to load.
   ///   - options: The options of this load.
   ///   - progress: Called in order, on the same queue as `completion`, and never after it.
-  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load gets ``CacheError/cancelled``.
+  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load gets `CacheError.cancelled`.
   @discardableResult
   public func load(
     _ url: URL, options: RequestOptions = RequestOptions(), progress: (@Sendable (LoadProgress) -> Void)? = nil,

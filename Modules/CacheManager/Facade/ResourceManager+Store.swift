@@ -24,7 +24,7 @@ extension ResourceManager {
   ///   - lifetime: The time for which loads use the bytes without asking the origin. A `Cache-Control` field takes precedence.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
-  /// - Throws: the error of the durable store, or ``CacheError/Code/notCached`` if the fields forbid storing.
+  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the fields forbid storing.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()

@@ -107,21 +107,21 @@ public final class ResourceManager: Sendable {
   /// }
   /// ```
   ///
-  /// - Throws: ``CacheError``. If the calling task is cancelled, the error is ``CacheError/cancelled``. No load throws `CancellationError`.
+  /// - Throws: `CacheError`. If the calling task is cancelled, the error is `CacheError.cancelled`. No load throws `CancellationError`.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
     try await load(ResourceRequest(url, options: options), as: .bytes)
   }
 
   /// Loads the bytes of a request.
   ///
-  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
+  /// - Throws: `CacheError`, which is `CacheError.cancelled` if the calling task is cancelled.
   public func load(_ request: ResourceRequest) async throws(CacheError) -> Resource<Data> {
     try await load(request, as: .bytes)
   }
 
   /// Loads a URL and transforms its bytes.
   ///
-  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
+  /// - Throws: `CacheError`, which is `CacheError.cancelled` if the calling task is cancelled.
   public func load<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Resource<Value> {
@@ -130,7 +130,7 @@ public final class ResourceManager: Sendable {
 
   /// Loads a request and transforms its bytes. A hit in memory returns without suspending.
   ///
-  /// - Throws: ``CacheError``, which is ``CacheError/cancelled`` if the calling task is cancelled.
+  /// - Throws: `CacheError`, which is `CacheError.cancelled` if the calling task is cancelled.
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
@@ -149,7 +149,7 @@ public final class ResourceManager: Sendable {
   /// The stores and the downloader stay open, because their owner may use them elsewhere.
   public func close() async { await core.close() }
 
-  /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with ``CacheError/Code/closed``.
+  /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with `CacheError.Code.closed`.
   ///
   /// ```swift
   /// let endedInTime = await manager.close(within: .seconds(5))
