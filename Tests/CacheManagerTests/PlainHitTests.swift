@@ -143,12 +143,12 @@ struct PlainHitTests {
   }
 
   @Test("the observer is told once of each hit, whichever form the load has", arguments: LoadForm.all)
-  func observed(_ transform: LoadForm) async throws {
+  func observed(_ form: LoadForm) async throws {
     let house = try House()
     house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await transform.load(house.manager, house.url, RequestOptions())
+    _ = try await form.load(house.manager, house.url, RequestOptions())
     let before = house.observer.events.count
-    _ = try await transform.load(house.manager, house.url, RequestOptions())
+    _ = try await form.load(house.manager, house.url, RequestOptions())
     let events = house.observer.events.dropFirst(before)
     #expect(events.count == 1)
     guard case .finished(let url, .memory, nil, _) = events.first else {
@@ -159,13 +159,13 @@ struct PlainHitTests {
   }
 
   @Test("a closed manager has no hits to give", arguments: LoadForm.all)
-  func closed(_ transform: LoadForm) async throws {
+  func closed(_ form: LoadForm) async throws {
     let house = try House()
     house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await transform.load(house.manager, house.url, RequestOptions())
+    _ = try await form.load(house.manager, house.url, RequestOptions())
     await house.manager.close()
     let error = await #expect(throws: CacheError.self) {
-      _ = try await transform.load(house.manager, house.url, RequestOptions())
+      _ = try await form.load(house.manager, house.url, RequestOptions())
     }
     #expect(error?.code == .closed)
   }

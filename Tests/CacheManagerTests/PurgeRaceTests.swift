@@ -13,8 +13,8 @@ private let tagged = HTTPFields.field("Cache-Tag", "t")
 enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
 
 extension House {
-  fileprivate func ask(_ transform: Asking) async throws -> String {
-    switch transform {
+  fileprivate func ask(_ asking: Asking) async throws -> String {
+    switch asking {
     case .load: return try await manager.load(url).text
     case .exchange:
       let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
@@ -29,13 +29,13 @@ struct PurgeRaceTests {
   @Test(
     "an answer that was asked for before a purge reaches its caller, and is not stored",
     arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
-  func hard(_ transform: Asking, _ selection: PurgeSelection) async throws {
+  func hard(_ asking: Asking, _ selection: PurgeSelection) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(transform) }
+    let late = Task { try await house.ask(asking) }
     await gate.arrived()
 
     try await house.manager.purge(selection)
@@ -47,13 +47,13 @@ struct PurgeRaceTests {
   }
 
   @Test("or is stored as a stale one", arguments: Asking.allCases)
-  func soft(_ transform: Asking) async throws {
+  func soft(_ asking: Asking) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .notModified(cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(transform) }
+    let late = Task { try await house.ask(asking) }
     await gate.arrived()
 
     try await house.manager.purge(.tag("t"), .soft)
@@ -101,15 +101,15 @@ struct PurgeRaceTests {
   }
 
   @Test("a 304 that was asked for before a soft purge makes nothing fresh", arguments: [Asking.load, .exchange])
-  func lateConfirmation(_ transform: Asking) async throws {
+  func lateConfirmation(_ asking: Asking) async throws {
     let house = try House()
     let gate = Gate()
     house.network.answer(
       house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
       .notModified(cacheControl: "max-age=600").held(by: gate), .notModified(cacheControl: "max-age=600"))
-    _ = try await house.ask(transform)
+    _ = try await house.ask(asking)
     house.clock.advance(by: .seconds(5))
-    let late = Task { try await house.ask(transform) }
+    let late = Task { try await house.ask(asking) }
     await gate.arrived()
 
     try await house.manager.purge(.url(house.url), .soft)

@@ -40,13 +40,13 @@ struct RequestModifierTests {
   }
 
   @Test("a refusal ends the load in every form, without a request", arguments: LoadForm.all)
-  func refusal(_ transform: LoadForm) async throws {
+  func refusal(_ form: LoadForm) async throws {
     let house = try House()
     let options = RequestOptions {
       $0.requestModifier = { _ throws(CacheError) in throw CacheError(.refused, reason: "not today") }
     }
 
-    let error = await #expect(throws: CacheError.self) { try await transform.load(house.manager, house.url, options) }
+    let error = await #expect(throws: CacheError.self) { try await form.load(house.manager, house.url, options) }
 
     #expect(error?.code == .refused && error?.reason == "not today" && error?.url == house.url.absoluteString)
     #expect(house.network.requests.isEmpty)

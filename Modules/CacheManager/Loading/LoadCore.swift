@@ -14,7 +14,7 @@ final class LoadCore: Sendable {
     /// Nil where nobody wants to know more than the end.
     var event: (@Sendable (ResourceEvent<Value>) -> Void)?
     var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
-    /// Whether a value that may be outdated is the answer: for the transforms that answer once.
+    /// Whether a stale value is the result. This is so for calls that return one result.
     var endsWithStale: Bool
   }
 
