@@ -76,7 +76,7 @@ public final class MemoryCache: MemoryStoring {
   public var count: Int { storage.count }
 
   public func usage() -> StoreUsage? {
-    StoreUsage(entries: count, bytes: Int64(totalCost), limit: Int64(limits.cost))
+    StoreUsage(entries: count, bytes: Int64(totalCost), limit: limits.cost == .max ? nil : Int64(limits.cost))
   }
 
   /// What the store has done so far.

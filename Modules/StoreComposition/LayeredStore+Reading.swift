@@ -37,6 +37,18 @@ extension LayeredStore {
     return nil
   }
 
+  /// The sum over the layers. An entry that two layers have counts twice. `nil` if a layer does not count its entries.
+  public func usage() async throws(CacheError) -> StoreUsage? {
+    var sum = StoreUsage(entries: 0, bytes: 0, limit: 0)
+    for layer in layers {
+      guard let usage = try await layer.store.usage() else { return nil }
+      sum.entries += usage.entries
+      sum.bytes += usage.bytes
+      if let limit = usage.limit, let known = sum.limit { sum.limit = known + limit } else { sum.limit = nil }
+    }
+    return sum
+  }
+
   /// Each layer is asked once, for what those above it don't have.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     var missing = Set(keys)

@@ -117,6 +117,43 @@ struct EverydayCallTests {
     #expect(error?.code == (isForbidden ? .notCached : .diskFull))
   }
 
+  @Test("bytes that memory alone does not take are an error")
+  func storeFailsInMemory() async throws {
+    let house = try House { $0.store = nil }
+    let error = await #expect(throws: CacheError.self) {
+      try await house.manager.store(Data("own".utf8), for: house.url, headerFields: [.cacheControl: "no-store"])
+    }
+    #expect(error?.code == .notCached)
+  }
+
+  @Test("a response that was requested before does not replace stored bytes")
+  func lateResponse() async throws {
+    let house = try House()
+    let gate = Gate()
+    house.network.serve(house.url) { _ in ScriptedAnswer.ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: gate) }
+    let late = Task { try await house.manager.load(house.url).text }
+    await gate.arrived()
+    try await house.manager.store(Data("own".utf8), for: house.url)
+    gate.open()
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.load(house.url).text == "own")
+    house.restart()
+    #expect(try await house.manager.load(house.url).text == "own")
+  }
+
+  @Test("stored bytes replace every variant")
+  func storedVariants() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in
+      .ok("german", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"])
+    }
+    let german = ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"])
+    _ = try await house.manager.load(german)
+    try await house.manager.store(Data("own".utf8), for: house.url)
+    #expect(try await house.manager.load(german).text == "own")
+    #expect(house.network.requests.count == 1)
+  }
+
   @Test("bytes are stored in memory alone where there is no durable store")
   func storeInMemory() async throws {
     let house = try House { $0.store = nil }

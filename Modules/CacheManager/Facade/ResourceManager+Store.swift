@@ -15,7 +15,7 @@ extension ResourceManager {
   /// let shown = try await manager.load(url).data  // the avatar, without a request
   /// ```
   ///
-  /// The bytes replace the stored responses of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag` field the origin can confirm
+  /// The bytes replace every stored variant of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag` field the origin can confirm
   /// them.
   ///
   /// - Parameters:
@@ -24,7 +24,8 @@ extension ResourceManager {
   ///   - lifetime: The time for which loads use the bytes without asking the origin. A `Cache-Control` field takes precedence.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
-  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the fields forbid storing.
+  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because its fields forbid it. What was stored of the URL
+  ///   before is removed even then.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()
@@ -36,14 +37,23 @@ extension ResourceManager {
     options.downloader = .use(FixedResponse(HTTPResponse(status: .ok, headerFields: fields), data))
     options.alternatives = []
     options.policy = .reload
+    // First, so that a response that was requested before is not stored any more, and no other variant can be selected.
+    try await remove(url, options: options)
     guard options.store.resolved(configuration.store) != nil, options.writes.contains(.disk) else {
       _ = try await load(url, options: options)
+      guard try await contains(url, in: options.writes, options: options) else {
+        throw CacheError(.notCached, reason: "the response was not stored", url: url.absoluteString)
+      }
       return
     }
     let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
-    let result = await withCheckedContinuation { continuation in
-      core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+      }
+    } onCancel: {
+      task.cancel()
     }
     _ = try result.get()
     // From disk into memory. A failure costs the next load a look at the disk and nothing else.

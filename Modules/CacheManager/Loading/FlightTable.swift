@@ -14,7 +14,7 @@ struct FlightID: Hashable, Sendable {
 
   /// The transform of flights into the durable store alone. Transforms of users' are printable.
   static let storing = "\u{1F}store"
-  /// The form of flights into callers' files.
+  /// The transform of flights into callers' files.
   static let file = "\u{1F}file"
 }
 
@@ -28,6 +28,8 @@ final class FlightTable: Sendable {
     /// The number of the latest flight.
     var last = 0
     var isClosed = false
+    /// Every load has been ended, so none that was accepted before may begin again.
+    var isDismissed = false
   }
 
   private let state = Lock(State())
@@ -88,7 +90,7 @@ final class FlightTable: Sendable {
     _ id: FlightID, _ load: ResolvedLoad, as output: Output.Type, isShared: Bool, isAccepted: Bool
   ) -> (Flight<Output>, isNew: Bool)? {
     state.withLock { state in
-      if state.isClosed && !isAccepted { return nil }
+      if state.isClosed, !isAccepted || state.isDismissed { return nil }
       // What was asked for before a removal is not for who comes after it.
       if isShared, let flight = state.open[id] as? Flight<Output>,
         !load.removals.mayHaveMet(load.parts.resource, since: flight.epoch)
@@ -129,9 +131,16 @@ final class FlightTable: Sendable {
     }
   }
 
+  /// Takes no more loads.
+  func refuseNew() { state.withLock { $0.isClosed = true } }
+
   /// Ends every load with `error`, and with them the work that they wait for.
   func dismissWaiters(_ error: CacheError) {
-    for flight in state.withLock({ Array($0.running.values) }) { flight.dismissWaiters(error) }
+    let running = state.withLock { state in
+      state.isDismissed = true
+      return Array(state.running.values)
+    }
+    for flight in running { flight.dismissWaiters(error) }
   }
 
   /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for

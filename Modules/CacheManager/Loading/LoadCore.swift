@@ -194,6 +194,7 @@ final class LoadCore: Sendable {
 
   /// - Returns: whether everything ended within `limit`.
   func close(within limit: Duration) async -> Bool {
+    flights.refuseNew()
     let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
     let clock = configuration.clock
     let hasEnded = await withCheckedContinuation { continuation in

@@ -13,7 +13,7 @@ struct Candidate: Sendable {
   var metadata: StoredMetadata
   /// The bytes, where the disk had them at hand.
   var data: Data? = nil
-  /// Derived transforms in which it is stored too, as far as somebody has asked; and their lengths in bytes.
+  /// The stored transforms that a load has asked for, with their lengths in bytes.
   var transforms: [String: Int64?] = [:]
   /// Whether the original itself is not stored.
   var isInTransformsAlone = false

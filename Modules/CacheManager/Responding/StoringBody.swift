@@ -187,7 +187,7 @@ final class StoringBody: ResourceBody.Source {
         fail(writer, error)
       }
     }
-    // What memory has no room for is not to stand there in an older transform.
+    // What memory has no room for must not stay there in an older version.
     let keeper = taken.kept == nil ? shelf.seen(by: shelf.load.with { $0.target = .store }) : shelf
     await keeper.store(joined(taken.kept, taken.count), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
     taken.leadership?.stored(stored, status: nil)

@@ -17,7 +17,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public var redirects: [URL]
   /// Status and fields, as stored or as received.
   public var response: HTTPResponse
-  /// Memory, disk, revalidated, network or provider.
+  /// Memory, disk, revalidated, network or scheme handler.
   public var source: ResourceSource
   /// Whether the origin was asked about a stored answer, and what it said.
   public var validation: RevalidationOutcome
@@ -122,7 +122,7 @@ public enum ResourceEvent<Value: Sendable>: Sendable {
   case progress(LoadProgress)
   /// A stored value that may be outdated; the final one follows, or the stream throws.
   case stale(Resource<Value>)
-  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.reused` says that it is still current, `.failed`
+  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.notModified` says that it is still current, `.failed`
   /// that nobody could be asked, and another revision that it is outdated.
   case final(Resource<Value>)
 }

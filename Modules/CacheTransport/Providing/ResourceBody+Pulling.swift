@@ -92,7 +92,7 @@ private final class PulledBody: ResourceBody.Source {
     }
     if let length, delivered > length {
       let error = CacheError(
-        .malformedResponse, reason: "the provider transformed more than the \(length) bytes that it had announced")
+        .malformedResponse, reason: "the body is longer than the \(length) bytes that were announced")
       // The closure has more to give, and would not hear otherwise that nobody takes it.
       if end(.failure(error)) { onCancel?() }
       throw error

@@ -13,7 +13,7 @@ extension DiskEngine {
     do throws(SystemError) {
       names = try folder.formNames(of: plain)
     } catch {
-      throw error.error("list the forms", folder.path(plain))
+      throw error.error("list the transforms", folder.path(plain))
     }
     var listed: [ListedEntry] = []
     for name in names {

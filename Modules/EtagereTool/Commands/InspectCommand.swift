@@ -10,7 +10,7 @@ struct InspectCommand: AsyncParsableCommand {
     abstract: "Says what a picture is, and what is cached of it.",
     discussion: """
       Format, size, frames, orientation and colours as the file's header has them; no pixels are made. Of a URL, which is loaded through the \
-      cache, also the entity tag and each form that is cached. What is no picture is said on standard error, with status 84; what is known of \
+      cache, also the entity tag and each transform that is cached. What is no picture is said on standard error, with status 84; what is known of \
       it is told all the same.
       """)
 

@@ -90,7 +90,7 @@ struct ImageDemo {
     let before = try await pass(
       "cold: loaded, made, stored", thumbnail, first, .init(requests: count, bodyBytes: bytes, made: count))
     _ = try await pass("again", thumbnail, first, .init(kept: count))
-    _ = try await pass("another form, of the stored originals", avatar, first, .init(made: count))
+    _ = try await pass("another transform, of the stored originals", avatar, first, .init(made: count))
     await first.close()
     let second = try manager()
     _ = try await pass("after a restart", thumbnail, second, .init(stored: count))
@@ -111,7 +111,7 @@ struct ImageDemo {
     await second.close()
     let third = try manager()
     let avatars = try await pass(
-      "the other form, after a restart", avatar, third, .init(made: changed.count, stored: count - changed.count))
+      "the other transform, after a restart", avatar, third, .init(made: changed.count, stored: count - changed.count))
     await third.close()
 
     contact.add(before.map { .init(image: $0, frame: Self.made) })
