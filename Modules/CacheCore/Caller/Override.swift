@@ -8,6 +8,8 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case use(Wrapped)
   /// Uses the component that the closure makes from the manager's. Without a component of the manager's there is none.
   ///
+  /// The closure is called for each load. A wrapper that counts over many loads belongs around the manager's own component.
+  ///
   /// ```swift
   /// let patient = RequestOptions { $0.downloader = .adapted { $0.retrying(.standard) } }
   /// ```

@@ -17,7 +17,7 @@ extension CacheStore {
   ///
   /// - Parameters:
   ///   - data: The bytes.
-  ///   - name: Any text. Names do not collide with the URLs of responses.
+  ///   - name: Any text. Names do not collide with the URLs of responses. They are the same as ``RequestOptions/key`` without a partition.
   ///   - expiration: The time to live, or `nil` for the store's default.
   ///   - now: The time from which the time to live counts.
   public func store(

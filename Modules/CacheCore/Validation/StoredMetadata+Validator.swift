@@ -4,9 +4,12 @@ extension StoredMetadata {
   /// Creates the metadata of a response for a cache of your own, or returns `nil` if the response must not be stored.
   ///
   /// ```swift
-  /// let metadata = StoredMetadata(request: request, response: response, at: SystemClock().now, validator: ETagValidator())
-  /// if let metadata { try await store.store(body, for: CacheKey(resource: url.absoluteString), metadata: metadata) }
+  /// let metadata = StoredMetadata(request: request, response: response, at: SystemClock().now, validator: validator)
+  /// let key = CacheKey(resource: url.absoluteString, variant: validator.variant(of: response, to: request))
+  /// if let metadata { try await store.store(body, for: key, metadata: metadata) }
   /// ```
+  ///
+  /// A response with a `Vary` field answers only requests with the same selecting fields, so its key needs the variant.
   ///
   /// - Parameters:
   ///   - request: The request that was sent.
