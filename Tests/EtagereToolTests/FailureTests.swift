@@ -31,7 +31,7 @@ struct FailureTests {
       Failure(what: "no such port", url: "http://127.0.0.1:70000/", status: 3, reason: "port 70000 does not exist"),
       Failure(
         what: "data without a comma", url: "data:text", status: 3, reason: "a data: URL needs a comma in front of its data"),
-      Failure(what: "an unknown scheme", url: "gopher://a/b", status: 1, reason: "nobody here loads gopher: URLs"),
+      Failure(what: "an unknown scheme", url: "gopher://a/b", status: 1, reason: "unsupported URL scheme 'gopher'"),
       // RFC 6761 §6.4: never resolves.
       Failure(what: "an unknown host", url: "http://nowhere.invalid/", status: 6, reason: "the host name does not resolve"),
       Failure(
@@ -130,7 +130,7 @@ struct FailureTests {
       #expect(run.status == 22)
       #expect(
         run.complaints == [
-          "etagere: gopher://x: nobody here loads gopher: URLs", "etagere: \(late): the server answered 404 Not Found",
+          "etagere: gopher://x: unsupported URL scheme 'gopher'", "etagere: \(late): the server answered 404 Not Found",
         ])
       #expect(run.lines.count == 2)
       #expect(run.lines.contains { $0.hasPrefix("network        200 ") && $0.hasSuffix(good) })

@@ -6,7 +6,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case disabled
   /// Uses this component instead of the manager's.
   case use(Wrapped)
-  /// Uses the component that the closure makes from the manager's. Without a component of the manager's there is none.
+  /// Uses the component that the closure makes from the manager's. If the manager has no component, the request has none.
   ///
   /// The closure is called for each load. A wrapper that counts over many loads belongs around the manager's own component.
   ///

@@ -48,7 +48,7 @@ public struct RequestOptions: Sendable {
   public var redirectHandler: Override<RedirectHandler> = .inherited
   /// Where else to ask, in this order, when the original can't be had. For safe methods only: what may change something is sent to nobody else.
   public var alternatives: [AlternativeSource] = []
-  /// Where values are decoded and processed: an executor, or a queue (``ProcessingQueue``). nil: the cooperative pool.
+  /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``, or `nil` for the manager's.
   public var executor: (any TaskExecutor)?
   /// Where callbacks are called.
   public var callbackQueue: CallbackQueue?

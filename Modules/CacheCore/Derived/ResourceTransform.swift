@@ -102,7 +102,7 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
     return "\(String(describing: type(of: component)))#\(parameters.utf8.count):\(parameters)"
   }
 
-  /// Returns the transform with one more step. An encoding remains: it encodes the value after the last step.
+  /// Returns the transform with one more step. The type of the value stays the same. An existing encoding is kept and encodes the value after the new step.
   ///
   /// - Parameters:
   ///   - id: The name of the step, with its parameters.

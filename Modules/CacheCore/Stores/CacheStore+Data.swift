@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Bytes under names of the caller's own, for a store that is used without a ``CacheStore`` client such as a resource manager.
+/// Bytes under names that the caller chooses. No resource manager is needed.
 extension CacheStore {
   /// Stores bytes under a name. They replace the bytes that the name had before.
   ///

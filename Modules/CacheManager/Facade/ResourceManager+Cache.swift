@@ -44,7 +44,7 @@ extension ResourceManager {
     try? core.memoryHit(request, transform)
   }
 
-  /// Where the original of a resource is stored. Never asks the network, and a miss is no error.
+  /// Returns the layer that holds the original of a resource, or `.miss`. Does not ask the origin.
   ///
   /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
@@ -59,20 +59,19 @@ extension ResourceManager {
       ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
-  /// Where a URL's resource is stored.
+  /// Returns the layer that holds the original of a URL, or `.miss`. Does not ask the origin.
   public func lookup(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> CacheLookup {
     try await lookup(ResourceRequest(url, options: options))
   }
 
-  /// Where the value of a URL's transform would come from: see ``lookup(_:as:)``.
+  /// Returns the layer that holds the value of a URL's transform: see ``lookup(_:as:)``.
   public func lookup<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CacheLookup {
     try await lookup(ResourceRequest(url, options: options), as: transform)
   }
 
-  /// Where the value of a transform would come from: in memory or on disk lies the value, or the original that it can be made of. Never asks the network, and a miss
-  /// is no error.
+  /// Returns the layer that holds the value, or the original that it can be made from, or `.miss`. Does not ask the origin.
   ///
   /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
   public func lookup<Value: Sendable>(

@@ -21,7 +21,8 @@ extension ResourceManager {
   /// - Parameters:
   ///   - data: The body of the response.
   ///   - url: The URL. Its scheme may be any.
-  ///   - lifetime: The time for which loads use the bytes without asking the origin. A `Cache-Control` field takes precedence.
+  ///   - lifetime: The time for which loads use the bytes without asking the origin. Fractions of a second are dropped. A `Cache-Control` field takes
+  ///     precedence.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
   /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because its fields forbid it. What was stored of the URL

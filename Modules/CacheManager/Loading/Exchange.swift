@@ -157,7 +157,7 @@ struct Exchange: Sendable {
     guard scheme != "http", scheme != "https" else {
       return CacheError(.noDownloader, reason: "not in the cache, and there is no downloader to ask")
     }
-    return CacheError(.unsupportedScheme, reason: "nobody here loads \(scheme): URLs")
+    return CacheError(.unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'")
   }
 
   /// What the answer cost, complete once its body has ended. Where the engine has no measure, the time that passed here is one.

@@ -10,7 +10,7 @@ extension ETagValidator {
   /// }
   /// ```
   ///
-  /// The fields are empty if the response has neither an `ETag` nor a `Last-Modified` field. A 304 then confirms the stored response.
+  /// A 304 to that request confirms the stored response. Without `ETag` and `Last-Modified`, the result is empty.
   public func conditionalHeaders(for metadata: StoredMetadata) -> HTTPFields {
     HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
       .asking(about: metadata, and: [], CacheControl()).headerFields
