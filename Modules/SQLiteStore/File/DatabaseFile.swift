@@ -108,7 +108,13 @@ final class DatabaseFile: Sendable {
     var isSecond = false
     while true {
       let opening = try await opened()
-      let attempt = await withCheckedContinuation { continuation in start(opening) { continuation.resume(returning: $0) } }
+      let attempt = await withCheckedContinuation { continuation in
+        start(opening) { [self] attempt in
+          handOver()
+          continuation.resume(returning: attempt)
+        }
+      }
+      handOver()
       switch attempt {
       case .success(let value): return value
       case .moved: try await replace(opening)
@@ -143,6 +149,13 @@ final class DatabaseFile: Sendable {
     }
   }
 
+  /// Called by both sides of a continuation. The thread sanitizer does not see the order that a continuation makes, and takes the next use of the result for a race.
+  private func handOver() {
+    #if TSAN
+    state.withLock { _ in }
+    #endif
+  }
+
   private func reopen(_ open: @escaping @Sendable () throws -> Opening) async throws(CacheError) -> Opening {
     let result: Result<Opening, any Error> = await withCheckedContinuation { continuation in
       upkeep.async { [self] in
@@ -154,6 +167,7 @@ final class DatabaseFile: Sendable {
         continuation.resume(returning: result)
       }
     }
+    handOver()
     do { return try result.get() } catch { throw SQLiteError.error(error, path: path) }
   }
 
