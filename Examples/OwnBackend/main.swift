@@ -34,7 +34,8 @@ do {
   print("For one manager")
   let store = DictionaryStore()
   let first = try await manager(store).load(url)
-  expect(first.source == .network && store.keys.count == 1, "loaded from the network, and stored")
+  let stored = await store.count
+  expect(first.source == .network && stored == 1, "loaded from the network, and stored")
   let second = try await manager(store).load(url)
   expect(second.source == .disk && second.data == first.data, "a new manager finds it in the store")
 
@@ -42,7 +43,8 @@ do {
   let other = DictionaryStore()
   let elsewhere = RequestOptions { $0.store = .use(other) }
   let third = try await manager(store).load(url, options: elsewhere)
-  expect(third.source == .network && other.keys.count == 1, "this request has a store of its own, which was empty")
+  let storedElsewhere = await other.count
+  expect(third.source == .network && storedElsewhere == 1, "this request has a store of its own, which was empty")
   expect(try await manager(store).load(url, options: elsewhere).source == .disk, "and is not any more")
   let unstored = try await manager(store).load(url, options: RequestOptions { $0.store = .disabled })
   expect(unstored.source == .network, "and this one has none")
