@@ -28,12 +28,13 @@ struct NamedDataTests {
     #expect(try await cache.data(for: "avatar") == nil)
   }
 
-  @Test("do not collide with a response whose URL is their name")
+  @Test("do not collide with a response whose URL or key is their name")
   func names() async throws {
     let cache = try DiskCache(path: folder.path)
     let url = "https://example.com/a"
     try await cache.store(Data("named".utf8), for: url)
     #expect(try await cache.variants(of: url).isEmpty)
+    #expect(try await cache.variants(of: ResourceID.make(uri: "", key: url)).isEmpty)
     #expect(try await cache.data(for: url) == Data("named".utf8))
   }
 

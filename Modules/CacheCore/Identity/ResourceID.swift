@@ -1,10 +1,12 @@
 public import HTTPTypes
 
-/// How the text of ``CacheKey/resource`` is made.
+/// The rules that make the text of ``CacheKey/resource``.
 ///
-/// The effective URI (RFC 9110 §7.1) without fragment and user information, its scheme and host in lower case and a default port left out
-/// (RFC 3986 §6.2.2, §6.2.3) and an international host in ASCII (`xn--…`, RFC 5891), or the caller's own key (presigned URLs); in front of it the partition (tenant), where there is one. The three kinds
-/// can't be mistaken for each other, whatever a caller puts in: a control character, which no URI contains, tells them apart, and the partition carries its length.
+/// The text is the effective URI (RFC 9110 §7.1) or the caller's own key, for example of a presigned URL. A partition (tenant) goes in front of it.
+/// The URI has no fragment and no user information. Its scheme and host are in lower case, and a default port is left out (RFC 3986 §6.2.2, §6.2.3).
+/// An international host is in ASCII (`xn--…`, RFC 5891).
+///
+/// URIs, keys, partitions and names never collide: a control character, which no URI contains, marks each kind, and a partition carries its length.
 public enum ResourceID {
   private static let mark = "\u{1F}"
 
@@ -15,17 +17,28 @@ public enum ResourceID {
     return "\(mark)p\(partition.utf8.count):\(partition)\(name)"
   }
 
-  /// What the text of a resource was made of.
+  /// The resource of bytes that are stored under a name, without a request.
+  package static func make(name: String) -> String { "\(mark)n\(name)" }
+
+  /// The parts of a resource's text.
   package struct Parts: Hashable, Sendable {
-    /// The partition; nil: none.
+    package enum Kind: Hashable, Sendable {
+      /// The effective URI of a request.
+      case uri
+      /// The caller's own key for a request.
+      case key
+      /// The name of bytes that no request loaded.
+      case name
+    }
+
+    /// The partition, or `nil` if there is none.
     package var partition: String?
-    /// The URI, or the caller's own key.
-    package var name: String
-    /// Whether the name is a key of the caller's.
-    package var isKey: Bool
+    /// The URI, the key or the name.
+    package var text: String
+    package var kind: Kind
   }
 
-  /// The parts that ``make(uri:key:partition:)`` made a resource of.
+  /// Returns the parts of a text that this type made.
   package static func parts(of resource: String) -> Parts {
     // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of it.
     var rest = resource.utf8[...]
@@ -37,16 +50,16 @@ public enum ResourceID {
       partition = String(Substring(rest.prefix(count)))
       rest = rest.dropFirst(count)
     }
-    let isKey = rest.starts(with: "\(mark)k".utf8)
-    if isKey { rest = rest.dropFirst(2) }
-    return Parts(partition: partition, name: String(Substring(rest)), isKey: isKey)
+    let kind: Parts.Kind = rest.starts(with: "\(mark)k".utf8) ? .key : rest.starts(with: "\(mark)n".utf8) ? .name : .uri
+    if kind != .uri { rest = rest.dropFirst(2) }
+    return Parts(partition: partition, text: String(Substring(rest)), kind: kind)
   }
 
   /// The resource as a person would write it: `partition / …` in front where there is one, no control characters.
   public static func readable(_ resource: String) -> String {
     let parts = parts(of: resource)
     var text = parts.partition.map { "\($0) / " } ?? ""
-    text += parts.name
+    text += parts.text
     text.unicodeScalars.removeAll { $0.properties.generalCategory == .control }
     return text
   }

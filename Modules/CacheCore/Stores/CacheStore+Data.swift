@@ -17,7 +17,7 @@ extension CacheStore {
   ///
   /// - Parameters:
   ///   - data: The bytes.
-  ///   - name: Any text. Names do not collide with the URLs of responses. They are the same as ``RequestOptions/key`` without a partition.
+  ///   - name: Any text. Names do not collide with the URLs and keys of responses.
   ///   - expiration: The time to live, or `nil` for the store's default.
   ///   - now: The time from which the time to live counts.
   public func store(
@@ -42,5 +42,5 @@ extension CacheStore {
 }
 
 extension CacheKey {
-  fileprivate static func named(_ name: String) -> CacheKey { CacheKey(resource: ResourceID.make(uri: "", key: name)) }
+  fileprivate static func named(_ name: String) -> CacheKey { CacheKey(resource: ResourceID.make(name: name)) }
 }

@@ -61,12 +61,14 @@ struct Purge: Sendable {
     if case .partition(let partition) = scope, partition ?? "" != parts.partition ?? "" { return false }
     switch subject {
     case .everything: return true
-    case .uri(let uri): return !parts.isKey && parts.name == uri
-    case .key(let key): return parts.isKey && parts.name == key
+    case .uri(let uri): return parts.kind == .uri && parts.text == uri
+    case .key(let key): return parts.kind == .key && parts.text == key
     case .prefix(let prefix):
-      guard parts.isKey else { return parts.name.utf8.starts(with: prefix.utf8) }
-      guard let metadata else { return true }
-      return ResourceID.uri(of: metadata.request)?.utf8.starts(with: prefix.utf8) ?? false
+      switch parts.kind {
+      case .uri: return parts.text.utf8.starts(with: prefix.utf8)
+      case .key: return metadata.map { ResourceID.uri(of: $0.request)?.utf8.starts(with: prefix.utf8) ?? false } ?? true
+      case .name: return false
+      }
     case .tag(let name): return metadata.map { CacheTags($0.response.headerFields).contains(name) } ?? true
     }
   }
