@@ -8,9 +8,9 @@ struct OwnCacheTests {
   private let now = Timestamp(seconds: 1_767_225_600)
   private let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a")
 
-  private func stored(_ fields: HTTPFields) -> StoredMetadata? {
+  private func stored(_ fields: HTTPFields, _ status: HTTPResponse.Status = .ok) -> StoredMetadata? {
     StoredMetadata(
-      request: request, response: HTTPResponse(status: .ok, headerFields: fields), at: now, validator: ETagValidator())
+      request: request, response: HTTPResponse(status: status, headerFields: fields), at: now, validator: ETagValidator())
   }
 
   @Test("metadata of a response says how long it is fresh")
@@ -20,8 +20,11 @@ struct OwnCacheTests {
     #expect(metadata.responseTime == now)
   }
 
-  @Test("there is no metadata of a response that must not be stored")
-  func forbidden() { #expect(stored([.cacheControl: "no-store"]) == nil) }
+  @Test("there is no metadata of a response that must not be stored, or of a part")
+  func forbidden() {
+    #expect(stored([.cacheControl: "no-store"]) == nil)
+    #expect(stored([.cacheControl: "max-age=60", .contentRange: "bytes 0-0/2"], .partialContent) == nil)
+  }
 
   @Test(
     "conditional fields name what the response has",

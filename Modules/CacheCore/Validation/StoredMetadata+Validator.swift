@@ -9,7 +9,8 @@ extension StoredMetadata {
   /// if let metadata { try await store.store(body, for: key, metadata: metadata) }
   /// ```
   ///
-  /// A response with a `Vary` field answers only requests with the same selecting fields, so its key needs the variant.
+  /// A response with a `Vary` field answers only requests with the same selecting fields, so its key needs the variant. A 206 gives `nil`: its body is
+  /// a part of the representation.
   ///
   /// - Parameters:
   ///   - request: The request that was sent.
@@ -17,6 +18,7 @@ extension StoredMetadata {
   ///   - time: The time at which the response arrived.
   ///   - validator: The validator that decides whether and for how long the response may be used.
   public init?(request: HTTPRequest, response: HTTPResponse, at time: Timestamp, validator: some ResponseValidator) {
+    guard response.status != .partialContent else { return nil }
     let verdict = validator.judge(
       .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: time, now: time,
       revision: .random())
