@@ -27,9 +27,9 @@ extension ResourceManager.Configuration {
   ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
   ///   - diskLimit: bytes on disk.
   ///   - memoryLimit: bytes in memory.
-  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`, which resumes interrupted bodies and retries up to
-  ///     twice after errors that may be temporary. Pass a `SessionDownloader()` to get neither.
-  ///   - clock: The clock of the manager, the stores, and the retries. Tests pass a `ManualClock` here.
+  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. That one resumes interrupted bodies
+  ///     and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to get neither.
+  ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock` here.
   /// - Throws: `CacheError` with path and reason when the folder can't be used.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
@@ -37,7 +37,8 @@ extension ResourceManager.Configuration {
   ) throws(CacheError) -> Self {
     var configuration = Self()
     configuration.clock = clock
-    configuration.downloader = downloader ?? SessionDownloader().resuming(.standard, clock: clock).retrying(.brief, clock: clock)
+    configuration.downloader =
+      downloader ?? SessionDownloader(clock: clock).resuming(.standard, clock: clock).retrying(.brief, clock: clock)
     configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true), clock: clock)
     configuration.validator = ETagValidator()
