@@ -1,6 +1,6 @@
 private import Synchronization
 
-/// The identity of one body: minted when it arrives, kept when a 304 confirms it.
+/// The identity of one body. A new body gets a new revision, and a 304 leaves it unchanged.
 ///
 /// It ties metadata, bytes and derived values together: a derived value whose revision is not the metadata's is a miss, without any enumeration.
 public struct Revision: Hashable, Sendable {
@@ -12,16 +12,16 @@ public struct Revision: Hashable, Sendable {
   /// A revision of its two halves, as a store reads it back.
   public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-  /// A new revision: 128 bits that nobody else mints, in this process or another one.
+  /// Returns a new revision of 128 bits, which differs from every other one, of this process and of others.
   ///
-  /// Digests of consecutive numbers under a key that is random in each process: bits of the system's own cost two system calls each time, and every answer mints.
+  /// It is a digest of a counter under a key that is random in each process. Random bits from the system would cost two system calls for each response.
   public static func random() -> Revision {
-    let (high, low) = SipHash.digest(minted.wrappingAdd(1, ordering: .relaxed).newValue, key: key)
+    let (high, low) = SipHash.digest(counter.wrappingAdd(1, ordering: .relaxed).newValue, key: key)
     return Revision(high: high, low: low)
   }
 
   private static let key = SipHash.Key.random()
-  private static let minted = Atomic<UInt64>(0)
+  private static let counter = Atomic<UInt64>(0)
 }
 
 extension Revision: CustomStringConvertible {

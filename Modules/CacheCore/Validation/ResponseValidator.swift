@@ -27,7 +27,7 @@ public protocol ResponseValidator: Component {
   ///   - stored: what the plan was made with; `fallback` is an index into it.
   ///   - requestTime: when the request went out.
   ///   - now: when the answer's head came in.
-  ///   - revision: minted for the body that is about to arrive.
+  ///   - revision: The revision for the body that is about to arrive.
   func judge(
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
