@@ -16,7 +16,7 @@ enum Jobs {
     all += [ThumbnailJob.self, ThumbnailsJob.self, VariantsJob.self]
     #endif
     #if Origin
-    all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self]
+    all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, CancelledJob.self]
     #endif
     #if AsyncHTTP
     all.append(StaleJob.self)

@@ -8,6 +8,8 @@ struct Measurement: Codable, Sendable {
     case processor
     /// Bytes, the whole process's.
     case peakMemory
+    /// Bytes that the process holds resident at the end.
+    case resident
     /// Seconds that one download alone takes.
     case download
     /// Seconds from a bare request's start to its answer's end.

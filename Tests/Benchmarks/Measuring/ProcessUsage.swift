@@ -21,8 +21,16 @@ enum ProcessUsage {
   ///
   /// Not `getrusage`'s: on Linux a program begins with that of the process that started it.
   static var peakMemory: Int? {
+    status("VmHWM:")
+  }
+
+  /// The memory that it holds resident now, in bytes; nil where the system does not tell.
+  static var residentMemory: Int? { status("VmRSS:") }
+
+  /// A line of the process's status, in bytes.
+  private static func status(_ name: String) -> Int? {
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
-      let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+      let line = status.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
       let kilobytes = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) })
     else { return nil }
     return kilobytes << 10

@@ -92,7 +92,7 @@ struct Settings {
 /// The figures that are kept.
 enum Scenario: String, CaseIterable {
   #if Origin
-  case small, large, waiters, storm, link
+  case small, large, waiters, storm, cancelled, link
   #endif
   #if AsyncHTTP
   case stale
@@ -113,6 +113,7 @@ enum Scenario: String, CaseIterable {
     case .large: try await LargeScenario(bench: bench).run()
     case .waiters: try await WaitersScenario(bench: bench).run()
     case .storm: try await StormScenario(bench: bench).run()
+    case .cancelled: try await CancelledScenario(bench: bench).run()
     case .link: try await LinkScenario(bench: bench).run()
     #endif
     #if AsyncHTTP
