@@ -120,8 +120,8 @@ let package = Package(
       name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
-    // By GObject's pkg-config file, which names all that libvips' headers need. Its own one names what its codecs need too, with flags that SwiftPM
-    // warns of.
+    // By GObject's pkg-config file, which names all that libvips' headers need. Its own one names what its codecs need too, with
+    // flags that SwiftPM warns of.
     .systemLibrary(
       name: "CLibVIPS", path: "Modules/CLibVIPS", pkgConfig: "gobject-2.0",
       providers: [.apt(["libvips-dev"]), .yum(["vips-devel"])]),

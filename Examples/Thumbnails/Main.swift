@@ -3,7 +3,8 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `Thumbnails`: a folder of pictures, or a list of URLs, in; thumbnails out. On the second run only what has changed is made again.
+/// `Thumbnails`: a folder of pictures, or a list of URLs, in; thumbnails out. On the second run only what has changed is made
+/// again.
 @main
 struct ThumbnailsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -73,7 +74,8 @@ struct ThumbnailsCommand: AsyncParsableCommand {
   }
 }
 #else
-/// Without the trait `Thumbnails` the package stays free of swift-argument-parser and libvips, and this program has nothing to do.
+/// Without the trait `Thumbnails` the package stays free of swift-argument-parser and libvips, and this program has nothing to
+/// do.
 @main
 struct ThumbnailsCommand {
   static func main() { print("Thumbnails was built without its trait: swift build --traits Thumbnails") }

@@ -4,7 +4,8 @@ import Etagere
 import Foundation
 import HTTPTypes
 
-/// Answers `file:` URLs as a server would that knows HTTP well: with an entity tag of size, time and number of the file, and with 304 to who has it already.
+/// Answers `file:` URLs as a server would that knows HTTP well: with an entity tag of size, time and number of the file, and with
+/// 304 to who has it already.
 struct PictureFiles: Downloader {
   let id = ComponentID(PictureFiles.self)
   /// File calls block: never on the threads that Swift's tasks share.

@@ -113,7 +113,8 @@ struct PictureList {
     found.append(Found(url: url, stem: String(name[..<(dot ?? name.endIndex)])))
   }
 
-  /// The pictures with their thumbnails' names. A name that several would have gets a part of its own from the picture's address, the same in every run.
+  /// The pictures with their thumbnails' names. A name that several would have gets a part of its own from the picture's address,
+  /// the same in every run.
   func named(_ fileExtension: String) -> [Picture] {
     var counts: [String: Int] = [:]
     // Some file systems hold `A.jpg` and `a.jpg` to be one file.

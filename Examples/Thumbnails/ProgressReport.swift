@@ -3,7 +3,8 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// Tells how far the run is: one line that moves on a terminal, a line for each picture elsewhere. What goes wrong gets a line of its own in both.
+/// Tells how far the run is: one line that moves on a terminal, a line for each picture elsewhere. What goes wrong gets a line of
+/// its own in both.
 actor ProgressReport {
   private let total: Int
   private let isTerminal: Bool

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The one time at which somebody has to look at all of a downloader's transfers.
 ///
-/// Each transfer only says by when it has to be looked at. Most end long before, and then have cost no timer: a time that is later than the one that is set
-/// is found when that one comes.
+/// Each transfer only says by when it has to be looked at. Most end long before, and then have cost no timer: a time that is
+/// later than the one that is set is found when that one comes.
 struct Alarm: ~Copyable, Sendable {
   private static var never: UInt64 { .max }
 

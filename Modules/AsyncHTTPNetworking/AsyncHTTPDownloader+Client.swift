@@ -5,7 +5,8 @@ internal import NIOCore
 internal import NIOSSL
 
 extension AsyncHTTPDownloader.Configuration {
-  /// The client's configuration: no redirects, no decoding, no second attempt at connecting, connections counted and their peers' addresses checked.
+  /// The client's configuration: no redirects, no decoding, no second attempt at connecting, connections counted and their peers'
+  /// addresses checked.
   func client(counting connections: ConnectionCount) throws(CacheError) -> HTTPClient.Configuration {
     var client = HTTPClient.Configuration()
     client.redirectConfiguration = .disallow

@@ -15,18 +15,22 @@ extension AsyncHTTPDownloader {
   public struct Configuration: Sendable {
     /// Versions of HTTP that are spoken.
     public enum Version: Hashable, Sendable {
-      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1. Requests with a body go over HTTP/1.1: see `Docs/AsyncHTTPNetworking.md`.
+      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1. Requests with a body go over HTTP/1.1: see
+      /// `Docs/AsyncHTTPNetworking.md`.
       case automatic
       /// HTTP/1.1, whatever the server offers.
       case http1Only
     }
 
-    /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one connection.
+    /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one
+    /// connection.
     public var connectionsPerHost = 8
-    /// Whether an idempotent request that met a kept connection which the server gave up at that moment is sent again over another one. A proxy leaves that to its
-    /// clients: the server may have given it up because of the request. One that was not sent yet goes over another connection in any case.
+    /// Whether an idempotent request that met a kept connection which the server gave up at that moment is sent again over
+    /// another one. A proxy leaves that to its clients: the server may have given it up because of the request. One that was not
+    /// sent yet goes over another connection in any case.
     public var resendsLostRequests = true
-    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own.
+    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their
+    /// own.
     ///
     /// Time in which the reader does not ask for bytes, or in which a request's own body is not there yet, does not count.
     public var idleTimeout = Duration.seconds(60)
@@ -44,7 +48,8 @@ extension AsyncHTTPDownloader {
     public var addressPolicy: AddressPolicy?
     /// `User-Agent` of requests that have none; nil: none is sent. It is added below the cache, which does not see it.
     public var userAgent: String?
-    /// The threads that do the work: SwiftNIO's, shared by the process, unless another group is given. Whose it is shuts it down, after the downloader.
+    /// The threads that do the work: SwiftNIO's, shared by the process, unless another group is given. Whose it is shuts it down,
+    /// after the downloader.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
     /// The defaults.
@@ -117,10 +122,12 @@ extension AsyncHTTPDownloader {
     public var additionalRoots: [PEM] = []
     /// Who this client is; nil: nobody in particular.
     public var identity: Identity?
-    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a port.
+    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a
+    /// port.
     public var trustedHosts: Set<String> = []
 
-    /// Whether the certificate of a host is not looked at. Case does not count, and an international name may be in Unicode or in ASCII.
+    /// Whether the certificate of a host is not looked at. Case does not count, and an international name may be in Unicode or in
+    /// ASCII.
     func trusts(_ host: String) -> Bool {
       guard !trustedHosts.isEmpty else { return false }
       let name = HostName.comparable(host)

@@ -12,7 +12,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The engine for servers, on async-http-client: one hop per request, every status an answer, redirects not followed, bodies as they are on the wire.
+/// The engine for servers, on async-http-client: one hop per request, every status an answer, redirects not followed, bodies as
+/// they are on the wire.
 ///
 /// ```swift
 /// let downloader = AsyncHTTPDownloader()
@@ -22,10 +23,11 @@ internal import Foundation
 /// await downloader.close()
 /// ```
 ///
-/// Bodies are pulled: at most 256 KiB and one more piece wait for a slow reader, then the server has to. A request's own body streams too.
+/// Bodies are pulled: at most 256 KiB and one more piece wait for a slow reader, then the server has to. A request's own body
+/// streams too.
 ///
-/// A downloader that is released lets its transfers come to their end and shuts its client down; ``close(finishingTransfers:)`` does so at a moment of the
-/// caller's choosing, and tells when it is done.
+/// A downloader that is released lets its transfers come to their end and shuts its client down; ``close(finishingTransfers:)``
+/// does so at a moment of the caller's choosing, and tells when it is done.
 public final class AsyncHTTPDownloader: Downloader {
   /// Unlike any other's: clients can't be compared.
   public let id = ComponentID.unique(AsyncHTTPDownloader.self)
@@ -71,7 +73,8 @@ public final class AsyncHTTPDownloader: Downloader {
     let group = configuration.eventLoopGroup
     var uploading = client
     uploading.httpVersion = .http1Only
-    // async-http-client 1.37 ends the process when a server answers a request over HTTP/2 before it has read its body, and then resets the stream.
+    // async-http-client 1.37 ends the process when a server answers a request over HTTP/2 before it has read its body, and then
+    // resets the stream.
     owner = ClientOwner(
       owning: HTTPClient(eventLoopGroup: group, configuration: client),
       uploading: configuration.version == .http1Only ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
@@ -81,10 +84,12 @@ public final class AsyncHTTPDownloader: Downloader {
 
   /// A downloader on a client of the caller's own, who shuts it down, after the downloader.
   ///
-  /// The client's configuration can't be read from outside, so some of it is up to the caller: it must not follow redirects (`redirectConfiguration:
-  /// .disallow`; one that does makes downloads fail with `CacheError.Code.invalidConfiguration` at the second hop) and not decode (`decompression:
-  /// .disabled`, its default). It should speak HTTP/1.1 alone where requests have bodies: async-http-client 1.37 ends the process when a server answers one
-  /// over HTTP/2 before it has read the body, and resets the stream. With `retryConnectionEstablishment`, on by default, a refused connection is told only after its time for connecting.
+  /// The client's configuration can't be read from outside, so some of it is up to the caller: it must not follow redirects
+  /// (`redirectConfiguration: .disallow`; one that does makes downloads fail with `CacheError.Code.invalidConfiguration` at the
+  /// second hop) and not decode (`decompression: .disabled`, its default). It should speak HTTP/1.1 alone where requests have
+  /// bodies: async-http-client 1.37 ends the process when a server answers one over HTTP/2 before it has read the body, and
+  /// resets the stream. With `retryConnectionEstablishment`, on by default, a refused connection is told only after its time for
+  /// connecting.
   ///
   /// - Parameters:
   ///   - client: held as long as a transfer runs.
@@ -103,7 +108,8 @@ public final class AsyncHTTPDownloader: Downloader {
 
   deinit { owner.close() }
 
-  /// The event loops' threads, by turns, where the downloader runs on the process's own (`MultiThreadedEventLoopGroup.singleton`, the default); else none.
+  /// The event loops' threads, by turns, where the downloader runs on the process's own (`MultiThreadedEventLoopGroup.singleton`,
+  /// the default); else none.
   public var preferredExecutor: (any TaskExecutor)? {
     owner.client.eventLoopGroup === MultiThreadedEventLoopGroup.singleton ? LoopExecutors.shared.next() : nil
   }
@@ -121,7 +127,8 @@ public final class AsyncHTTPDownloader: Downloader {
     }
   }
 
-  /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Returns when its client, if it is one of its own, has been shut down.
+  /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Returns when its client, if it is one of its own,
+  /// has been shut down.
   ///
   /// Cancelling the calling task ends what still runs, so that the wait has an end.
   ///

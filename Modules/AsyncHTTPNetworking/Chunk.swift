@@ -23,7 +23,8 @@ struct Chunk: Sendable {
 
   /// All bytes, copied once: a piece is a window into a larger buffer of the connection, which a stored body must not keep alive.
   ///
-  /// NIOFoundationCompat could hand the window over without a copy, but would bring all of Foundation into a program that needs `FoundationEssentials` only.
+  /// NIOFoundationCompat could hand the window over without a copy, but would bring all of Foundation into a program that needs
+  /// `FoundationEssentials` only.
   var data: Data {
     guard let first else { return Data() }
     guard !others.isEmpty else { return first.withUnsafeReadableBytes { Data($0) } }

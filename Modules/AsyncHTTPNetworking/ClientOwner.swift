@@ -6,7 +6,8 @@ internal import NIOCore
 
 /// The clients, the transfers that use them, and their end.
 ///
-/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down clients of its own.
+/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down clients of
+/// its own.
 final class ClientOwner: Sendable {
   private struct State {
     var isClosed = false
@@ -80,7 +81,8 @@ final class ClientOwner: Sendable {
     }
   }
 
-  /// What is due within a moment is looked at together, so that many transfers with times of their own are not walked through for each of them.
+  /// What is due within a moment is looked at together, so that many transfers with times of their own are not walked through for
+  /// each of them.
   private func look() {
     let now = NIODeadline.now()
     let next = state.withLock { Array($0.running.values) }.compactMap { $0.look(at: now) }.min()

@@ -3,7 +3,8 @@ internal import Synchronization
 
 /// How many connections a client has made.
 ///
-/// async-http-client does not tell which connection a request goes over; but one for which none was made went over one that was there.
+/// async-http-client does not tell which connection a request goes over; but one for which none was made went over one that was
+/// there.
 final class ConnectionCount: Sendable {
   private let count = Atomic<Int>(0)
 

@@ -4,8 +4,9 @@ internal import NIOHTTP1
 
 /// Sends targets as they were asked for.
 ///
-/// async-http-client takes a URL apart with Foundation, which encodes what RFC 3986 has no place for: `|`, `[`, a `%` that begins no escape. Servers and people use such targets all the
-/// same, and a signature over one fits no other. So they travel to the connection in a field of their own, and are put into their place behind the client.
+/// async-http-client takes a URL apart with Foundation, which encodes what RFC 3986 has no place for: `|`, `[`, a `%` that begins
+/// no escape. Servers and people use such targets all the same, and a signature over one fits no other. So they travel to the
+/// connection in a field of their own, and are put into their place behind the client.
 ///
 /// Over HTTP/1.1 only: a connection of HTTP/2 has nothing between the client and the coding of its fields.
 enum ExactTarget {

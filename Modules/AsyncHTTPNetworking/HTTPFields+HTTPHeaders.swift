@@ -4,7 +4,8 @@ internal import HTTPTypes
 internal import NIOHTTP1
 
 extension HTTPFields {
-  /// Fields in the order in which they came, repeated ones too. Names that are no tokens can't be said in HTTP, so they are dropped.
+  /// Fields in the order in which they came, repeated ones too. Names that are no tokens can't be said in HTTP, so they are
+  /// dropped.
   ///
   /// NIO reads a value as UTF-8: a byte that is none has become U+FFFD before it gets here.
   init(received headers: HTTPHeaders) {
@@ -18,8 +19,8 @@ extension HTTPFields {
 }
 
 extension HTTPHeaders {
-  /// Fields that are about one connection, not about the message (RFC 9110 §7.6.1), or that frame the body: both are the client's own affair, and HTTP/2
-  /// forbids most of them (RFC 9113 §8.2.2).
+  /// Fields that are about one connection, not about the message (RFC 9110 §7.6.1), or that frame the body: both are the client's
+  /// own affair, and HTTP/2 forbids most of them (RFC 9113 §8.2.2).
   private static let ownAffairs: Set<HTTPField.Name> = Set(
     [
       "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer",

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// Who may ask a host now, and who has to wait for a connection.
 ///
-/// async-http-client has a queue of its own, but a request that waits in it for longer than connecting may take fails; here it may wait as long as others
-/// make progress.
+/// async-http-client has a queue of its own, but a request that waits in it for longer than connecting may take fails; here it
+/// may wait as long as others make progress.
 final class HostQueue: Sendable {
   private struct Host {
     var running = 0
@@ -54,7 +54,8 @@ final class HostQueue: Sendable {
 
   init(connectionsPerHost: Int) { self.connectionsPerHost = max(connectionsPerHost, 1) }
 
-  /// Calls `start` when the host has a place free: at once, or after `wait` from another caller's ``leave(_:)``. A `start` that returns false needs no place.
+  /// Calls `start` when the host has a place free: at once, or after `wait` from another caller's ``leave(_:)``. A `start` that
+  /// returns false needs no place.
   func enter(_ host: String, wait: () -> Void, start: @escaping @Sendable () -> Bool) {
     let isFree = hosts.withLock { hosts in
       // In place, here as below: a copy in hand would make each change of `waiting` copy the whole of it.

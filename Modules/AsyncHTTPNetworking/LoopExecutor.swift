@@ -19,7 +19,8 @@ final class LoopExecutor: TaskExecutor {
 
 /// The event loops of the process's own group, by turns.
 ///
-/// Only of that one: it never ends. A loop that has been shut down drops what it is given, and a task that waits for its turn there would wait for ever.
+/// Only of that one: it never ends. A loop that has been shut down drops what it is given, and a task that waits for its turn
+/// there would wait for ever.
 final class LoopExecutors: Sendable {
   static let shared = LoopExecutors(MultiThreadedEventLoopGroup.singleton)
 

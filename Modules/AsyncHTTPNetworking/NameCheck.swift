@@ -26,7 +26,8 @@ struct NameCheck: Sendable {
   ///   - limit: how long looking the name up may take.
   ///   - eventLoop: where that time is measured.
   /// - Returns: how long looking the name up took; nil for an address, which needs none.
-  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is none, `.timedOut`, `.cancelled`.
+  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is
+  ///   none, `.timedOut`, `.cancelled`.
   func check(_ host: String, within limit: TimeAmount, on eventLoop: any EventLoop) async throws(CacheError) -> Duration? {
     if let address = IPAddress(host) {
       guard policy.allows(address) else { throw AddressPolicy.refusal(of: address, host: address.description) }
@@ -42,8 +43,8 @@ struct NameCheck: Sendable {
     return Duration(NIODeadline.now() - start)
   }
 
-  /// `getaddrinfo` blocks for seconds when a name server is silent, and can't be stopped: that is for a thread that may be blocked, and whoever wants no more
-  /// of it does not wait for it.
+  /// `getaddrinfo` blocks for seconds when a name server is silent, and can't be stopped: that is for a thread that may be
+  /// blocked, and whoever wants no more of it does not wait for it.
   private func lookUp(
     _ host: String, within limit: TimeAmount, on eventLoop: any EventLoop
   ) async throws(CacheError) -> [IPAddress] {

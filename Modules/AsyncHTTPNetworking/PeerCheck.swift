@@ -2,7 +2,8 @@
 internal import CacheCore
 internal import NIOCore
 
-/// Looks at whom a new connection leads to, before a request is sent over it: what a name led to a moment earlier proves nothing (DNS rebinding).
+/// Looks at whom a new connection leads to, before a request is sent over it: what a name led to a moment earlier proves nothing
+/// (DNS rebinding).
 struct PeerCheck: Sendable {
   private let policy: AddressPolicy
 

@@ -13,8 +13,8 @@ internal import Foundation
 ///
 /// What happens is decided by ``TransferState``; this class guards it and carries the consequences out, outside the lock.
 final class Transfer: Sendable {
-  /// Resumed once, whatever happens: ``TransferState`` lets go of it in the step that hands it out. A checked one would be looked up by its type at run time
-  /// with every event.
+  /// Resumed once, whatever happens: ``TransferState`` lets go of it in the step that hands it out. A checked one would be looked
+  /// up by its type at run time with every event.
   typealias Waiter = UnsafeContinuation<Void, Never>
 
   private let state: Lock<TransferState>

@@ -6,7 +6,8 @@ internal import NIOHTTP1
 
 /// Hands on what async-http-client tells of a request without a body.
 ///
-/// Its delegate calls come on one event loop and cost nothing between it and the reader; requests with a body go the way of ``Upload``.
+/// Its delegate calls come on one event loop and cost nothing between it and the reader; requests with a body go the way of
+/// ``Upload``.
 final class TransferDelegate: HTTPClientResponseDelegate {
   private let plain: PlainRequest
   private let connectionsMade: Int?

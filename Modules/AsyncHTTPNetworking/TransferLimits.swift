@@ -8,10 +8,12 @@ struct TransferLimits {
   var idle: TimeAmount
   /// How long head and body may take together, from the call on.
   var total: TimeAmount?
-  /// Bytes that nobody has read yet and from which on nothing more is asked for. One more piece, of 64 KiB at most, may be under way.
+  /// Bytes that nobody has read yet and from which on nothing more is asked for. One more piece, of 64 KiB at most, may be under
+  /// way.
   var unreadBytes = 256 * 1024
 
-  /// How often a request is sent at most, when it meets kept connections that the server has given up: each of a host's may be such a one.
+  /// How often a request is sent at most, when it meets kept connections that the server has given up: each of a host's may be
+  /// such a one.
   var attempts = 1
 
   /// The error of a server that is silent.

@@ -5,7 +5,8 @@ internal import NIOHTTP1
 
 /// Where one transfer stands, and what follows from what happens to it.
 ///
-/// A value without a lock, a thread or a clock: every moment is handed in, and what must be done outside is handed out as ``Consequences``.
+/// A value without a lock, a thread or a clock: every moment is handed in, and what must be done outside is handed out as
+/// ``Consequences``.
 struct TransferState {
   private enum Stage {
     /// It has not been handed to the client.
@@ -175,8 +176,9 @@ struct TransferState {
     return Consequences(due: dueTime)
   }
 
-  /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had given up, of which nothing can
-  /// be known before it is used. One that failed before it was sent has met such a connection while that was closing.
+  /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had
+  /// given up, of which nothing can be known before it is used. One that failed before it was sent has met such a connection
+  /// while that was closing.
   mutating func sendAgain(after error: any Error) -> Bool {
     let attempts = isSent ? limits.attempts : 3
     guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || metrics.isReusedConnection == true,
@@ -279,7 +281,8 @@ struct TransferState {
 
   // MARK: Time
 
-  /// Whether it is for the other end to do something. A reader that does not ask, or a request body that is not there yet, is no silence of the server.
+  /// Whether it is for the other end to do something. A reader that does not ask, or a request body that is not there yet, is no
+  /// silence of the server.
   private var waitsForPeer: Bool {
     switch stage {
     case .queued: progressOfQueue != nil

@@ -7,8 +7,8 @@ internal import NIOHTTP1
 
 /// A request with a body on its way.
 ///
-/// It has a task of its own, with async-http-client's `async` calls: they let an answer end before the request's body has, as a server's early refusal does;
-/// with the delegate calls of ``TransferDelegate`` such an answer's end is never told.
+/// It has a task of its own, with async-http-client's `async` calls: they let an answer end before the request's body has, as a
+/// server's early refusal does; with the delegate calls of ``TransferDelegate`` such an answer's end is never told.
 struct Upload: Sendable {
   let transfer: Transfer
   let client: HTTPClient

@@ -6,8 +6,8 @@ internal import Foundation
 
 /// Why a load, or a store's operation, did not succeed.
 ///
-/// A struct with a code, so that new reasons can be told without breaking a `switch`. Its ``description`` is one line that names the thing and
-/// the reason.
+/// A struct with a code, so that new reasons can be told without breaking a `switch`. Its ``description`` is one line that names
+/// the thing and the reason.
 ///
 /// ```swift
 /// do {
@@ -93,11 +93,12 @@ public struct CacheError: Error, Sendable {
   /// Whether nobody failed: the caller gave up.
   public var isCancellation: Bool { code == .cancelled }
 
-  /// Whether no answer came at all, or none that is whole: the way to the origin failed and the origin has said nothing, so a stored answer may stand in
-  /// (RFC 9111 §4.2.4).
+  /// Whether no answer came at all, or none that is whole: the way to the origin failed and the origin has said nothing, so a
+  /// stored answer may stand in (RFC 9111 §4.2.4).
   ///
-  /// A body that was damaged on the way (`damagedContentCoding`) is as much a failed answer as one that was cut short: often it depends on the place of the
-  /// damage alone which of them it is. Not among them is what somebody has decided (`tlsFailure`, `addressRefused`, `bodyTooLarge`, …).
+  /// A body that was damaged on the way (`damagedContentCoding`) is as much a failed answer as one that was cut short: often it
+  /// depends on the place of the damage alone which of them it is. Not among them is what somebody has decided (`tlsFailure`,
+  /// `addressRefused`, `bodyTooLarge`, …).
   public var isUnreachable: Bool {
     [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
@@ -163,7 +164,8 @@ extension CacheError.Code {
   public static let malformedResponse = Self(rawValue: "malformedResponse")
   /// The body ended before the length that was announced.
   public static let truncatedBody = Self(rawValue: "truncatedBody")
-  /// The body broke off and what is missing can't be had: who has kept nothing of it, or can let go of it, may ask for the whole anew.
+  /// The body broke off and what is missing can't be had: who has kept nothing of it, or can let go of it, may ask for the whole
+  /// anew.
   public static let bodyInterrupted = Self(rawValue: "bodyInterrupted")
   /// The body's content coding is damaged.
   public static let damagedContentCoding = Self(rawValue: "damagedContentCoding")
@@ -171,9 +173,9 @@ extension CacheError.Code {
   public static let bodyTooLarge = Self(rawValue: "bodyTooLarge")
   /// The body came faster than it was read, and more of it would have to be held than the engine is allowed to.
   public static let readerTooSlow = Self(rawValue: "readerTooSlow")
-  /// What is stored must be confirmed before it is used (`must-revalidate`, `no-cache`), and nobody could be asked. In HTTP that is 504 (RFC 9111 §5.2.2.2).
-  /// `respond(to:)` throws it, for servers that have to tell 504 from 502; a load, whose caller wants to know what is wrong with the network, throws what is `underlying`
-  /// here.
+  /// What is stored must be confirmed before it is used (`must-revalidate`, `no-cache`), and nobody could be asked. In HTTP that
+  /// is 504 (RFC 9111 §5.2.2.2). `respond(to:)` throws it, for servers that have to tell 504 from 502; a load, whose caller wants
+  /// to know what is wrong with the network, throws what is `underlying` here.
   public static let revalidationFailed = Self(rawValue: "revalidationFailed")
   /// The status is none that was asked for; see ``CacheError/status``.
   public static let unacceptableStatus = Self(rawValue: "unacceptableStatus")

@@ -7,8 +7,8 @@ public import Synchronization
 #if TSAN
 /// The one lock of this package, as it is built for the thread sanitizer.
 ///
-/// The sanitizer can't see into `Synchronization.Mutex` on Linux (a futex) and reports a race in every contended one, so the sanitizer's run sets
-/// the compilation condition `TSAN` and gets `NSLock`, which it understands.
+/// The sanitizer can't see into `Synchronization.Mutex` on Linux (a futex) and reports a race in every contended one, so the
+/// sanitizer's run sets the compilation condition `TSAN` and gets `NSLock`, which it understands.
 package struct Lock<State>: ~Copyable, Sendable {
   // Proof of `@unchecked Sendable`: `state` is only touched between `lock()` and `unlock()`.
   private final class Storage: @unchecked Sendable {
@@ -39,12 +39,13 @@ package struct Lock<State>: ~Copyable, Sendable {
 #else
 /// The one lock of this package: state that can't be reached without holding it.
 ///
-/// Everything that is locked is locked through this type, so that the thread sanitizer's run can swap what is behind it. Inlinable, because the
-/// memory store's hit is little more than one critical section; and usable from inline code as a type, since the other modules call it unspecialised
-/// otherwise, which looks up generic metadata at each turn.
+/// Everything that is locked is locked through this type, so that the thread sanitizer's run can swap what is behind it.
+/// Inlinable, because the memory store's hit is little more than one critical section; and usable from inline code as a type,
+/// since the other modules call it unspecialised otherwise, which looks up generic metadata at each turn.
 @usableFromInline
 package struct Lock<State>: ~Copyable, Sendable {
-  // Proof of `@unchecked Sendable`: the value never leaves the mutex; callers see it as `inout` for the length of a critical section.
+  // Proof of `@unchecked Sendable`: the value never leaves the mutex; callers see it as `inout` for the length of a critical
+  // section.
   @usableFromInline
   struct Guarded: @unchecked Sendable {
     @usableFromInline var state: State
@@ -62,7 +63,8 @@ package struct Lock<State>: ~Copyable, Sendable {
   package borrowing func withLock<Result, Failure: Error>(
     _ body: (inout State) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // `Mutex` wants a `sending` result; what comes out here is as sendable as the caller made it, so it travels in a box of the same proof.
+    // `Mutex` wants a `sending` result; what comes out here is as sendable as the caller made it, so it travels in a box of the
+    // same proof.
     try mutex.withLock { guarded throws(Failure) in Passed(value: try body(&guarded.state)) }.value
   }
 

@@ -1,6 +1,7 @@
 /// Waiters by priority: the highest level first, and within one level in order of arrival, or the last one first.
 ///
-/// Each step is O(log n). A waiter's level is stored here, so choosing the next waiter reads no ``LoadPriority``; ``raise(_:to:)`` keeps it current.
+/// Each step is O(log n). A waiter's level is stored here, so choosing the next waiter reads no ``LoadPriority``;
+/// ``raise(_:to:)`` keeps it current.
 package struct PriorityQueue {
   /// A waiter. Numbers are given in the order of arrival.
   package typealias Ticket = UInt64

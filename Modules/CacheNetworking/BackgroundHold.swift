@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// Holds background time while transfers run: one piece of it, from the first one's start to the last one's end, or until the system takes it back.
+/// Holds background time while transfers run: one piece of it, from the first one's start to the last one's end, or until the
+/// system takes it back.
 final class BackgroundHold: Sendable {
   private struct State {
     var running = 0

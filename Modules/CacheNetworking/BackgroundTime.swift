@@ -1,5 +1,5 @@
-/// Asks a system for time to finish what runs when the app leaves the foreground. Apple's `UIApplication` behind a seam, so that the decisions about it can
-/// be tested anywhere.
+/// Asks a system for time to finish what runs when the app leaves the foreground. Apple's `UIApplication` behind a seam, so that
+/// the decisions about it can be tested anywhere.
 ///
 /// ```swift
 /// let downloader = SessionDownloader(backgroundTime: nil)   // loads are suspended with the app

@@ -14,7 +14,8 @@ extension CacheError {
     self.init(code, reason: reason, underlying: urlError)
   }
 
-  /// The same error, where the request went through a proxy: it is the proxy's name then that does not resolve, and the proxy that is not there.
+  /// The same error, where the request went through a proxy: it is the proxy's name then that does not resolve, and the proxy
+  /// that is not there.
   func through(_ proxy: ProxySettings.Proxy?) -> CacheError {
     guard let proxy, code == .connectionRefused || code == .hostNotFound else { return self }
     return CacheError(.proxyFailure, reason: "the proxy \(proxy) can't be reached: \(reason)", underlying: underlying)
@@ -77,8 +78,8 @@ extension CacheError {
   }
 
   #if canImport(FoundationNetworking)
-  /// Foundation compares a URL's host with libcurl's, and only one of them has the brackets of an IPv6 address. The request is refused before anything is sent
-  /// (swift-corelibs-foundation #5496, corrected after Swift 6.3).
+  /// Foundation compares a URL's host with libcurl's, and only one of them has the brackets of an IPv6 address. The request is
+  /// refused before anything is sent (swift-corelibs-foundation #5496, corrected after Swift 6.3).
   private static func restriction(_ error: URLError) -> (Code, String)? {
     guard error.code == .badURL, error.failingURL?.host()?.contains(":") == true else { return nil }
     return (.unsupported, "URLSession on Linux cannot load IPv6 literal hosts; use a host name, or AsyncHTTPDownloader")

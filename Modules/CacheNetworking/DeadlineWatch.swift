@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// Calls at given times, for all transfers of a downloader: one sleeping task, however many wait.
 ///
-/// Exact to the clock, while the platform's own time-outs are in whole seconds on Linux. Adding, removing and each call cost O(log n).
+/// Exact to the clock, while the platform's own time-outs are in whole seconds on Linux. Adding, removing and each call cost
+/// O(log n).
 final class DeadlineWatch: Sendable {
   /// Told the time; returns when to call again, or nil.
   typealias Action = @Sendable (_ now: Duration) -> Duration?

@@ -1,7 +1,7 @@
 /// A hook that one object fills in, without keeping that object alive.
 ///
-/// A plain closure property invites `self` into a retain cycle; this box holds its target weakly and hands it to the closure, so that nobody has to
-/// write `[weak self]`. Once the target is gone the hook is as if it had never been set.
+/// A plain closure property invites `self` into a retain cycle; this box holds its target weakly and hands it to the closure, so
+/// that nobody has to write `[weak self]`. Once the target is gone the hook is as if it had never been set.
 ///
 /// ```swift
 /// downloader.delegate.onData.delegate(on: self) { (self, chunk) in self.show(chunk.data.count) }

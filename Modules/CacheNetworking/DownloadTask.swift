@@ -2,7 +2,8 @@ public import CacheCore
 
 /// A handle on one download that exists before the download does.
 ///
-/// Cancelling is latched: a cancel that comes before the download has been linked to a transfer is remembered, and carried out then, without a request.
+/// Cancelling is latched: a cancel that comes before the download has been linked to a transfer is remembered, and carried out
+/// then, without a request.
 ///
 /// ```swift
 /// let handle = DownloadTask()
@@ -49,8 +50,8 @@ public final class DownloadTask: Sendable {
 
   /// A handle for one download.
   ///
-  /// - Parameter sideEffects: what this download does with its bytes beside handing them over, in this order; other downloads that share its transfer have
-  ///   their own.
+  /// - Parameter sideEffects: what this download does with its bytes beside handing them over, in this order; other downloads
+  ///   that share its transfer have their own.
   public init(sideEffects: [DataSideEffect] = []) { self.sideEffects = sideEffects }
 
   /// Gives the download up. Others that share its transfer are not disturbed. Later calls do nothing.

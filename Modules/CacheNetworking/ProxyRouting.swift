@@ -3,8 +3,8 @@ internal import Foundation
 
 /// Which proxy a request goes through, and whether the platform can be made to use it. A decision without I/O.
 ///
-/// On Linux `URLSessionConfiguration.connectionProxyDictionary` is ignored, and libcurl reads the environment: what the caller wants can only be had when it is
-/// that, and anything else is refused rather than sent another way.
+/// On Linux `URLSessionConfiguration.connectionProxyDictionary` is ignored, and libcurl reads the environment: what the caller
+/// wants can only be had when it is that, and anything else is refused rather than sent another way.
 struct ProxyRouting: Sendable {
   /// What the caller wants; nil: whatever the platform does.
   private let wanted: Result<ProxySettings, CacheError>?

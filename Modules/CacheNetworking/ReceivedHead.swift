@@ -8,8 +8,8 @@ internal import FoundationNetworking
 
 /// A platform's response as a head that describes the bytes which are going to be delivered.
 struct ReceivedHead {
-  /// Codings that the platform takes off before it hands the bytes over. What stands here must be decoded by every version of it: bytes that
-  /// stay encoded while the head says otherwise can't be read by anybody.
+  /// Codings that the platform takes off before it hands the bytes over. What stands here must be decoded by every version of it:
+  /// bytes that stay encoded while the head says otherwise can't be read by anybody.
   #if canImport(FoundationNetworking)
   private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
   #else

@@ -6,8 +6,8 @@ internal import HTTPTypes
 internal import FoundationNetworking
 #endif
 
-/// Makes one answer of what the platform says about a task: drops interim answers, holds back a 401 that may yet be superseded, counts, and judges
-/// the end.
+/// Makes one answer of what the platform says about a task: drops interim answers, holds back a 401 that may yet be superseded,
+/// counts, and judges the end.
 ///
 /// A value without a lock: ``SessionDataTask`` guards it.
 struct Reception {
@@ -22,7 +22,8 @@ struct Reception {
     var bytes = 0
   }
 
-  /// Whether a challenge was answered with a credential, which no cache above has seen: the answer must not be stored for others to see.
+  /// Whether a challenge was answered with a credential, which no cache above has seen: the answer must not be stored for others
+  /// to see.
   var usesCredential = false
 
   /// What the platform measured, where it does.
@@ -43,8 +44,8 @@ struct Reception {
   ///   - method: what was asked: an answer to HEAD has no body.
   ///   - startedAt: when, by the clock.
   ///   - proxy: the one that it goes through: what looks like the server's failure to be there is the proxy's.
-  ///   - tunnel: whether the proxy is asked for a tunnel first, and its answer to that told as if it were the server's. So it is on Linux: every head is held
-  ///     back until a byte of its body, a second head or the end shows whose it is.
+  ///   - tunnel: whether the proxy is asked for a tunnel first, and its answer to that told as if it were the server's. So it is
+  ///     on Linux: every head is held back until a byte of its body, a second head or the end shows whose it is.
   init(method: HTTPRequest.Method, startedAt: Duration, proxy: ProxySettings.Proxy? = nil, tunnel: Bool = false) {
     self.method = method
     self.startedAt = startedAt
@@ -118,7 +119,8 @@ struct Reception {
     return [tell(kept.head)] + kept.chunks.map { .data($0) }
   }
 
-  /// What is held when the platform's task ends: a proxy's word on a tunnel that failed, or broke right behind it, is nobody's answer.
+  /// What is held when the platform's task ends: a proxy's word on a tunnel that failed, or broke right behind it, is nobody's
+  /// answer.
   mutating func releaseAtEnd(_ error: (any Error)?) -> [SessionDataTask.Event] {
     guard held?.isFromTunnel == true, error != nil else { return release() }
     held = nil
@@ -150,7 +152,8 @@ struct Reception {
     return [.end(CacheError(.malformedResponse, reason: "the answer had no head"))]
   }
 
-  /// The head as an event. The whole field is replaced: `must-understand` beside it would overrule `no-store` (RFC 9111 §5.2.2.3).
+  /// The head as an event. The whole field is replaced: `must-understand` beside it would overrule `no-store` (RFC 9111
+  /// §5.2.2.3).
   private func tell(_ head: ReceivedHead) -> SessionDataTask.Event {
     var response = head.response
     if usesCredential { response.headerFields[.cacheControl] = "no-store" }
@@ -160,7 +163,8 @@ struct Reception {
   /// Bytes of the body, as the head announces them and as they are delivered.
   var bodyLength: Int64? { head?.bodyLength }
 
-  /// What was measured up to now. Of a body that the platform decodes, the bytes on the wire are known when all of them have come.
+  /// What was measured up to now. Of a body that the platform decodes, the bytes on the wire are known when all of them have
+  /// come.
   var metrics: TransferMetrics {
     let encoded = isComplete ? head?.encodedLength : nil
     var metrics = TransferMetrics(

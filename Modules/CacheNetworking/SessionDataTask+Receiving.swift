@@ -43,7 +43,8 @@ extension SessionDataTask {
   /// What the platform measured.
   func note(_ times: TaskTimes) { state.withLock { $0.reception.times = times } }
 
-  /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because it has.
+  /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because
+  /// it has.
   func checkIdleness(at now: Duration) -> Duration? {
     let due: Duration? = state.withLock { state in
       guard !state.log.hasEnded else { return nil }

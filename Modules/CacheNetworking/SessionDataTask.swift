@@ -8,9 +8,9 @@ public import FoundationNetworking
 
 /// One `URLSession` task and everybody who wants its answer.
 ///
-/// Callbacks come and go by token. Each gets the whole answer, in order and one event at a time, also when it joined after the transfer had begun;
-/// cancelling one never disturbs another, and the last one's cancel stops the transfer. A cancelled callback is ended here and at once:
-/// `URLSession` may take its time over a cancellation, or (on Linux) forget it.
+/// Callbacks come and go by token. Each gets the whole answer, in order and one event at a time, also when it joined after the
+/// transfer had begun; cancelling one never disturbs another, and the last one's cancel stops the transfer. A cancelled callback
+/// is ended here and at once: `URLSession` may take its time over a cancellation, or (on Linux) forget it.
 ///
 /// ```swift
 /// let token = task.addCallback { event in
@@ -170,8 +170,8 @@ public final class SessionDataTask: Sendable {
     leave(.cancelled)
   }
 
-  /// On the session's queue: Foundation on Linux traps when a task is cancelled while another thread marks it completed, which it does on that queue right
-  /// after the delegate was told.
+  /// On the session's queue: Foundation on Linux traps when a task is cancelled while another thread marks it completed, which it
+  /// does on that queue right after the delegate was told.
   private func cancelPlatform() { queue.addOperation { [task] in task.cancel() } }
 
   private func leave(_ error: CacheError?) {

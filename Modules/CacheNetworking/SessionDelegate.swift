@@ -8,9 +8,9 @@ public import FoundationNetworking
 
 /// What a `URLSession` tells about its tasks, passed on to the ``SessionDataTask`` that each of them belongs to.
 ///
-/// To look on or to step in, set a hook, or make a subclass and override a method; an override must call `super`, else the transfer never ends.
-/// Hooks are called on the session's own serial queue, one at a time, before those who wait for the transfer. Only the forms with completion handlers are
-/// implemented: Foundation on Linux never calls the `async` ones.
+/// To look on or to step in, set a hook, or make a subclass and override a method; an override must call `super`, else the
+/// transfer never ends. Hooks are called on the session's own serial queue, one at a time, before those who wait for the
+/// transfer. Only the forms with completion handlers are implemented: Foundation on Linux never calls the `async` ones.
 ///
 /// ```swift
 /// let downloader = SessionDownloader()
@@ -19,26 +19,31 @@ public import FoundationNetworking
 /// }
 /// ```
 ///
-/// One delegate may serve several downloaders. A session keeps its delegate alive until it is closed, the hooks' targets are held weakly.
+/// One delegate may serve several downloaders. A session keeps its delegate alive until it is closed, the hooks' targets are held
+/// weakly.
 // Proof of `@unchecked Sendable`: every stored property is a constant of a Sendable type; what changes is in locks.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  /// Asked at each final head, whatever its status, before any byte of the body is passed on. Without a hook every answer is accepted.
+  /// Asked at each final head, whatever its status, before any byte of the body is passed on. Without a hook every answer is
+  /// accepted.
   public let onResponse = Delegate<ReceivedResponse, Verdict>()
   /// Told each chunk of a body.
   public let onData = Delegate<ReceivedData, Void>()
   /// Told each redirect. It is not followed here: the 3xx is the answer.
   public let onRedirect = Delegate<Redirect, Void>()
-  /// Asked for a credential when a server wants one; nil, like no hook, makes the 401 the answer. Asked again when the server refuses the
-  /// credential, up to ``attemptsPerChallenge`` times in all. What it opens is one user's, and no cache sees whose: such an answer's `Cache-Control` is
-  /// replaced by `no-store`. On Linux for Basic (RFC 7617) alone, since Foundation traps on Digest.
+  /// Asked for a credential when a server wants one; nil, like no hook, makes the 401 the answer. Asked again when the server
+  /// refuses the credential, up to ``attemptsPerChallenge`` times in all. What it opens is one user's, and no cache sees whose:
+  /// such an answer's `Cache-Control` is replaced by `no-store`. On Linux for Basic (RFC 7617) alone, since Foundation traps on
+  /// Digest.
   public let onChallenge = AsyncDelegate<Challenge, URLCredential?>()
-  /// Asked for a credential that is a whole connection's: a client's certificate, or one for Negotiate or NTLM; nil, like no hook, is the system's own
-  /// handling. Which requests go over that connection nobody is told, so give each user a downloader and a `partition`. Apple platforms only.
+  /// Asked for a credential that is a whole connection's: a client's certificate, or one for Negotiate or NTLM; nil, like no
+  /// hook, is the system's own handling. Which requests go over that connection nobody is told, so give each user a downloader
+  /// and a `partition`. Apple platforms only.
   public let onSessionChallenge = AsyncDelegate<SessionChallenge, URLCredential?>()
   /// Told the end of each transfer: an error, a cancellation too, or nil.
   public let onCompletion = Delegate<Completion, Void>()
 
-  /// Told when a downloader's session is gone, after its last transfer: nothing more comes from it. The input is nil when it ended in order.
+  /// Told when a downloader's session is gone, after its last transfer: nothing more comes from it. The input is nil when it
+  /// ended in order.
   public let onSessionEnd = Delegate<(any Error)?, Void>()
 
   /// How often ``onChallenge`` is asked for one transfer.
@@ -163,13 +168,15 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(nil)
   }
 
-  /// A challenge about the whole connection: the server's certificate, a client's, Negotiate and NTLM. Foundation on Linux has none of them.
+  /// A challenge about the whole connection: the server's certificate, a client's, Negotiate and NTLM. Foundation on Linux has
+  /// none of them.
   open func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     #if !canImport(FoundationNetworking)
-    // Never the hook's: it is asked for credentials, and a client's certificate is no answer to the question whether the server's is good.
+    // Never the hook's: it is asked for credentials, and a client's certificate is no answer to the question whether the server's
+    // is good.
     if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
       return judgeServer(challenge.protectionSpace, completionHandler)
     }

@@ -11,14 +11,15 @@ extension SessionDownloader {
   public struct Configuration: Hashable, Sendable {
     /// Connections that are open to one host at once.
     public var connectionsPerHost = 6
-    /// How long nothing may come or go before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their own. Counted from
-    /// the start, the wait for a connection included, by the downloader's own clock.
+    /// How long nothing may come or go before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of
+    /// their own. Counted from the start, the wait for a connection included, by the downloader's own clock.
     public var idleTimeout = Duration.seconds(60)
-    /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is not read is held in memory. A
-    /// reader that is further behind ends with `CacheError.Code.readerTooSlow`; others that share its transfer are not touched.
+    /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is
+    /// not read is held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`; others that share
+    /// its transfer are not touched.
     public var bufferLimit: Int? = 512 << 20
-    /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body whose bytes are at hand stays
-    /// where it is.
+    /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body
+    /// whose bytes are at hand stays where it is.
     public var uploadMemoryLimit = 1 << 20
     /// Where longer bodies of requests wait, each in a file that its owner alone may read, until they are sent or given up.
     public var uploadFolder = FileManager.default.temporaryDirectory
@@ -26,31 +27,35 @@ extension SessionDownloader {
     public var proxy = ProxySource.platform
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
-    /// Whether equal requests that run at the same time share one transfer: GET and HEAD without a body, with equal URL and equal fields.
+    /// Whether equal requests that run at the same time share one transfer: GET and HEAD without a body, with equal URL and equal
+    /// fields.
     public var sharesTransfers = true
-    /// Bytes of a body that are kept for requests that come while it is under way. A longer body is shared by those who came in time.
+    /// Bytes of a body that are kept for requests that come while it is under way. A longer body is shared by those who came in
+    /// time.
     public var joinLimit = 1 << 20
     /// `User-Agent` of requests that have none; nil: the platform's.
     ///
-    /// One for all requests of a downloader, whose ``SessionDownloader/id`` no other has; it is added below the cache, which does not see it. Where an
-    /// answer varies by it and the store outlives it, set the field in the request.
+    /// One for all requests of a downloader, whose ``SessionDownloader/id`` no other has; it is added below the cache, which does
+    /// not see it. Where an answer varies by it and the store outlives it, set the field in the request.
     public var userAgent: String?
     /// Fields that are added to requests which don't have them, below the cache, which does not see them.
     ///
-    /// Not for `Authorization`, `Cookie` and `Proxy-Authorization`: a cache that does not see whose answer it stores shows it to the next user. With one of
-    /// them here every download fails with `CacheError.Code.invalidConfiguration`, without a request; they belong into the request.
+    /// Not for `Authorization`, `Cookie` and `Proxy-Authorization`: a cache that does not see whose answer it stores shows it to
+    /// the next user. With one of them here every download fails with `CacheError.Code.invalidConfiguration`, without a request;
+    /// they belong into the request.
     public var additionalHeaders: HTTPFields = [:]
     /// Whether the session keeps cookies and sends them. Off: an answer must not depend on what other requests left behind.
     ///
-    /// - Important: Such cookies are added below the cache, which does not see them, and all requests of a downloader share them. Where they make answers
-    ///   one user's, give each user a downloader, and a `partition` in the request's options, or have the origin send `no-store`.
+    /// - Important: Such cookies are added below the cache, which does not see them, and all requests of a downloader share them.
+    ///   Where they make answers one user's, give each user a downloader, and a `partition` in the request's options, or have the
+    ///   origin send `no-store`.
     public var handlesCookies = false
 
     /// The defaults.
     public init() {}
 
-    /// Always without a `URLCache`, stored credentials and kept cookies, whatever it is based on: Foundation's cache would answer in the server's place, and
-    /// on Linux it neither revalidates nor heeds `Vary`.
+    /// Always without a `URLCache`, stored credentials and kept cookies, whatever it is based on: Foundation's cache would answer
+    /// in the server's place, and on Linux it neither revalidates nor heeds `Vary`.
     ///
     /// - Parameters:
     ///   - platform: what it is based on; nil: the ephemeral one.

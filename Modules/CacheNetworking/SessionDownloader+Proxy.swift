@@ -12,13 +12,13 @@ extension SessionDownloader.Configuration {
     case environment
     /// These.
     ///
-    /// On Linux no proxy can be set but by the environment. A request that these settings would send another way than the environment does, ends with
-    /// `CacheError.Code.invalidConfiguration`; ``none`` and ``environment`` likewise.
+    /// On Linux no proxy can be set but by the environment. A request that these settings would send another way than the
+    /// environment does, ends with `CacheError.Code.invalidConfiguration`; ``none`` and ``environment`` likewise.
     case settings(ProxySettings)
   }
 
-  /// The settings in the words of `connectionProxyDictionary`. The names are those of CFNetwork's constants, not all of which exist on every platform. A
-  /// password is not among them: it is given when the proxy asks.
+  /// The settings in the words of `connectionProxyDictionary`. The names are those of CFNetwork's constants, not all of which
+  /// exist on every platform. A password is not among them: it is given when the proxy asks.
   static func proxyDictionary(_ settings: ProxySettings) -> [AnyHashable: Any] {
     var dictionary: [AnyHashable: Any] = [:]
     for (prefix, proxy) in [("HTTP", settings.http), ("HTTPS", settings.https)] {

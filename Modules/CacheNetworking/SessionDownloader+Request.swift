@@ -20,7 +20,8 @@ extension SessionDownloader {
     request.httpMethod = plan.head.method.rawValue
     request.cachePolicy = .reloadIgnoringLocalCacheData
     request.httpShouldHandleCookies = configuration.handlesCookies
-    // By the setter: Linux ignores what the initialiser is given. Ours comes first, and exactly; this one is for when nobody else is awake.
+    // By the setter: Linux ignores what the initialiser is given. Ours comes first, and exactly; this one is for when nobody else
+    // is awake.
     request.timeoutInterval = TimeInterval(Configuration.wholeSeconds(plan.idleTimeout) + Configuration.platformGrace)
     #if !canImport(FoundationNetworking)
     request.allowsCellularAccess = plan.networkAccess.contains(.cellular)

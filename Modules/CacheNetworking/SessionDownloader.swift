@@ -15,13 +15,13 @@ public import FoundationNetworking
 /// for try await chunk in response.body { print(chunk.count) }
 /// ```
 ///
-/// Equal requests that run at the same time share one transfer; see ``Configuration/sharesTransfers``. One session lives as long as the downloader. A
-/// downloader that is released lets its transfers come to their end.
+/// Equal requests that run at the same time share one transfer; see ``Configuration/sharesTransfers``. One session lives as long
+/// as the downloader. A downloader that is released lets its transfers come to their end.
 ///
-/// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to ``Configuration/bufferLimit``; for
-/// large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed in `Docs/CacheNetworking.md`: the gravest is that
-/// Foundation traps when a server closes in the middle of the header section. A URL whose host is an IPv6 literal fails there with
-/// `CacheError.Code.unsupported`.
+/// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to
+/// ``Configuration/bufferLimit``; for large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed
+/// in `Docs/CacheNetworking.md`: the gravest is that Foundation traps when a server closes in the middle of the header section. A
+/// URL whose host is an IPv6 literal fails there with `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?
@@ -41,8 +41,9 @@ public final class SessionDownloader: Downloader {
   /// - Parameters:
   ///   - configuration: how it asks.
   ///   - delegate: held strongly, by the session too, until the last transfer has ended.
-  ///   - platform: what the session is based on, for what `Configuration` does not have (`protocolClasses`, TLS versions); copied. The cache, stored
-  ///     credentials, kept cookies, proxies and added fields are `configuration`'s all the same. Nil: `URLSessionConfiguration.ephemeral`.
+  ///   - platform: what the session is based on, for what `Configuration` does not have (`protocolClasses`, TLS versions);
+  ///     copied. The cache, stored credentials, kept cookies, proxies and added fields are `configuration`'s all the same. Nil:
+  ///     `URLSessionConfiguration.ephemeral`.
   ///   - clock: what idleness and deadlines are measured by.
   ///   - backgroundTime: asked for time while transfers run; nil: nobody. On iOS and its kin the application, by default.
   public init(
@@ -92,8 +93,9 @@ public final class SessionDownloader: Downloader {
 
   /// Replaces the session. What is nil stays as it is.
   ///
-  /// Downloads that have begun come to their end in the old session, with the old settings and the old delegate, those too whose transfer does not run yet;
-  /// whatever is asked for from here on goes through the new one, and shares no transfer of the old. After ``close(finishingTransfers:)`` nothing happens.
+  /// Downloads that have begun come to their end in the old session, with the old settings and the old delegate, those too whose
+  /// transfer does not run yet; whatever is asked for from here on goes through the new one, and shares no transfer of the old.
+  /// After ``close(finishingTransfers:)`` nothing happens.
   ///
   /// - Parameters:
   ///   - configuration: how it asks.
@@ -118,7 +120,8 @@ public final class SessionDownloader: Downloader {
 
   /// Sends the request and returns at the head of the answer.
   ///
-  /// Cancelling the calling task, or letting go of the body, gives up this request's share of the transfer; the last one stops it.
+  /// Cancelling the calling task, or letting go of the body, gives up this request's share of the transfer; the last one stops
+  /// it.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     try await download(request, as: DownloadTask())
   }
@@ -285,8 +288,8 @@ public final class SessionDownloader: Downloader {
     let isShared =
       configuration.sharesTransfers && request.mayShare && request.body == nil && [.get, .head].contains(request.head.method)
     let key = isShared ? TransferTable.Key(engine: engine.number, plan: plan) : nil
-    // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold each other, until the
-    // transfer ends.
+    // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold
+    // each other, until the transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)
     // Out here, since it asks the system: before the transfer starts, and in vain where one that runs is joined.
     background.enter()

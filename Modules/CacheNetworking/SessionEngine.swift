@@ -5,10 +5,12 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// A session with everything that it was made of: replaced as a whole, so that no download gets one part of the old and one of the new.
+/// A session with everything that it was made of: replaced as a whole, so that no download gets one part of the old and one of
+/// the new.
 ///
-/// A download takes one at its start and keeps it until its transfer runs. So the session of one that was replaced ends once nobody prepares a download with it any
-/// more: after that it takes no tasks, and Foundation on Linux traps when it is asked for one.
+/// A download takes one at its start and keeps it until its transfer runs. So the session of one that was replaced ends once
+/// nobody prepares a download with it any more: after that it takes no tasks, and Foundation on Linux traps when it is asked for
+/// one.
 final class SessionEngine: Sendable {
   /// Counted up with each replacement.
   let number: Int
@@ -48,8 +50,8 @@ final class SessionEngine: Sendable {
 
   deinit { end() }
 
-  /// Runs `work`, which may ask the session for tasks; nil when its end has begun. An end that begins meanwhile comes after it: Foundation on Linux traps
-  /// when a session that was invalidated is asked for a task.
+  /// Runs `work`, which may ask the session for tasks; nil when its end has begun. An end that begins meanwhile comes after it:
+  /// Foundation on Linux traps when a session that was invalidated is asked for a task.
   func whileOpen<Result>(_ work: () -> Result) -> Result? {
     let isOpen = life.withLock { life in
       guard life.ending == nil else { return false }

@@ -10,7 +10,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A file that a request's body is written to before it is sent, for its owner alone to read. It goes when this object does, in every case but a crash.
+/// A file that a request's body is written to before it is sent, for its owner alone to read. It goes when this object does, in
+/// every case but a crash.
 ///
 /// Foundation opens it by its name, so it can't be unlinked while the transfer runs.
 final class SpoolFile: Sendable {

@@ -119,7 +119,8 @@ struct TransferLog {
     return true
   }
 
-  /// Cancels the readers that are furthest behind until no more than `limit` bytes are held for readers, and returns them. Those who keep up are not touched.
+  /// Cancels the readers that are furthest behind until no more than `limit` bytes are held for readers, and returns them. Those
+  /// who keep up are not touched.
   mutating func shed(beyond limit: Int) -> [Token] {
     var shed: [Token] = []
     // Below the limit for those who join late nothing is dropped, so there is nothing to gain.
@@ -135,7 +136,8 @@ struct TransferLog {
     return shed
   }
 
-  /// Whether a reader waits for the very chunk that has come last, however large: the platform decides how large, and nothing is held for it.
+  /// Whether a reader waits for the very chunk that has come last, however large: the platform decides how large, and nothing is
+  /// held for it.
   private func keepsUp(_ reader: Reader) -> Bool {
     guard reader.position == spool.end - 1 else { return false }
     return switch reader.delivery {

@@ -2,8 +2,8 @@ internal import Foundation
 
 /// What has been received of a body and is still wanted: chunks, each with the number of readers that have not had it yet.
 ///
-/// Readers are positions, counted in chunks from the body's start, so taking and dropping chunks costs O(1) however many readers there are. Nothing is
-/// copied: a reader gets the chunk's own storage.
+/// Readers are positions, counted in chunks from the body's start, so taking and dropping chunks costs O(1) however many readers
+/// there are. Nothing is copied: a reader gets the chunk's own storage.
 struct TransferSpool {
   private struct Chunk {
     var data: Data

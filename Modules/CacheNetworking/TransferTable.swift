@@ -4,7 +4,8 @@ internal import HTTPTypes
 
 /// The transfers of one downloader that run, and those of them that may be joined.
 final class TransferTable: Sendable {
-  /// Requests with equal keys get the same answer, so they may share it. Every field counts: which ones the answer varies by is unknown before it comes.
+  /// Requests with equal keys get the same answer, so they may share it. Every field counts: which ones the answer varies by is
+  /// unknown before it comes.
   struct Key: Hashable, Sendable {
     /// The number of the engine: who asks after a replacement wants the new settings' answer.
     var engine: Int

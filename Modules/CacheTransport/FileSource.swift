@@ -15,7 +15,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Where file calls block: never on the cooperative pool, and in a few lanes, so that one slow file system does not hold up the others.
+/// Where file calls block: never on the cooperative pool, and in a few lanes, so that one slow file system does not hold up the
+/// others.
 enum FileQueue {
   private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
   private static let turn = Lock(0)

@@ -1,31 +1,34 @@
 public import CacheCore
 
 extension DiskCache {
-  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was committed, whatever the setting.
+  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was
+  /// committed, whatever the setting.
   public enum Durability: Hashable, Sendable {
-    /// The system writes when it likes, mostly within half a minute. An entry that a loss of power cut short is found by its checksums and is a miss.
-    /// Costs nothing; right for a cache that can be filled again.
+    /// The system writes when it likes, mostly within half a minute. An entry that a loss of power cut short is found by its
+    /// checksums and is a miss. Costs nothing; right for a cache that can be filled again.
     case none
-    /// The file's content is on the disk before it becomes visible: what is found after a loss of power is whole. Costs a flush of the disk for each
-    /// commit.
+    /// The file's content is on the disk before it becomes visible: what is found after a loss of power is whole. Costs a flush
+    /// of the disk for each commit.
     case file
-    /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or four where a folder was made,
-    /// and two more when the store is opened.
+    /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or
+    /// four where a folder was made, and two more when the store is opened.
     case fileAndFolder
   }
 
   /// How a ``DiskCache`` is set up.
   public struct Configuration: Sendable {
-    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the background right after a commit
-    /// or a freshening, in the order of ``eviction``, down to 90 %. 512 MiB.
+    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the
+    /// background right after a commit or a freshening, in the order of ``eviction``, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
-    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What others use in the folder, and what
-    /// was used before it was opened, it knows as far as `Docs/DiskStore.md` says.
+    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What others
+    /// use in the folder, and what was used before it was opened, it knows as far as `Docs/DiskStore.md` says.
     public var eviction: any EvictionPolicy
-    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with `CacheError.Code.entryTooLarge`, and so is,
-    /// whatever this says, an entry whose file would take more than 90 % of ``sizeLimit``: making room for it would remove all others, and then itself.
+    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with
+    /// `CacheError.Code.entryTooLarge`, and so is, whatever this says, an entry whose file would take more than 90 % of
+    /// ``sizeLimit``: making room for it would remove all others, and then itself.
     public var entrySizeLimit: Int64?
-    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it and reading does not.
+    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it
+    /// and reading does not.
     public var expiration: Expiration
     /// What a commit waits for.
     public var durability: Durability
@@ -33,13 +36,15 @@ extension DiskCache {
     public var clock: any CacheClock
     /// How many file operations that look run at once, and how many that store, each in a thread of its own. 1 to 64.
     public var ioWidth: Int
-    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What comes beyond it is refused at
-    /// once with `CacheError.Code.overloaded` and counted in ``DiskCounters/refusedWrites``, until the disk has caught up. 4,096, at least 1.
+    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What
+    /// comes beyond it is refused at once with `CacheError.Code.overloaded` and counted in ``DiskCounters/refusedWrites``, until
+    /// the disk has caught up. 4,096, at least 1.
     public var pendingLimit: Int
     /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
     public var pendingSizeLimit: Int
-    /// Whether a body's bytes are compared with their checksums when they are read. Without it a body that the disk has damaged is handed out as it is, and the
-    /// read costs little more than the system's. Header, key and metadata are checked all the same, and ``DiskCache/verify(removingDamaged:)`` checks everything.
+    /// Whether a body's bytes are compared with their checksums when they are read. Without it a body that the disk has damaged
+    /// is handed out as it is, and the read costs little more than the system's. Header, key and metadata are checked all the
+    /// same, and ``DiskCache/verify(removingDamaged:)`` checks everything.
     public var checksBodies: Bool
 
     /// A configuration; see the properties for what they mean.
@@ -62,7 +67,8 @@ extension DiskCache {
       self.checksBodies = checksBodies
     }
 
-    /// Bytes that are left when the limit has been enforced, and that no entry's file alone may exceed. Below the limit, or each store would evict.
+    /// Bytes that are left when the limit has been enforced, and that no entry's file alone may exceed. Below the limit, or each
+    /// store would evict.
     var sizeMark: Int64 { sizeLimit.map { $0 / 10 * 9 } ?? .max }
 
     /// Bytes of the largest body that is taken.

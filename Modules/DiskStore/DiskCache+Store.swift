@@ -45,10 +45,11 @@ extension DiskCache {
 
   /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
   ///
-  /// Whether the folder can be written to, the writer asks the system. This does so only after it could not when it was last asked.
+  /// Whether the folder can be written to, the writer asks the system. This does so only after it could not when it was last
+  /// asked.
   ///
-  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
-  ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
+  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be
+  ///   stored, and `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try engine.requireWritable(asks: false)
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
@@ -61,8 +62,8 @@ extension DiskCache {
 
   /// Appends the metadata to the entry's file: one small write, whatever the body's size.
   ///
-  /// It is kept under the entry's own revision and body length. Not flushed to the disk, even with ``Durability/file``: what a loss of power can take is
-  /// the freshening, never the entry.
+  /// It is kept under the entry's own revision and body length. Not flushed to the disk, even with ``Durability/file``: what a
+  /// loss of power can take is the freshening, never the entry.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
   {
     let name = EntryName(key, hashKey: engine.folder.key)

@@ -3,7 +3,8 @@ public import CacheCore
 extension DiskCache {
   /// Bytes that all entries' files take, those of other processes among them.
   ///
-  /// Answers from memory; the files are listed first, which takes the longer the more there are, when that was not done yet, or when another process changed something.
+  /// Answers from memory; the files are listed first, which takes the longer the more there are, when that was not done yet, or
+  /// when another process changed something.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().size } }
   }
@@ -21,7 +22,8 @@ extension DiskCache {
     }
   }
 
-  /// All entries, without their bodies, the least recently used first. Reads a part of every file. What is damaged or expired is left out.
+  /// All entries, without their bodies, the least recently used first. Reads a part of every file. What is damaged or expired is
+  /// left out.
   public func entries() async throws(CacheError) -> [EntrySummary] {
     try await upkeep { engine throws(CacheError) in try engine.summaries() }
   }
@@ -33,10 +35,11 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.verify(removingDamaged: removingDamaged) }
   }
 
-  /// Puts right what can be: checks every byte and removes what is damaged, removes what ended processes left half written, makes counters anew that one of them left
-  /// in the middle of a change, and counts the entries again.
+  /// Puts right what can be: checks every byte and removes what is damaged, removes what ended processes left half written, makes
+  /// counters anew that one of them left in the middle of a change, and counts the entries again.
   ///
-  /// Others may use the folder meanwhile, in this process or another: what they are writing stays, and what they store is seen. Entries of a later version are left alone.
+  /// Others may use the folder meanwhile, in this process or another: what they are writing stays, and what they store is seen.
+  /// Entries of a later version are left alone.
   ///
   /// - Throws: `CacheError.Code.readOnly` when nothing can be changed; what listing the folder throws.
   @discardableResult
@@ -44,7 +47,8 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.repair() }
   }
 
-  /// Removes entries, in the order of ``Configuration/eviction``, until they take no more than `size` bytes. A file that can't be removed is passed over.
+  /// Removes entries, in the order of ``Configuration/eviction``, until they take no more than `size` bytes. A file that can't be
+  /// removed is passed over.
   ///
   /// - Returns: how many were removed.
   @discardableResult
@@ -60,7 +64,8 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeExpired() }
   }
 
-  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way is done.
+  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way
+  /// is done.
   public func close() async {
     engine.index.close()
     engine.firstAnswers.end()

@@ -14,22 +14,24 @@ public import Foundation
 /// if let entry = try await cache.entry(for: key) { print(try await entry.body.collect().count) }
 /// ```
 ///
-/// Several caches, in one process or in many, may share a folder. A process that is killed leaves every committed entry readable and no half entry
-/// visible. A damaged file is a miss, and is removed, so that it heals; wrong bytes are never returned. Nothing outside `etagere-1` in the folder is
-/// ever touched. `Docs/DiskFormat.md` describes the files.
+/// Several caches, in one process or in many, may share a folder. A process that is killed leaves every committed entry readable
+/// and no half entry visible. A damaged file is a miss, and is removed, so that it heals; wrong bytes are never returned. Nothing
+/// outside `etagere-1` in the folder is ever touched. `Docs/DiskFormat.md` describes the files.
 ///
-/// No call blocks the caller: file operations run in threads of their own (``Configuration/ioWidth``). They end what they began when the calling task is
-/// cancelled.
+/// No call blocks the caller: file operations run in threads of their own (``Configuration/ioWidth``). They end what they began
+/// when the calling task is cancelled.
 public final class DiskCache: CacheStore {
   let engine: DiskEngine
 
-  /// A cache in `folder`, which is made when it is not there. A folder that can only be read is read; writing throws `CacheError.Code.readOnly`.
+  /// A cache in `folder`, which is made when it is not there. A folder that can only be read is read; writing throws
+  /// `CacheError.Code.readOnly`.
   ///
-  /// Makes or reads a few small files before it returns, in the caller's thread; entries are counted later, in the background. When another process makes
-  /// the same folder at that moment, it is waited for, two seconds at most.
+  /// Makes or reads a few small files before it returns, in the caller's thread; entries are counted later, in the background.
+  /// When another process makes the same folder at that moment, it is waited for, two seconds at most.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and error number when the folder is none, can be neither
-  ///   made nor read, or is kept locked by another process; `CacheError.Code.invalidConfiguration` when a setting, or the URL, makes no sense.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and error number when the folder is none, can
+  ///   be neither made nor read, or is kept locked by another process; `CacheError.Code.invalidConfiguration` when a setting, or
+  ///   the URL, makes no sense.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     guard folder.isFileURL else {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
@@ -82,7 +84,8 @@ public final class DiskCache: CacheStore {
 }
 
 extension Expiration {
-  /// Written out by hand: what the language writes of an enumeration is found by reflection, a third of what opening a folder takes.
+  /// Written out by hand: what the language writes of an enumeration is found by reflection, a third of what opening a folder
+  /// takes.
   fileprivate var text: String {
     switch self {
     case .never: "never"

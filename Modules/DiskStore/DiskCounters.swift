@@ -24,7 +24,8 @@ public struct DiskCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
-  /// Entries, and freshenings, that were refused because too much waited to be stored already; see ``DiskCache/Configuration/pendingLimit``.
+  /// Entries, and freshenings, that were refused because too much waited to be stored already; see
+  /// ``DiskCache/Configuration/pendingLimit``.
   public var refusedWrites = 0
   /// How often nothing more fitted on the disk, or the quota. Each time a tenth of what is stored is evicted, but
   /// never the last entry.

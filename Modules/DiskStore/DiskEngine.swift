@@ -51,7 +51,8 @@ final class DiskEngine: Sendable {
 
   // MARK: Reading
 
-  /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is removed.
+  /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is
+  /// removed.
   func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
     let found = folder.withPath(name) { EntryFile.find($0, expecting: key, folder.calls) }
@@ -143,7 +144,8 @@ final class DiskEngine: Sendable {
     return found
   }
 
-  /// Whether a file that was found without a key in mind is its own key's: one that somebody has moved here may have been replaced at its place since.
+  /// Whether a file that was found without a key in mind is its own key's: one that somebody has moved here may have been
+  /// replaced at its place since.
   func isInPlace(_ key: CacheKey, _ name: EntryName) -> Bool { EntryName(key, hashKey: folder.key) == name }
 
   func isExpired(_ metadata: StoredMetadata) -> Bool {
@@ -325,7 +327,8 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// Nothing more fits on the disk: a tenth of what is stored goes, in the background, so that later stores succeed; never all of it.
+  /// Nothing more fits on the disk: a tenth of what is stored goes, in the background, so that later stores succeed; never all of
+  /// it.
   func makeRoom() {
     count { $0.fullDisk += 1 }
     let starts = isMakingRoom.withLock { isMakingRoom in

@@ -4,7 +4,8 @@ public struct RepairReport: Hashable, Sendable {
   public var verification = VerificationReport()
   /// Temporary files that were removed because who wrote them is gone.
   public var orphans = 0
-  /// Whether the folder's counters were made anew: somebody had ended in the middle of a change, and since then each miss had to ask the file system.
+  /// Whether the folder's counters were made anew: somebody had ended in the middle of a change, and since then each miss had to
+  /// ask the file system.
   public var renewedCounters = false
   /// Entries that are there now.
   public var entries = 0

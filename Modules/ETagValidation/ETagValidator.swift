@@ -1,11 +1,11 @@
 public import CacheCore
 public import HTTPTypes
 
-/// HTTP caching (RFC 9111, with RFC 9110 §13 and §14, RFC 5861, RFC 8246 and RFC 9213), for one user's own cache or for one that many share: what may be used, what must be
-/// asked, what may be stored, and what is sent of it.
+/// HTTP caching (RFC 9111, with RFC 9110 §13 and §14, RFC 5861, RFC 8246 and RFC 9213), for one user's own cache or for one that
+/// many share: what may be used, what must be asked, what may be stored, and what is sent of it.
 ///
-/// Pure: it is told the time, reads nothing but its arguments, and two calls with equal arguments answer alike. `Docs/ETagValidation.md` has the
-/// tables: every directive, every malformed input.
+/// Pure: it is told the time, reads nothing but its arguments, and two calls with equal arguments answer alike.
+/// `Docs/ETagValidation.md` has the tables: every directive, every malformed input.
 ///
 /// ```swift
 /// let validator = ETagValidator()
@@ -36,7 +36,8 @@ public struct ETagValidator: ResponseValidator {
   /// The lifetime of an answer that states none and about which nothing was guessed; nil: none.
   public var defaultLifetime: Duration? { rules.defaultLifetime }
 
-  /// A validator of its settings, with the mode's own way to guess a lifetime: none in a private cache, where no statement means "ask".
+  /// A validator of its settings, with the mode's own way to guess a lifetime: none in a private cache, where no statement means
+  /// "ask".
   ///
   /// - Parameters:
   ///   - mode: whose cache it is.
@@ -96,8 +97,8 @@ public struct ETagValidator: ResponseValidator {
     FreshnessRules(rules: rules).freshness(of: response, requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// The index of the stored answer that a request selects: of those whose selecting fields match, the one with the latest `Date` (RFC 9111 §4.1);
-  /// nil when none matches. Parts are not looked at.
+  /// The index of the stored answer that a request selects: of those whose selecting fields match, the one with the latest `Date`
+  /// (RFC 9111 §4.1); nil when none matches. Parts are not looked at.
   public func selected(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     var latest: Int?
     for index in stored.indices where !stored[index].isPart && matches(stored[index], request) {
@@ -107,7 +108,8 @@ public struct ETagValidator: ResponseValidator {
     return latest
   }
 
-  /// The text that tells the variants of a resource apart: the request's selecting fields, as the answer's `Vary` names them, in canonical form.
+  /// The text that tells the variants of a resource apart: the request's selecting fields, as the answer's `Vary` names them, in
+  /// canonical form.
   public func variant(of response: HTTPResponse, to request: HTTPRequest) -> String {
     SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode).variant
   }

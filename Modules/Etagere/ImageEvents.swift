@@ -14,7 +14,8 @@ public enum ImageEvent: Sendable {
   case final(Resource<DecodedImage>)
 }
 
-/// The events of one picture's load, as an asynchronous sequence: see `ResourceManager.imageEvents(for:_:scale:previews:options:)`. Used once.
+/// The events of one picture's load, as an asynchronous sequence: see
+/// `ResourceManager.imageEvents(for:_:scale:previews:options:)`. Used once.
 public struct ImageEvents: AsyncSequence, Sendable {
   public typealias Element = ImageEvent
   public typealias Failure = CacheError

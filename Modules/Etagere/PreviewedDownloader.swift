@@ -8,7 +8,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A downloader that shows a previewer what passes. It has the identity of the one it stands around: what comes through it is the same.
+/// A downloader that shows a previewer what passes. It has the identity of the one it stands around: what comes through it is the
+/// same.
 struct PreviewedDownloader: Downloader {
   let base: any Downloader
   let previewer: ImagePreviewer

@@ -17,15 +17,16 @@ extension ResourceManager {
   /// let thumbnail = try await manager.image(for: url, .resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
-  /// The processed image is cached in memory beside the original bytes. On disk the original is cached, and with an encoder also the processed image. When the
-  /// original changes, all images made from it are made again. Use `load(_:as:)` with `.image()` to learn the source and the age of the image.
+  /// The processed image is cached in memory beside the original bytes. On disk the original is cached, and with an encoder also
+  /// the processed image. When the original changes, all images made from it are made again. Use `load(_:as:)` with `.image()` to
+  /// learn the source and the age of the image.
   ///
   /// - Parameters:
   ///   - url: The URL of the image.
   ///   - processor: The steps that change the image.
   ///   - scale: The pixels per point.
-  ///   - encoder: The format in which the processed image is stored on disk, or `nil` to store only the original. `RequestOptions.storagePolicy` decides which of
-  ///     the two is stored.
+  ///   - encoder: The format in which the processed image is stored on disk, or `nil` to store only the original.
+  ///     `RequestOptions.storagePolicy` decides which of the two is stored.
   ///   - options: The options of this load.
   /// - Throws: `CacheError` if the load fails or if the response is not an image.
   public func image(

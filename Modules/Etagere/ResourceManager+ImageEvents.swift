@@ -22,8 +22,8 @@ extension ResourceManager {
   /// }
   /// ```
   ///
-  /// The load starts with the first call of `next()`. Ending the iteration early cancels the load. Previews are never cached. A load that joins another load
-  /// yields no previews.
+  /// The load starts with the first call of `next()`. Ending the iteration early cancels the load. Previews are never cached. A
+  /// load that joins another load yields no previews.
   ///
   /// - Parameters:
   ///   - url: The URL of the image.

@@ -14,8 +14,8 @@ public import Foundation
 #endif
 
 extension ResourceManager.Configuration {
-  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation, `file:` and `data:` URLs, and
-  /// a place of its own where pictures are decoded.
+  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation,
+  /// `file:` and `data:` URLs, and a place of its own where pictures are decoded.
   ///
   /// ```swift
   /// var configuration = try ResourceManager.Configuration.standard(folder: folder)
@@ -27,8 +27,9 @@ extension ResourceManager.Configuration {
   ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
   ///   - diskLimit: bytes on disk.
   ///   - memoryLimit: bytes in memory.
-  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. That one resumes interrupted bodies
-  ///     and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to get neither.
+  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. That one resumes
+  ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to get
+  ///     neither.
   ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock` here.
   /// - Throws: `CacheError` with path and reason when the folder can't be used.
   public static func standard(
@@ -56,14 +57,16 @@ extension ResourceManager.Configuration {
 extension ResourceManager {
   /// The process's own manager, with every default, its files in the user's cache folder.
   ///
-  /// Where that folder can't be used (a read-only system, no home) it works in memory alone; ``ResourceManager/Configuration/store`` is nil then.
+  /// Where that folder can't be used (a read-only system, no home) it works in memory alone;
+  /// ``ResourceManager/Configuration/store`` is nil then.
   public static let shared: ResourceManager = {
     if let configuration = try? Configuration.standard(folder: defaultFolder) { return ResourceManager(configuration) }
     // Without a folder nothing can fail; the last resort is a manager that answers every load with an error.
     return ResourceManager((try? .standard(folder: nil)) ?? Configuration())
   }()
 
-  /// Where ``shared`` keeps its files: `Caches/Etagere` on Apple platforms; elsewhere `etagere` in `$XDG_CACHE_HOME`, or in `~/.cache`.
+  /// Where ``shared`` keeps its files: `Caches/Etagere` on Apple platforms; elsewhere `etagere` in `$XDG_CACHE_HOME`, or in
+  /// `~/.cache`.
   public static var defaultFolder: URL {
     #if canImport(Darwin)
     return URL.cachesDirectory.appending(path: "Etagere", directoryHint: .isDirectory)

@@ -7,8 +7,8 @@ import AsyncHTTPNetworking
 
 /// What the tool downloads with.
 ///
-/// On Linux the engine for servers: Foundation's traps when a stranger's server closes in the middle of its header section. It is raw, so what goes around it
-/// asks for compressed answers and undoes them, as Apple's engine does itself.
+/// On Linux the engine for servers: Foundation's traps when a stranger's server closes in the middle of its header section. It is
+/// raw, so what goes around it asks for compressed answers and undoes them, as Apple's engine does itself.
 enum Engine {
   static func make() -> any Downloader {
     #if canImport(Darwin)

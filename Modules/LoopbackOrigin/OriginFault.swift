@@ -31,11 +31,13 @@ public enum OriginFault: Sendable, Hashable {
   case stallBeforeHead
   /// Nothing more is sent after so many body bytes; the connection stays open.
   case stall(afterBodyBytes: Int)
-  /// After so many body bytes, in chunks whatever `framing` says, comes a chunk whose size is no number; then the connection is closed.
+  /// After so many body bytes, in chunks whatever `framing` says, comes a chunk whose size is no number; then the connection is
+  /// closed.
   case malformedChunk(afterBodyBytes: Int)
   /// The answer is whole, and these bytes follow it that nobody announced. The connection stays open, spoiled.
   case surplus(Data)
-  /// The answer is whole and promises that the connection stays open; it is closed all the same. The client's next request meets it, or its end.
+  /// The answer is whole and promises that the connection stays open; it is closed all the same. The client's next request meets
+  /// it, or its end.
   case closeAfterwards
   /// Bytes that no HTTP parser accepts come instead of the answer, then the connection is closed.
   case garbage

@@ -29,7 +29,8 @@ extension OriginServer: ContractOrigin {
 
   public func bodyBytesSent(at url: URL) async -> Int? { counters(for: url.path(percentEncoded: true)).bodyBytesSent }
 
-  /// Port 1 of this machine. The port of an origin that has stopped would not do: the system gives it to the next one that starts.
+  /// Port 1 of this machine. The port of an origin that has stopped would not do: the system gives it to the next one that
+  /// starts.
   public func refusingURL() async throws -> URL {
     guard let url = URL(string: "http://127.0.0.1:1/refused") else { throw ContractViolation("no URL for a port") }
     return url

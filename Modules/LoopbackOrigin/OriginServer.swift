@@ -76,8 +76,8 @@ public final class OriginServer: Sendable {
     core.routes.setFallback(Route(answering: handler ?? { Self.notFound($0) }))
   }
 
-  /// Sets what a request must bring in `Proxy-Authorization` when its client takes the origin for a proxy, else it is answered 407 with
-  /// `Proxy-Authenticate: Basic`; nil, as at the start: nothing. Ordinary requests are not concerned.
+  /// Sets what a request must bring in `Proxy-Authorization` when its client takes the origin for a proxy, else it is answered
+  /// 407 with `Proxy-Authenticate: Basic`; nil, as at the start: nothing. Ordinary requests are not concerned.
   ///
   /// As a proxy the origin forwards nothing: it answers targets in absolute form by their path, and CONNECT with 501.
   public func setProxyCredential(_ credential: OriginCredential?) { core.routes.setProxyCredential(credential) }
@@ -117,8 +117,8 @@ public final class OriginServer: Sendable {
     return path.map { requests(for: $0) } ?? requests
   }
 
-  /// Returns when so many bytes of request bodies have come for the path, those of requests included that are not complete: how a test sees that a
-  /// client streams what it sends. Returns early when the task is cancelled or the origin stops.
+  /// Returns when so many bytes of request bodies have come for the path, those of requests included that are not complete: how a
+  /// test sees that a client streams what it sends. Returns early when the task is cancelled or the origin stops.
   public func waitForRequestBody(path: String, bytes: Int) async {
     await core.recorder.waitForRequestBody(path: Self.path(path), bytes: bytes)
   }

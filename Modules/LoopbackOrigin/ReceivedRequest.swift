@@ -20,9 +20,9 @@ public struct ReceivedRequest: Sendable, Hashable {
   public var order: Int
   /// Number of the connection that it came over, from 0, in the order of acceptance.
   public var connection: Int
-  /// The target as it stood on the wire, where the client took the origin for its proxy: in absolute form (`http://host/a?b`, RFC 9112 §3.2.2), or
-  /// CONNECT's `host:port` (§3.2.3). Nil for an ordinary request. `head` has the target's scheme, authority and path, so routes answer by path,
-  /// whatever the host.
+  /// The target as it stood on the wire, where the client took the origin for its proxy: in absolute form (`http://host/a?b`, RFC
+  /// 9112 §3.2.2), or CONNECT's `host:port` (§3.2.3). Nil for an ordinary request. `head` has the target's scheme, authority and
+  /// path, so routes answer by path, whatever the host.
   public var proxyTarget: String?
 
   var isHTTP10 = false

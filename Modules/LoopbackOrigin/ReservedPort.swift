@@ -11,8 +11,9 @@ internal import Musl
 
 /// A port of 127.0.0.1 that the system gives to no other socket while this object lives.
 ///
-/// Its socket is bound and does not listen, so connections to the port are refused. A socket that sets `SO_REUSEADDR` can listen on the port meanwhile.
-/// When that socket is closed, connections are refused again: without the reservation, the next socket that asks for a free port could get this one.
+/// Its socket is bound and does not listen, so connections to the port are refused. A socket that sets `SO_REUSEADDR` can listen
+/// on the port meanwhile. When that socket is closed, connections are refused again: without the reservation, the next socket
+/// that asks for a free port could get this one.
 ///
 /// On Darwin no socket can listen beside a bound one. There the port was free when the object was made, and is not held.
 package final class ReservedPort: Sendable {

@@ -13,9 +13,9 @@ struct Weight {
 
 /// What all shards of a store hold together, and may hold.
 ///
-/// Room is claimed before an entry moves in and released after it is out, so the sums are never less than what is held; and a claim that would pass a
-/// bound is not made, so they are never more than the bounds: no shard can overshoot, whatever the others do. What an evictor frees stays claimed, as
-/// its own, until its newcomer has taken it over: nobody else can snatch it.
+/// Room is claimed before an entry moves in and released after it is out, so the sums are never less than what is held; and a
+/// claim that would pass a bound is not made, so they are never more than the bounds: no shard can overshoot, whatever the others
+/// do. What an evictor frees stays claimed, as its own, until its newcomer has taken it over: nobody else can snatch it.
 struct Budget: ~Copyable {
   let limits: MemoryCache.Limits
   private let claimedCost = Atomic(0)
@@ -26,7 +26,8 @@ struct Budget: ~Copyable {
   var cost: Int { claimedCost.load(ordering: .relaxed) }
   var count: Int { claimedCount.load(ordering: .relaxed) }
 
-  /// Raises what is `owned` to one entry of `cost` bytes. Nil: done. Else the bound that is in the way; what was claimed until then is owned.
+  /// Raises what is `owned` to one entry of `cost` bytes. Nil: done. Else the bound that is in the way; what was claimed until
+  /// then is owned.
   func claim(_ cost: Int, _ owned: inout Weight) -> MemoryCacheCounters.Reason? {
     if owned.cost < cost {
       guard Self.raise(claimedCost, by: cost - owned.cost, within: limits.cost) else { return .cost }

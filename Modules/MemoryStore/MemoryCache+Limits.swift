@@ -9,7 +9,8 @@ extension MemoryCache {
     public var count: Int
     /// Bytes for a single entry; a larger one is refused.
     public var entryCost: Int
-    /// Whether the bytes of its key count for an entry too, and 256 for what the store itself needs to keep it. Off: what the entry says, no more.
+    /// Whether the bytes of its key count for an entry too, and 256 for what the store itself needs to keep it. Off: what the
+    /// entry says, no more.
     public var includesOverhead: Bool
 
     /// Bounds; without `entryCost` a single entry may take a quarter of `cost`.

@@ -2,8 +2,8 @@ public import CacheCore
 
 /// A bounded store in memory.
 ///
-/// Synchronous and thread-safe: a hit is one critical section, allocates nothing and calls nobody. The limits hold at every instant. A value that a
-/// caller holds stays valid after its eviction.
+/// Synchronous and thread-safe: a hit is one critical section, allocates nothing and calls nobody. The limits hold at every
+/// instant. A value that a caller holds stays valid after its eviction.
 ///
 /// ```swift
 /// let cache = MemoryCache(limits: .init(cost: 64 << 20, count: 10_000))
@@ -27,13 +27,15 @@ public final class MemoryCache: MemoryStoring {
   /// - Parameters:
   ///   - limits: the bounds.
   ///   - expiration: the time to live of entries that state none, counted from their insertion.
-  ///   - slidesOnRead: whether a read starts an entry's time to live anew. Off: a sliding time to live keeps a much shown picture stale for ever.
+  ///   - slidesOnRead: whether a read starts an entry's time to live anew. Off: a sliding time to live keeps a much shown picture
+  ///     stale for ever.
   ///   - eviction: who leaves first; each shard goes by a copy of it.
   ///   - clock: time, for the times to live.
-  ///   - shards: how many parts with a lock of their own, rounded down to a power of two, from 1 to 64; nil: as many as have room for 1,024 entries
-  ///     each (by the count, and by the cost at 16 KiB an entry), at most four for each processor. One shard evicts in exactly the policy's order, many
-  ///     each in its own; the bounds hold for all of them together, at every instant.
-  ///   - reactsToMemoryPressure: on Apple platforms, trims to half on a warning or in the background and empties when pressure is critical.
+  ///   - shards: how many parts with a lock of their own, rounded down to a power of two, from 1 to 64; nil: as many as have room
+  ///     for 1,024 entries each (by the count, and by the cost at 16 KiB an entry), at most four for each processor. One shard
+  ///     evicts in exactly the policy's order, many each in its own; the bounds hold for all of them together, at every instant.
+  ///   - reactsToMemoryPressure: on Apple platforms, trims to half on a warning or in the background and empties when pressure is
+  ///     critical.
   public init(
     limits: Limits = Limits(), expiration: Expiration = .never, slidesOnRead: Bool = false,
     eviction: some EvictionPolicy = S3FIFO(), clock: any CacheClock = SystemClock(), shards: Int? = nil,

@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// One part of a ``MemoryCache``, used inside its lock only.
 ///
-/// A slab: entries live in numbered slots, a table leads from fingerprints to slots, and the policy orders the slots. What leaves is handed to the
-/// caller, so that values are released outside the lock.
+/// A slab: entries live in numbered slots, a table leads from fingerprints to slots, and the policy orders the slots. What leaves
+/// is handed to the caller, so that values are released outside the lock.
 struct Shard<Policy: EvictionPolicy> {
   private var slab: Slab
   // The slab's own, which lives as long as the shard has it: valid up to `slab.count`.
@@ -112,8 +112,8 @@ struct Shard<Policy: EvictionPolicy> {
   ///
   /// A policy is a user's code: one that names a slot in which nobody lives must cost no trap and no endless loop.
   ///
-  /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what it weighed was the
-  ///   newcomer's before.
+  /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what
+  ///   it weighed was the newcomer's before.
   mutating func evict(
     _ reason: MemoryCacheCounters.Reason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout Departures
   ) -> Weight? {
@@ -188,7 +188,8 @@ struct Shard<Policy: EvictionPolicy> {
   }
 }
 
-/// What the bounds and the order need to know of an entry that comes to live in a store. Numbers only: it travels without touching a reference count.
+/// What the bounds and the order need to know of an entry that comes to live in a store. Numbers only: it travels without
+/// touching a reference count.
 struct Newcomer {
   let fingerprint: Int
   let cost: Int

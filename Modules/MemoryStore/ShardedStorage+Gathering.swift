@@ -8,8 +8,9 @@ private enum Gift {
 extension ShardedStorage {
   /// Takes what the newcomer lacks from all shards in turn, about as much from each. False: it is not to be had.
   ///
-  /// The newcomer's own shard is held all the while, and nobody waits for a second lock, or two would wait for each other: a shard that is busy is
-  /// passed by and asked again in the next round. With nobody else about, all shards give until that is enough.
+  /// The newcomer's own shard is held all the while, and nobody waits for a second lock, or two would wait for each other: a
+  /// shard that is busy is passed by and asked again in the next round. With nobody else about, all shards give until that is
+  /// enough.
   func gather(
     for newcomer: Newcomer, _ number: Int, _ own: inout Shard<Policy>, sparing predecessor: inout Int?, _ owned: inout Weight,
     _ left: inout Departures
@@ -48,8 +49,8 @@ extension ShardedStorage {
     return false
   }
 
-  /// How many rounds may bring nothing. Another number for each shard: of two that keep from each other what they need, one gives up first, and what
-  /// it held is the other's.
+  /// How many rounds may bring nothing. Another number for each shard: of two that keep from each other what they need, one gives
+  /// up first, and what it held is the other's.
   private func rounds(for number: Int) -> Int { 64 + number }
 
   private func first(for newcomer: Newcomer, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {

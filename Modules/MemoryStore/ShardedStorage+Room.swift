@@ -57,7 +57,8 @@ extension ShardedStorage {
     (number + 1 + Int(UInt(bitPattern: newcomer.fingerprint) >> 16) % (shardCount - 1)) % shardCount
   }
 
-  /// Who holds clearly less than its part lets another shard give, if that one holds more: else chance alone would say how much each holds.
+  /// Who holds clearly less than its part lets another shard give, if that one holds more: else chance alone would say how much
+  /// each holds.
   private func evictElsewhere(
     _ reason: MemoryCacheCounters.Reason, for newcomer: Newcomer, _ number: Int, _ own: borrowing Shard<Policy>,
     _ left: inout Departures

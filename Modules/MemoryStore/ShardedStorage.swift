@@ -2,10 +2,12 @@ internal import CacheCore
 
 /// The shards of a ``MemoryCache``, for one eviction policy.
 ///
-/// Proof of `@unchecked Sendable`: `shards` is written in `init` and `deinit` only, and what it points to is reached through each shard's own lock.
+/// Proof of `@unchecked Sendable`: `shards` is written in `init` and `deinit` only, and what it points to is reached through each
+/// shard's own lock.
 ///
-/// Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that every load makes are
-/// compiled for the usual policies by themselves: a class behind a protocol is not specialised otherwise, and looks up its types at each turn.
+/// Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that
+/// every load makes are compiled for the usual policies by themselves: a class behind a protocol is not specialised otherwise,
+/// and looks up its types at each turn.
 final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sendable {
   // Two shards never share a cache line, or two threads would wait for each other in different locks.
   struct Place: ~Copyable {

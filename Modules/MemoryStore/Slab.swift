@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// The memory of a shard's slots: who lives there, in one line of the processor's cache, and what a hit seldom needs.
 ///
-/// Not an array: what is read in place through a pointer is not copied, and so no reference count is touched, for which two threads that hit the
-/// same entry would fight. One shard uses it, inside its lock.
+/// Not an array: what is read in place through a pointer is not copied, and so no reference count is touched, for which two
+/// threads that hit the same entry would fight. One shard uses it, inside its lock.
 final class Slab {
   struct Resident {
     var key: CacheKey

@@ -2,10 +2,11 @@
 public import CacheCore
 
 extension SQLiteCache {
-  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was committed, whatever the setting.
+  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was
+  /// committed, whatever the setting.
   public enum Durability: Hashable, Sendable {
-    /// The system writes when it likes; the log is flushed before it is folded into the database (`PRAGMA synchronous = NORMAL`). A loss of power can take
-    /// the latest commits, never the database. Right for a cache.
+    /// The system writes when it likes; the log is flushed before it is folded into the database (`PRAGMA synchronous = NORMAL`).
+    /// A loss of power can take the latest commits, never the database. Right for a cache.
     case checkpoint
     /// What was committed is on the disk (`PRAGMA synchronous = FULL`). Costs a flush for each commit.
     case commit
@@ -13,12 +14,15 @@ extension SQLiteCache {
 
   /// How a ``SQLiteCache`` is set up.
   public struct Configuration: Sendable {
-    /// Bytes that all entries may have together: bodies, metadata and keys; nil: no limit. Enforced within each commit, the least recently used entry first, so
-    /// it holds at every instant. The file is larger, by SQLite's own pages and by what waits to be overwritten. 512 MiB.
+    /// Bytes that all entries may have together: bodies, metadata and keys; nil: no limit. Enforced within each commit, the least
+    /// recently used entry first, so it holds at every instant. The file is larger, by SQLite's own pages and by what waits to be
+    /// overwritten. 512 MiB.
     public var sizeLimit: Int64?
-    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with `CacheError.Code.entryTooLarge`.
+    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with
+    /// `CacheError.Code.entryTooLarge`.
     public var entrySizeLimit: Int64?
-    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it and reading does not.
+    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it
+    /// and reading does not.
     public var expiration: Expiration
     /// What a commit waits for.
     public var durability: Durability
@@ -28,8 +32,9 @@ extension SQLiteCache {
     public var clock: any CacheClock
     /// How many connections read at once, each in a thread of its own; one more writes. 1 to 64.
     public var readers: Int
-    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What comes beyond it is refused at
-    /// once with `CacheError.Code.overloaded` and counted in ``SQLiteCounters/refusedWrites``, until the disk has caught up. 4,096, at least 1.
+    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What
+    /// comes beyond it is refused at once with `CacheError.Code.overloaded` and counted in ``SQLiteCounters/refusedWrites``,
+    /// until the disk has caught up. 4,096, at least 1.
     public var pendingLimit: Int
     /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
     public var pendingSizeLimit: Int

@@ -20,10 +20,11 @@ extension SQLiteCache {
     try await engine.values(for: keys)
   }
 
-  /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it before the commit.
+  /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it
+  /// before the commit.
   ///
-  /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and `CacheError.Code.entryTooLarge` when the metadata
-  ///   names a length above the limit.
+  /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
+  ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
     guard engine.backlog.hasRoom else {
@@ -51,7 +52,8 @@ extension SQLiteCache {
 
   /// Removes everything that was committed before the call. A writer that began before it and commits after it keeps its entry.
   ///
-  /// The bytes are cleared away in the background; those of bodies above 128 KiB a minute later, since another process may be reading them.
+  /// The bytes are cleared away in the background; those of bodies above 128 KiB a minute later, since another process may be
+  /// reading them.
   public func removeAll() async throws(CacheError) {
     try await engine.removeAll()
   }

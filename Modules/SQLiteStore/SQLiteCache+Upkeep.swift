@@ -2,7 +2,8 @@
 public import CacheCore
 
 extension SQLiteCache {
-  /// Bytes of all entries: bodies, metadata and keys, those of other processes among them. Kept by the database, so it costs one look.
+  /// Bytes of all entries: bodies, metadata and keys, those of other processes among them. Kept by the database, so it costs one
+  /// look.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await engine.file.read { database, _ in try EntryTable.total(database).bytes } }
   }
@@ -29,7 +30,8 @@ extension SQLiteCache {
   @discardableResult
   public func removeExpired() async throws(CacheError) -> Int { try await engine.removeExpired() }
 
-  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`; returns when the work under way is done and the file closed.
+  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`; returns when the work under way is
+  /// done and the file closed.
   public func close() async { await engine.close() }
 }
 #endif

@@ -7,7 +7,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A durable store in one SQLite database: the second of the stores that keep what they have, for who wants one file, or a database's tools.
+/// A durable store in one SQLite database: the second of the stores that keep what they have, for who wants one file, or a
+/// database's tools.
 ///
 /// ```swift
 /// let cache = try SQLiteCache(folder: url, configuration: .init(sizeLimit: 1 << 30))
@@ -15,21 +16,25 @@ public import Foundation
 /// if let entry = try await cache.entry(for: key) { print(try await entry.body.collect().count) }
 /// ```
 ///
-/// Bodies go in and out in pieces of 64 KiB, each with a checksum. An entry becomes visible, and takes the place of the one before it, in one transaction.
-/// Several caches, in one process or in many, may share a folder. A database that is damaged, or was removed, is made anew.
+/// Bodies go in and out in pieces of 64 KiB, each with a checksum. An entry becomes visible, and takes the place of the one
+/// before it, in one transaction. Several caches, in one process or in many, may share a folder. A database that is damaged, or
+/// was removed, is made anew.
 ///
-/// No call blocks the caller: the database's connections have threads of their own. They end what they began when the calling task is cancelled.
+/// No call blocks the caller: the database's connections have threads of their own. They end what they began when the calling
+/// task is cancelled.
 public final class SQLiteCache: CacheStore {
   let engine: SQLiteEngine
 
-  /// A cache in `folder`, which is made when it is not there. The database is `etagere-1.sqlite` in it, with the files that SQLite puts beside it; nothing
-  /// else in the folder is touched.
+  /// A cache in `folder`, which is made when it is not there. The database is `etagere-1.sqlite` in it, with the files that
+  /// SQLite puts beside it; nothing else in the folder is touched.
   ///
-  /// Opens the database before it returns, in the caller's thread. A damaged one is made anew, which ``SQLiteCounters/resets`` tells.
+  /// Opens the database before it returns, in the caller's thread. A damaged one is made anew, which ``SQLiteCounters/resets``
+  /// tells.
   ///
-  /// - Throws: `CacheError.Code.unsupported` for a database of a later version or of another program, which is left alone; `CacheError.Code.fileSystem`,
-  ///   `CacheError.Code.diskFull` or `CacheError.Code.readOnly` with the path when it can't be opened or made; `CacheError.Code.timedOut` when another
-  ///   process keeps it locked; `CacheError.Code.invalidConfiguration` when a setting, or the URL, makes no sense.
+  /// - Throws: `CacheError.Code.unsupported` for a database of a later version or of another program, which is left alone;
+  ///   `CacheError.Code.fileSystem`, `CacheError.Code.diskFull` or `CacheError.Code.readOnly` with the path when it can't be
+  ///   opened or made; `CacheError.Code.timedOut` when another process keeps it locked; `CacheError.Code.invalidConfiguration`
+  ///   when a setting, or the URL, makes no sense.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     guard folder.isFileURL else {
       throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)

@@ -5,9 +5,9 @@ extension LayeredStore {
   public enum Writing: Hashable, Sendable {
     /// With the commit: it returns when every layer that takes the entry has it.
     case through
-    /// Later: the commit waits for the first layer that takes the entry alone, and the others get it in the background; ``LayeredStore/flush()`` waits for that.
-    /// What the first layer loses before then, or the end of the process, never reaches them; after the latter they show what is older there when the first has
-    /// lost the entry.
+    /// Later: the commit waits for the first layer that takes the entry alone, and the others get it in the background;
+    /// ``LayeredStore/flush()`` waits for that. What the first layer loses before then, or the end of the process, never reaches
+    /// them; after the latter they show what is older there when the first has lost the entry.
     case back
   }
 

@@ -1,10 +1,12 @@
 public import CacheCore
 
 extension LayeredStore {
-  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one, or no layer took them.
+  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one, or no
+  /// layer took them.
   ///
-  /// A layer that fails loses the entry when another one has it freshened. What can only be read, and is not above as well, is copied into the layers above it, up
-  /// to ``Configuration/promotionLimit``; where it would be taken for fresher than the new metadata say, it is hidden.
+  /// A layer that fails loses the entry when another one has it freshened. What can only be read, and is not above as well, is
+  /// copied into the layers above it, up to ``Configuration/promotionLimit``; where it would be taken for fresher than the new
+  /// metadata say, it is hidden.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
     async throws(CacheError) -> Bool
   {
@@ -44,7 +46,8 @@ extension LayeredStore {
     return true
   }
 
-  /// Stores an entry with new metadata in the layers above the one that has it and can't be written to. For a change: nothing can overtake it.
+  /// Stores an entry with new metadata in the layers above the one that has it and can't be written to. For a change: nothing can
+  /// overtake it.
   ///
   /// - Returns: the layers that took it.
   private func copyUp(_ key: CacheKey, _ metadata: StoredMetadata, _ revision: Revision, from index: Int) async -> [Int] {

@@ -1,8 +1,8 @@
 public import CacheCore
 
 extension LayeredStore {
-  /// The layers are asked until one answers, and, where its answers carry `Vary`, the others too: one layer may have lost a variant that another has. What two of
-  /// them have is the upper one's.
+  /// The layers are asked until one answers, and, where its answers carry `Vary`, the others too: one layer may have lost a
+  /// variant that another has. What two of them have is the upper one's.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
     var watch: Epochs.Watch?
@@ -66,8 +66,8 @@ extension LayeredStore {
 
   /// What two layers have is listed as the upper one has it.
   ///
-  /// Unlike a look, it fails where a layer does: a purge that passes over a layer would leave there what it is to remove. With several layers the keys of all but
-  /// the last are held in memory meanwhile.
+  /// Unlike a look, it fails where a layer does: a purge that passes over a layer would leave there what it is to remove. With
+  /// several layers the keys of all but the last are held in memory meanwhile.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

@@ -28,8 +28,8 @@ extension LayeredStore {
     return LayeredWriter(key, metadata, writers, owed: owed, self)
   }
 
-  /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so it is removed before; outside
-  /// of changes, since that is one.
+  /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so
+  /// it is removed before; outside of changes, since that is one.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
     let writer = try await layer.makeWriter(for: key, metadata: metadata)
     guard layer.hidesAll else { return writer }
@@ -56,7 +56,8 @@ extension LayeredStore {
 
   /// Removes the entry from every layer, unless what is shown is of another revision.
   ///
-  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
+  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
+  ///   read is no error.
   public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
     await epochs.beginChange(key.resource)
     defer { epochs.endChange(key.resource) }
@@ -74,7 +75,8 @@ extension LayeredStore {
 
   /// Removes everything from every layer. Waits for the changes under way; those that come meanwhile wait for it.
   ///
-  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be read is no error.
+  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
+  ///   read is no error.
   public func removeAll() async throws(CacheError) {
     await epochs.beginSweep()
     defer { epochs.endSweep() }

@@ -7,9 +7,9 @@ public import CacheCore
 /// configuration.store = store
 /// ```
 ///
-/// The first layer that has an entry answers; the layers above it get a copy in the background, piece by piece, which neither holds the body nor keeps its
-/// reader waiting. A layer that fails is a miss, and counted: it never fails what another layer can do. Removing goes to every layer, and what one of them can't
-/// remove is hidden for as long as this object lives.
+/// The first layer that has an entry answers; the layers above it get a copy in the background, piece by piece, which neither
+/// holds the body nor keeps its reader waiting. A layer that fails is a miss, and counted: it never fails what another layer can
+/// do. Removing goes to every layer, and what one of them can't remove is hidden for as long as this object lives.
 ///
 /// The layers are this object's own: who changes one of them past it may be overwritten by a copy that was under way.
 public final class LayeredStore: CacheStore {

@@ -2,7 +2,8 @@ public import CacheCore
 
 /// A store that holds nothing and takes nothing: where a store has to be named and none is wanted.
 ///
-/// Every look is a miss, removing is no error, and writing is refused with `CacheError.Code.readOnly`, as a full store would refuse it: a load goes on without.
+/// Every look is a miss, removing is no error, and writing is refused with `CacheError.Code.readOnly`, as a full store would
+/// refuse it: a load goes on without.
 public struct NullStore: CacheStore {
   /// All of them answer alike.
   public let id = ComponentID(NullStore.self)

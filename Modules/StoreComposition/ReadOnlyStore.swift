@@ -13,7 +13,8 @@ public import Foundation
 /// configuration.store = try LayeredStore([DiskCache(folder: caches), bundled])
 /// ```
 ///
-/// Storing, freshening and removing are refused with `CacheError.Code.readOnly`. In a ``LayeredStore`` they go to the layers that take them.
+/// Storing, freshening and removing are refused with `CacheError.Code.readOnly`. In a ``LayeredStore`` they go to the layers that
+/// take them.
 public final class ReadOnlyStore: CacheStore {
   private let store: any CacheStore
 
@@ -21,14 +22,18 @@ public final class ReadOnlyStore: CacheStore {
   ///
   /// ```json
   /// { "version": 1, "entries": [
-  ///   { "url": "https://example.com/logo.svg", "file": "logo.svg", "fields": { "Content-Type": "image/svg+xml", "ETag": "\"7\"" } }
+  ///   {
+  ///     "url": "https://example.com/logo.svg", "file": "logo.svg",
+  ///     "fields": { "Content-Type": "image/svg+xml", "ETag": "\"7\"" }
+  ///   }
   /// ] }
   /// ```
   ///
-  /// What is shipped is stale from the start unless the manifest says for how long it is fresh, so a load with `.standard` asks the server whether it still
-  /// holds, and shows it when nobody answers; `.cacheFirst` shows it without asking.
+  /// What is shipped is stale from the start unless the manifest says for how long it is fresh, so a load with `.standard` asks
+  /// the server whether it still holds, and shows it when nobody answers; `.cacheFirst` shows it without asking.
   ///
-  /// Reads the manifest, and asks for the size of each file, before it returns, in the caller's thread. Bodies are read when they are pulled.
+  /// Reads the manifest, and asks for the size of each file, before it returns, in the caller's thread. Bodies are read when they
+  /// are pulled.
   ///
   /// - Parameters:
   ///   - folder: where the files are; nothing outside it is read.

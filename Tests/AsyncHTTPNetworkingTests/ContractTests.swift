@@ -10,7 +10,8 @@ struct ContractTests {
 
   @Test("holds", arguments: DownloaderContract.cases.filter { $0.needs.isDisjoint(with: lacks) })
   func statement(_ statement: DownloaderContract.Case) async throws {
-    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a request's.
+    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a
+    // request's.
     let configuration = AsyncHTTPDownloader.Configuration {
       $0.idleTimeout = .seconds(3_600)
       $0.connectTimeout = .seconds(3_600)

@@ -4,7 +4,8 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// A server that refuses at the first byte of a request and reads no more: the answer's end is told by its last chunk alone, the connection stays open.
+/// A server that refuses at the first byte of a request and reads no more: the answer's end is told by its last chunk alone, the
+/// connection stays open.
 final class EarlyServer: Sendable {
   let url: URL
   private let channel: any Channel

@@ -5,8 +5,8 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// nginx with TLS and HTTP/2, started by `Scripts/test --interop`, with certificates of an authority of the run's own. Its `/who` answers with the protocol, and
-/// with the client's name in `X-Client`.
+/// nginx with TLS and HTTP/2, started by `Scripts/test --interop`, with certificates of an authority of the run's own. Its `/who`
+/// answers with the protocol, and with the client's name in `X-Client`.
 private struct SecureServer {
   let address: String
   let certificates: String

@@ -5,7 +5,8 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// A proxy that makes tunnels (`CONNECT`, RFC 9110 §9.3.6), all of them to one port of this machine, whatever host they are asked for.
+/// A proxy that makes tunnels (`CONNECT`, RFC 9110 §9.3.6), all of them to one port of this machine, whatever host they are asked
+/// for.
 final class TunnelProxy: Sendable {
   /// The heads of the requests for a tunnel, and the first bytes that went through each.
   final class Log: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a file as the measurements
-/// expect it; with `replay` tells the hit ratios of a recorded trace.
+/// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a
+/// file as the measurements expect it; with `replay` tells the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
   static func main() async {

@@ -3,7 +3,8 @@ import CacheTesting
 import Foundation
 import MemoryStore
 
-/// `replay FILE --policy P --capacity N [--bytes] [--shards N]`: the hit ratios of a recorded trace, whose lines are `time,object,size`.
+/// `replay FILE --policy P --capacity N [--bytes] [--shards N]`: the hit ratios of a recorded trace, whose lines are
+/// `time,object,size`.
 struct Replay {
   private var file = ""
   private var policy = ReplayPolicy.s3fifo

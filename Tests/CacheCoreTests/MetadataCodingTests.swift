@@ -54,7 +54,8 @@ struct MetadataCodingTests {
     #expect(back.response.headerFields[fields: odd].last?.withUnsafeBytesOfValue { Array($0) } == [0xFF, 0x80, 0x41])
   }
 
-  /// Written by hand from the format's description: a version, then parts of a tag, a length and a content. What is on disks must stay readable.
+  /// Written by hand from the format's description: a version, then parts of a tag, a length and a content. What is on disks must
+  /// stay readable.
   private static let golden = """
     01 \
     01 44000000 03000000474554 050000006874747073 0b0000006578616d706c652e636f6d 040000002f613f62 \

@@ -5,8 +5,8 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Requests that are as most are have a way to memory of their own, which leaves out what only others need. A modifier that changes nothing is enough to have to go the
-/// long way, so that both can be compared.
+/// Requests that are as most are have a way to memory of their own, which leaves out what only others need. A modifier that
+/// changes nothing is enough to have to go the long way, so that both can be compared.
 @Suite("Hits in memory: the short way and the long one")
 struct PlainHitTests {
   /// What lies in memory, and with what options it is asked for.

@@ -22,7 +22,8 @@ struct DownloaderContractTests {
 
   @Test("holds", arguments: DownloaderContract.cases.filter { $0.needs.isDisjoint(with: lethal) })
   func contract(_ statement: DownloaderContract.Case) async throws {
-    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a request's.
+    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a
+    // request's.
     var configuration = SessionDownloader.Configuration()
     configuration.idleTimeout = .seconds(3_600)
     let isKnown = Self.known[statement.name] != nil

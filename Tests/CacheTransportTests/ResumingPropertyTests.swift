@@ -23,7 +23,8 @@ struct SeededNumbers: RandomNumberGenerator {
   }
 }
 
-/// A resource that changes between requests, behind a server that breaks, errs and misreads ranges as a seed has it; it never lies about its tags.
+/// A resource that changes between requests, behind a server that breaks, errs and misreads ranges as a seed has it; it never
+/// lies about its tags.
 final class UnreliableServer: Sendable {
   private struct State {
     var numbers: SeededNumbers

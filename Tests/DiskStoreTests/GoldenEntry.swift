@@ -27,7 +27,8 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   /// When everything was stored: 2026-01-01 00:00:00 UTC. The requests went out a second before.
   static let start = Timestamp(seconds: 1_767_225_600)
 
-  /// What version 1 wrote. The digest is that of `Bearer token` under `DigestSecret(high: 1, low: 2)`. Never changed: a later version adds a list of its own.
+  /// What version 1 wrote. The digest is that of `Bearer token` under `DigestSecret(high: 1, low: 2)`. Never changed: a later
+  /// version adds a list of its own.
   static let version1: [GoldenEntry] = [plain, empty, variant, weak, confirmed, part, failure]
 
   private static let plain = GoldenEntry(

@@ -102,7 +102,8 @@ struct GoldenTests {
     for name in names { #expect(try file(folder.root + name) == file(golden + name), "\(name)") }
   }
 
-  /// `ETAGERE_GOLDEN=1 swift test --filter GoldenTests` makes the folder of a new version. One that is there is never written again: it is what was on disks.
+  /// `ETAGERE_GOLDEN=1 swift test --filter GoldenTests` makes the folder of a new version. One that is there is never written
+  /// again: it is what was on disks.
   @Test(
     "makes the folder of a new version when it is asked to",
     .enabled(if: ProcessInfo.processInfo.environment["ETAGERE_GOLDEN"] != nil))

@@ -25,7 +25,8 @@ struct IndexFileTests {
     try DiskCache(path: folder.path, configuration: .init(sizeLimit: nil, clock: ManualClock()))
   }
 
-  /// A folder with entries and an index, and an entry's file that is put back without the counters being raised: who lists the files counts it.
+  /// A folder with entries and an index, and an entry's file that is put back without the counters being raised: who lists the
+  /// files counts it.
   private func fill() async throws {
     let cache = try open()
     let extra = CacheKey(resource: "extra")

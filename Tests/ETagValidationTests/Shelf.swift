@@ -2,7 +2,8 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-/// A whole cache as one value: it carries out what the validator decides, with an origin that is a closure and time that a test sets.
+/// A whole cache as one value: it carries out what the validator decides, with an origin that is a closure and time that a test
+/// sets.
 struct Shelf {
   struct Entry {
     var variant: String

@@ -2,8 +2,8 @@ import Etagere
 import Foundation
 import Testing
 
-/// A server that this package did not make: nginx over a folder, with `etag on`, `gzip on` for every type from 100 bytes, and `expires 1h` below
-/// `/fresh/`.
+/// A server that this package did not make: nginx over a folder, with `etag on`, `gzip on` for every type from 100 bytes, and
+/// `expires 1h` below `/fresh/`.
 private struct ForeignServer {
   let address: String
   let root: String

@@ -20,9 +20,11 @@ struct StormEngine: Sendable, CustomTestStringConvertible {
   static let all = [urlSession]
 }
 
-/// Loads of every kind from an origin that cuts, resets and stalls, a third of them cancelled at some moment: how often each has ended, and with what.
+/// Loads of every kind from an origin that cuts, resets and stalls, a third of them cancelled at some moment: how often each has
+/// ended, and with what.
 ///
-/// Seeded, so that a failure can be had again. A close in the middle of the header section is missing: Foundation traps on it on Linux.
+/// Seeded, so that a failure can be had again. A close in the middle of the header section is missing: Foundation traps on it on
+/// Linux.
 struct Storm: Sendable {
   /// What is left when it has passed.
   struct Outcome: Sendable {

@@ -42,7 +42,8 @@ func failure(_ work: () async throws -> Void) async -> CacheError? {
 }
 
 extension ResourceManager {
-  /// As a program would make it: every default, and a folder. But loads have patience with a slow disk: another manager is to find what they store.
+  /// As a program would make it: every default, and a folder. But loads have patience with a slow disk: another manager is to
+  /// find what they store.
   static func standard(
     _ folder: TemporaryFolder, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> ResourceManager {

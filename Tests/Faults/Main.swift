@@ -1,6 +1,7 @@
 import Foundation
 
-/// Breaks what a store stands on and checks that it keeps its promises; with `child` is one of the processes that are killed, or that share a folder.
+/// Breaks what a store stands on and checks that it keeps its promises; with `child` is one of the processes that are killed, or
+/// that share a folder.
 @main
 struct Faults {
   static func main() async {

@@ -127,7 +127,8 @@ struct HEIFDimensionsTests {
   @Test("is held against the limits by the size that a frame may have of its own")
   func ownSize() {
     let unit = [0x0A, UInt8(Self.sequence.count)] + Self.sequence
-    // A key frame that is shown: no flag, the kind, shown, two flags, no screen content, and then whether it has a size of its own.
+    // A key frame that is shown: no flag, the kind, shown, two flags, no screen content, and then whether it has a size of its
+    // own.
     let plain: [UInt8] = [0x32, 2, 0b0001_0000, 0]
     let own: [UInt8] = [0x32, 2, 0b0001_0010, 0]
     for pieces in [1, 3, 7] {

@@ -9,7 +9,8 @@ import Foundation
 
 /// Pictures that the tests make: nothing comes from a file.
 enum Pictures {
-  /// Four quarters in four colours: upper left red, upper right green, lower left blue, lower right grey. Large enough for a codec's blocks.
+  /// Four quarters in four colours: upper left red, upper right green, lower left blue, lower right grey. Large enough for a
+  /// codec's blocks.
   static func quarters(_ width: Int = 64, _ height: Int = 48, alpha: UInt8? = nil) -> DecodedImage {
     let size = PixelSize(width, height)
     let pixels = PixelBuffer(size: size, channels: alpha == nil ? .rgb : .rgba) { bytes in

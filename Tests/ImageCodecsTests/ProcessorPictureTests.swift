@@ -9,7 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pictures in `Docs/Pictures` are what the processors make of the first of them. With `ETAGERE_DRAW=1` in the environment this draws them anew.
+/// The pictures in `Docs/Pictures` are what the processors make of the first of them. With `ETAGERE_DRAW=1` in the environment
+/// this draws them anew.
 @Suite("The pictures of processors in the documentation")
 struct ProcessorPictureTests {
   struct Shown: Sendable, CustomStringConvertible {

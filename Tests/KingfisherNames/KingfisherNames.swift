@@ -1,4 +1,5 @@
-/// The names that Kingfisher exports and this package exports too, as an app has them that imports both while it migrates file by file.
+/// The names that Kingfisher exports and this package exports too, as an app has them that imports both while it migrates file by
+/// file.
 
 /// Named like the one that says where callbacks are called.
 public enum CallbackQueue: Sendable {

@@ -1,6 +1,7 @@
 import CacheTesting
 
-/// S3-FIFO as its paper and its authors' simulator (libCacheSim, default parameters) have it, in plain arrays, each from the oldest to the newest.
+/// S3-FIFO as its paper and its authors' simulator (libCacheSim, default parameters) have it, in plain arrays, each from the
+/// oldest to the newest.
 struct ReferenceS3FIFO {
   /// First in, first out; what is in it can be found and taken out.
   private struct Queue {

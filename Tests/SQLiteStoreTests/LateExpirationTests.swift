@@ -9,7 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tells a look a later time than the transactions that follow it: what it found expired is alive again by then, as after a 304 in between.
+/// Tells a look a later time than the transactions that follow it: what it found expired is alive again by then, as after a 304
+/// in between.
 private struct TwofoldClock: CacheClock {
   @TaskLocal static var isLooking = false
   static let start = Timestamp(seconds: 1_767_225_600)

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A store whose writers are held at a gate, before each write and before the commit; removals of everything, and the answers to look-ups of many, at
-/// others, which are open.
+/// A store whose writers are held at a gate, before each write and before the commit; removals of everything, and the answers to
+/// look-ups of many, at others, which are open.
 final class HeldStore: CacheStore {
   let id = ComponentID.unique(HeldStore.self)
   let inner = VolatileStore()

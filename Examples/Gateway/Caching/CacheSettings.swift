@@ -10,7 +10,8 @@ import MemoryStore
 struct CacheSettings: Sendable {
   /// Whose cache it is (RFC 9111 §1).
   var mode = CacheMode.shared
-  /// Whether lifetimes are guessed for answers that state none (RFC 9111 §4.2.2); nil: as the mode has it, on where many share the cache.
+  /// Whether lifetimes are guessed for answers that state none (RFC 9111 §4.2.2); nil: as the mode has it, on where many share
+  /// the cache.
   var guesses: Bool?
   /// Bytes in memory; 0: nothing.
   var memory = 256 << 20

@@ -4,7 +4,8 @@ import HTTPTypes
 import NIOCore
 import NIOExtras
 
-/// One connection of a client: requests come in, one after the other, and each is served by a task on the connection's own event loop.
+/// One connection of a client: requests come in, one after the other, and each is served by a task on the connection's own event
+/// loop.
 final class ConnectionHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -158,7 +159,8 @@ final class ConnectionHandler: ChannelInboundHandler {
       // Nothing more can come, and what is there is no request.
       guard !inputIsClosed else { return channel.close(promise: nil) }
     case .serving(let serving) where serving.isComplete:
-      // The next request may come meanwhile, as much of it as one read brings: to stop looking and begin again with each request would be two system calls more.
+      // The next request may come meanwhile, as much of it as one read brings: to stop looking and begin again with each request
+      // would be two system calls more.
       guard parser.unreadBytes == 0 else { return }
     case .serving(let serving):
       guard let body = serving.body, body.wantsMore else { return }
@@ -228,7 +230,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     proceed()
   }
 
-  /// Closes behind the last answer. Where the client may still be sending, only our side at first: a reset would overtake the answer (RFC 9112 §9.6).
+  /// Closes behind the last answer. Where the client may still be sending, only our side at first: a reset would overtake the
+  /// answer (RFC 9112 §9.6).
   private func finish() {
     let mayComeMore: Bool
     if case .serving(let serving) = phase { mayComeMore = !serving.isComplete || !parser.isAtStart } else { mayComeMore = true }
@@ -259,8 +262,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
   }
 
-  /// For the time being nothing has to come. A client that has closed its side may still wait for its answer, or be gone: nothing but a write tells, and an origin
-  /// that is silent leaves nothing to write, so there is a limit to the wait.
+  /// For the time being nothing has to come. A client that has closed its side may still wait for its answer, or be gone: nothing
+  /// but a write tells, and an origin that is silent leaves nothing to write, so there is a limit to the wait.
   private func expectNothing() {
     if inputIsClosed { timer.set(.read, in: service.halfClosedTime) } else { timer.clear(.read) }
   }

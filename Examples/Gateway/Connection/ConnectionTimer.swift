@@ -1,8 +1,8 @@
 #if Gateway
 import NIOCore
 
-/// How long a client may still take, for what is read and for what is written. One timer of the event loop, set anew when it fires, or when something is due before
-/// that: as a rule an event costs a look at the clock.
+/// How long a client may still take, for what is read and for what is written. One timer of the event loop, set anew when it
+/// fires, or when something is due before that: as a rule an event costs a look at the clock.
 final class ConnectionTimer {
   enum Kind { case read, write }
 

@@ -1,7 +1,8 @@
 #if Gateway
 import NIOCore
 
-/// Runs tasks on one event loop, so that a request is served by the thread that reads and writes its connection: no hop, and no lock that two threads want.
+/// Runs tasks on one event loop, so that a request is served by the thread that reads and writes its connection: no hop, and no
+/// lock that two threads want.
 final class EventLoopExecutor: TaskExecutor {
   private let eventLoop: any EventLoop
 

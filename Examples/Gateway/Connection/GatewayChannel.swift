@@ -3,10 +3,11 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// What HummingbirdCore's server does with a connection: it accepts, counts, and closes them in good order; what is said on them is ``ConnectionHandler``'s.
+/// What HummingbirdCore's server does with a connection: it accepts, counts, and closes them in good order; what is said on them
+/// is ``ConnectionHandler``'s.
 ///
-/// Not its `HTTP1Channel`: that knows a list of methods, reads values as UTF-8, splits `Cookie`, tells an HTTP/1.0 client of chunks, and answers an overlong head
-/// with 400.
+/// Not its `HTTP1Channel`: that knows a list of methods, reads values as UTF-8, splits `Cookie`, tells an HTTP/1.0 client of
+/// chunks, and answers an overlong head with 400.
 struct GatewayChannel: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel

@@ -5,7 +5,8 @@ import HTTPTypes
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// A client's body: the connection pushes on its event loop, whoever reads pulls from anywhere, and nothing is read from the socket that nobody asked for.
+/// A client's body: the connection pushes on its event loop, whoever reads pulls from anywhere, and nothing is read from the
+/// socket that nobody asked for.
 final class RequestBody: ResourceBody.Source {
   private enum End {
     case complete

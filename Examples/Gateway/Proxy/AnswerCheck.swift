@@ -2,7 +2,8 @@
 import CacheCore
 import HTTPTypes
 
-/// What no origin may answer, since nobody could make sense of it. Such an answer is neither stored nor passed on: the client gets 502 with the reason.
+/// What no origin may answer, since nobody could make sense of it. Such an answer is neither stored nor passed on: the client
+/// gets 502 with the reason.
 struct AnswerCheck {
   /// What the origin was asked.
   let request: HTTPRequest

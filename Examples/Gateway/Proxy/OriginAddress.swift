@@ -4,8 +4,8 @@ struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
   var scheme: String
   var authority: String
 
-  /// nil when `text` is no http or https URL with a host and, but for a slash, nothing behind it: a path would have to be taken off every reference in
-  /// what the origin answers.
+  /// nil when `text` is no http or https URL with a host and, but for a slash, nothing behind it: a path would have to be taken
+  /// off every reference in what the origin answers.
   init?(_ text: String) {
     guard let separator = text.firstRange(of: "://") else { return nil }
     scheme = text[..<separator.lowerBound].lowercased()

@@ -2,8 +2,8 @@
 import CacheCore
 import HTTPTypes
 
-/// Stands between the cache and the engine: what the cache knows by the client's host is asked of the origin, and what comes back is looked at before it may be
-/// stored.
+/// Stands between the cache and the engine: what the cache knows by the client's host is asked of the origin, and what comes back
+/// is looked at before it may be stored.
 struct OriginConnector: Downloader {
   let id = ComponentID.unique(OriginConnector.self)
 

@@ -35,7 +35,8 @@ extension UInt8 {
     }
   }
 
-  /// What a field's value is made of (RFC 9110 §5.5): visible, blank, or beyond ASCII. CR, LF and NUL are dangerous, other controls are invalid.
+  /// What a field's value is made of (RFC 9110 §5.5): visible, blank, or beyond ASCII. CR, LF and NUL are dangerous, other
+  /// controls are invalid.
   var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == 9 }
 
   /// Visible ASCII: what a target is made of.

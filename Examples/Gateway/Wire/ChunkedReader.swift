@@ -2,7 +2,8 @@
 import HTTPTypes
 import NIOCore
 
-/// Undoes the chunked coding of a request's body (RFC 9112 §7.1), strictly: a size that two recipients could read in two ways is a way to smuggle.
+/// Undoes the chunked coding of a request's body (RFC 9112 §7.1), strictly: a size that two recipients could read in two ways is
+/// a way to smuggle.
 struct ChunkedReader {
   enum Piece {
     case bytes(ByteBuffer)

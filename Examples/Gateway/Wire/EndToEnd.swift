@@ -2,7 +2,8 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// What goes on to the other side: everything but the fields about one connection (RFC 9110 §7.6.1, §11.7) and those that `Connection` names, in the same order.
+  /// What goes on to the other side: everything but the fields about one connection (RFC 9110 §7.6.1, §11.7) and those that
+  /// `Connection` names, in the same order.
   ///
   /// - Parameter isDropped: told of names in lower case; those for which it says yes stay behind too.
   func endToEnd(without isDropped: (String) -> Bool = { _ in false }) -> HTTPFields {

@@ -14,7 +14,8 @@ struct HeadEnd {
   /// Whether nothing of a section has been searched.
   var isAtStart: Bool { searched == 0 }
 
-  /// How long the section is, its empty line included; nil when that has not come yet. The section begins at the buffer's reader index.
+  /// How long the section is, its empty line included; nil when that has not come yet. The section begins at the buffer's reader
+  /// index.
   ///
   /// An LF without its CR could end a line here and none elsewhere, so it is refused (RFC 9112 §2.2 leaves it to the recipient).
   mutating func find(in buffer: ByteBuffer) throws(RequestRefusal) -> Int? {

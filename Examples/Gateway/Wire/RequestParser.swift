@@ -4,8 +4,8 @@ import NIOCore
 
 /// Makes requests of a connection's bytes.
 ///
-/// SwiftNIO's own decoder knows a list of methods and refuses all others, reads values as UTF-8, and stops for good at `Upgrade`; a gateway passes on what it does not
-/// know. It is also where smuggling is stopped (RFC 9112 §11.2), so every rule stands here.
+/// SwiftNIO's own decoder knows a list of methods and refuses all others, reads values as UTF-8, and stops for good at `Upgrade`;
+/// a gateway passes on what it does not know. It is also where smuggling is stopped (RFC 9112 §11.2), so every rule stands here.
 struct RequestParser {
   enum Part {
     case head(RequestHead)

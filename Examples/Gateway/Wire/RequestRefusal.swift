@@ -1,7 +1,8 @@
 #if Gateway
 import HTTPTypes
 
-/// Why a request is not served: a status, and one line for whoever sent it. Its connection is closed, since where the next request begins is anybody's guess.
+/// Why a request is not served: a status, and one line for whoever sent it. Its connection is closed, since where the next
+/// request begins is anybody's guess.
 struct RequestRefusal: Error, Hashable {
   var status: HTTPResponse.Status
   var reason: String

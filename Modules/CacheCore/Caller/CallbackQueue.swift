@@ -31,8 +31,8 @@ public enum CallbackQueue: Sendable {
     }
   }
 
-  /// A mark on the main queue: unlike `Thread.isMainThread` it needs no Foundation, and it also tells the truth on Linux, where the main
-  /// queue may be served by another thread.
+  /// A mark on the main queue: unlike `Thread.isMainThread` it needs no Foundation, and it also tells the truth on Linux, where
+  /// the main queue may be served by another thread.
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)

@@ -1,6 +1,7 @@
 /// Where a load may take its answer from, and when it asks the network.
 public enum LoadPolicy: Hashable, Sendable {
-  /// RFC 9111: fresh → the cache; stale → a conditional request; not storable → not stored. An answer that states no lifetime is revalidated, never guessed fresh.
+  /// RFC 9111: fresh → the cache; stale → a conditional request; not storable → not stored. An answer that states no lifetime is
+  /// revalidated, never guessed fresh.
   case standard
   /// Whatever is cached and not expired by the store's own time to live, without a request; else the network.
   case cacheFirst
@@ -16,6 +17,7 @@ public enum LoadPolicy: Hashable, Sendable {
   case cacheOnly
   /// Memory, else the network; the disk is not read.
   case memoryElseReload
-  /// The stored answer now, and the fresh one when it comes (RFC 5861 §3): the event stream yields both, the other forms answer with the stored one.
+  /// The stored answer now, and the fresh one when it comes (RFC 5861 §3): the event stream yields both, the other forms answer
+  /// with the stored one.
   case staleWhileRevalidate
 }

@@ -1,7 +1,7 @@
 /// Decides about each redirect that a load meets, whether its answer came from the network or from the cache.
 ///
-/// The load's own rules stand above it: what it decides to follow counts against the redirect limit, leads to http or https, and from https to http only
-/// where that is allowed.
+/// The load's own rules stand above it: what it decides to follow counts against the redirect limit, leads to http or https, and
+/// from https to http only where that is allowed.
 ///
 /// ```swift
 /// options.redirectHandler = .use(RedirectHandler { redirection in

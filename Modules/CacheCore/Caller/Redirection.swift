@@ -16,8 +16,8 @@ public struct Redirection: Sendable {
   public var response: HTTPResponse
   /// Counted from 1: which redirect of the load it is.
   public var number: Int
-  /// What would be sent next. At another origin it is without credentials, cookies and conditions; after a 303, and after a POST that met a 301 or 302, it is a
-  /// GET without content.
+  /// What would be sent next. At another origin it is without credentials, cookies and conditions; after a 303, and after a POST
+  /// that met a 301 or 302, it is a GET without content.
   public var request: HTTPRequest
 
   /// A redirect of its parts: for tests of handlers.

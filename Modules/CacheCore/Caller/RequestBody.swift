@@ -4,7 +4,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a load sends with its request. It can be had again: a redirect with 307 or 308 sends it once more, and so does a request that is repeated.
+/// What a load sends with its request. It can be had again: a redirect with 307 or 308 sends it once more, and so does a request
+/// that is repeated.
 ///
 /// ```swift
 /// let request = ResourceRequest(url, method: .post, body: RequestBody(json, contentType: "application/json"))

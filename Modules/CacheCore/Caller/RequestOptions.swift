@@ -46,7 +46,8 @@ public struct RequestOptions: Sendable {
   public var requestModifier: RequestModifier?
   /// Who decides about redirects.
   public var redirectHandler: Override<RedirectHandler> = .inherited
-  /// Where else to ask, in this order, when the original can't be had. For safe methods only: what may change something is sent to nobody else.
+  /// Where else to ask, in this order, when the original can't be had. For safe methods only: what may change something is sent
+  /// to nobody else.
   public var alternatives: [AlternativeSource] = []
   /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``, or `nil` for the manager's.
   public var executor: (any TaskExecutor)?

@@ -8,7 +8,8 @@ public import Foundation
 
 /// What a caller wants: a URL, header fields, perhaps something to send, and options for this one load.
 ///
-/// Only a GET without a body is answered from what is stored, and stored. Every other request goes to the network for itself alone.
+/// Only a GET without a body is answered from what is stored, and stored. Every other request goes to the network for itself
+/// alone.
 public struct ResourceRequest: Sendable {
   /// The resource.
   public var url: URL

@@ -17,7 +17,8 @@ extension ResourceTransform {
     public let decode: @Sendable (Data, StoredMetadata) throws(CacheError) -> Value
   }
 
-  /// Creates a transform from a decoder, processors, and an encoder that lets a durable store keep the value: see ``StoragePolicy``.
+  /// Creates a transform from a decoder, processors, and an encoder that lets a durable store keep the value: see
+  /// ``StoragePolicy``.
   ///
   /// ```swift
   /// let thumbnail = ResourceTransform(decoder: Pictures(), processors: [Resize(to: 400)], encoder: JPEG(quality: 0.8))
@@ -52,7 +53,8 @@ extension ResourceTransform {
   /// - Parameters:
   ///   - id: The name of the encoding, with its settings. It becomes part of the transform's ``id``.
   ///   - encode: Encodes a value, or throws ``CacheError/Code/encodingFailed``.
-  ///   - decode: Decodes an encoded value. If it throws ``CacheError/Code/decodingFailed``, the stored bytes are removed and the value is made again.
+  ///   - decode: Decodes an encoded value. If it throws ``CacheError/Code/decodingFailed``, the stored bytes are removed and the
+  ///     value is made again.
   public func stored(
     as id: String, encode: @escaping @Sendable (Value) throws(CacheError) -> Data,
     decode: @escaping @Sendable (Data) throws(CacheError) -> Value

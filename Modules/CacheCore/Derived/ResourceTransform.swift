@@ -4,7 +4,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A description of how the bytes of a response become a value: a decoder, followed by processors. It can also describe how the value is encoded for the disk.
+/// A description of how the bytes of a response become a value: a decoder, followed by processors. It can also describe how the
+/// value is encoded for the disk.
 ///
 /// ```swift
 /// let greeting = ResourceTransform(decoder: UTF8Text()).map("upper") { $0.uppercased() }
@@ -39,8 +40,8 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
   /// Creates a transform from a closure.
   ///
   /// - Parameters:
-  ///   - id: The identity of the transform. It must differ from the `id` of every other transform of the same resource, so it includes all parameters. An empty
-  ///     string is replaced, because it is the `id` of ``bytes``.
+  ///   - id: The identity of the transform. It must differ from the `id` of every other transform of the same resource, so it
+  ///     includes all parameters. An empty string is replaced, because it is the `id` of ``bytes``.
   ///   - cost: Returns the cost of a value in memory, in bytes.
   ///   - make: Makes the value. It runs on no actor.
   public init(id: String, cost: @escaping @Sendable (Value) -> Int, make: @escaping Maker) {
@@ -85,7 +86,8 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
     self = decoded.with(changes, coding: nil)
   }
 
-  /// Returns the identity of the transform that consists of the first step and `count` changes. Loads whose transforms share a stem share its work.
+  /// Returns the identity of the transform that consists of the first step and `count` changes. Loads whose transforms share a
+  /// stem share its work.
   package func stem(_ count: Int) -> String { changes.prefix(count).reduce(firstID) { "\($0)|\($1.id)" } }
 
   /// Makes the value from the bytes of a response. It runs on no actor.
@@ -95,14 +97,15 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
     return value
   }
 
-  /// Returns a component's type name and its parameters with their length, so that no two lists of steps have the same text. The name is not the full one, because that
-  /// contains addresses for private types.
+  /// Returns a component's type name and its parameters with their length, so that no two lists of steps have the same text. The
+  /// name is not the full one, because that contains addresses for private types.
   static func step(_ component: any Component) -> String {
     let parameters = component.id.parameters
     return "\(String(describing: type(of: component)))#\(parameters.utf8.count):\(parameters)"
   }
 
-  /// Returns the transform with one more step. The type of the value stays the same. An existing encoding is kept and encodes the value after the new step.
+  /// Returns the transform with one more step. The type of the value stays the same. An existing encoding is kept and encodes the
+  /// value after the new step.
   ///
   /// - Parameters:
   ///   - id: The name of the step, with its parameters.

@@ -1,7 +1,7 @@
 /// Small numbers under 64-bit fingerprints: open addressing, linear probing, no tombstones.
 ///
-/// Fingerprints must be hashes already: their low bits are the place. Where `Dictionary` would hash the hash again and keep whole keys, a cell has 16
-/// bytes. Several numbers may lie under one fingerprint.
+/// Fingerprints must be hashes already: their low bits are the place. Where `Dictionary` would hash the hash again and keep whole
+/// keys, a cell has 16 bytes. Several numbers may lie under one fingerprint.
 @usableFromInline
 package struct FingerprintTable: Sendable {
   @usableFromInline

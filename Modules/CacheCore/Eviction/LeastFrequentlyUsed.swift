@@ -1,6 +1,7 @@
 /// Evicts the entry that was used least often, the one that is used least recently among equals. Every operation is O(1).
 ///
-/// Uses age: after ten uses for each entry all counts are halved, so that what was popular once does not stay for ever. Counts end at 63.
+/// Uses age: after ten uses for each entry all counts are halved, so that what was popular once does not stay for ever. Counts
+/// end at 63.
 public struct LeastFrequentlyUsed: EvictionPolicy {
   private struct Frequency {
     var count: UInt8

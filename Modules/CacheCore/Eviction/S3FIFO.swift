@@ -1,13 +1,15 @@
 /// Evicts by three first-in-first-out queues: most newcomers leave soon, what is used stays, and what comes back soon is kept.
 ///
-/// Newcomers pass a small queue (a tenth of the room). Who was used twice there moves to the main queue; the others leave, and their fingerprints are
-/// remembered in a ghost queue, of as many bytes or entries as the main queue may hold: whoever returns while remembered goes to the main queue
-/// at once. In the main queue, who was used goes round again, three times at most. A scan passes through without pushing out what is in use, and a
-/// hit changes a two-bit count and moves nothing. By bytes or by entries, whichever bound is nearer.
+/// Newcomers pass a small queue (a tenth of the room). Who was used twice there moves to the main queue; the others leave, and
+/// their fingerprints are remembered in a ghost queue, of as many bytes or entries as the main queue may hold: whoever returns
+/// while remembered goes to the main queue at once. In the main queue, who was used goes round again, three times at most. A scan
+/// passes through without pushing out what is in use, and a hit changes a two-bit count and moves nothing. By bytes or by
+/// entries, whichever bound is nearer.
 ///
 /// Every operation is O(1), `evict` amortised: each round in the main queue was paid for by a use.
 ///
-/// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the numbers of its authors' libCacheSim.
+/// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the numbers of its
+/// authors' libCacheSim.
 public struct S3FIFO: EvictionPolicy {
   private struct Resident {
     var fingerprint = 0
@@ -134,7 +136,8 @@ public struct S3FIFO: EvictionPolicy {
     small.cost >= max(1, Self.smallShare(of: costBound)) || small.count >= max(1, Self.smallShare(of: countBound))
   }
 
-  /// The whole is what is there and what comes, as far as the bound allows both; a shard may hold more than its part of the store's bounds, or less.
+  /// The whole is what is there and what comes, as far as the bound allows both; a shard may hold more than its part of the
+  /// store's bounds, or less.
   private func room(toFit cost: Int) -> Room {
     let (held, count) = (small.cost + main.cost, small.count + main.count)
     let inCost = Double(held) * Double(countBound) >= Double(count) * Double(costBound)

@@ -6,7 +6,8 @@ struct SlotQueue: Sendable {
   var isEmpty: Bool { oldest < 0 }
 }
 
-/// Doubly linked queues through one array: slot numbers are the links, so nothing is allocated for an entry and a hit touches no reference count.
+/// Doubly linked queues through one array: slot numbers are the links, so nothing is allocated for an entry and a hit touches no
+/// reference count.
 struct SlotLinks: Sendable {
   private struct Link {
     var older: Int32

@@ -1,7 +1,7 @@
 /// The key of a cache entry: a resource, one of its variants, and the transform that made the value.
 ///
-/// The hash is computed once, at initialisation, and `==` compares it first. Keys are compared by their UTF-8 bytes: "é" as one code point and as two are
-/// different keys, although the strings are equal.
+/// The hash is computed once, at initialisation, and `==` compares it first. Keys are compared by their UTF-8 bytes: "é" as one
+/// code point and as two are different keys, although the strings are equal.
 public struct CacheKey: Hashable, Sendable {
   /// The parts that most keys do not have. They share one object, so that copying a key touches one reference count.
   @usableFromInline

@@ -1,12 +1,12 @@
 /// The hash of a key's text: keyed, universal, and much quicker than a general one.
 ///
-/// The text's length and its 64-bit words are multiplied by random coefficients of 128 bits, and the upper half of the sum is taken (multilinear
-/// hashing: Dietzfelbinger, STACS '96; Lemire and Kaser, "Strongly universal string hashing is fast", 2014). Whatever two different texts of up to 256
-/// bytes somebody chooses, they share a hash with a chance of 2⁻⁶⁴, over the coefficients of the process. Longer ones go through the standard library's
-/// `Hasher` (SipHash-1-3).
+/// The text's length and its 64-bit words are multiplied by random coefficients of 128 bits, and the upper half of the sum is
+/// taken (multilinear hashing: Dietzfelbinger, STACS '96; Lemire and Kaser, "Strongly universal string hashing is fast", 2014).
+/// Whatever two different texts of up to 256 bytes somebody chooses, they share a hash with a chance of 2⁻⁶⁴, over the
+/// coefficients of the process. Longer ones go through the standard library's `Hasher` (SipHash-1-3).
 ///
-/// So nobody can prepare keys that fall into one place of a table. It is no digest: who is shown hashes can work out the coefficients, and they
-/// must not leave the process.
+/// So nobody can prepare keys that fall into one place of a table. It is no digest: who is shown hashes can work out the
+/// coefficients, and they must not leave the process.
 package struct KeyHash: Sendable {
   // Proof of `@unchecked Sendable`: written in `init` and never again. It is not freed: there is one for the process.
   private struct Coefficients: @unchecked Sendable {
@@ -79,7 +79,8 @@ package struct KeyHash: Sendable {
     return UInt64(bytes[0]) | UInt64(bytes[count / 2]) << 8 | UInt64(bytes[count - 1]) << 16
   }
 
-  /// The upper half, its bits stirred: texts that differ by a step have hashes that do, and a table that goes by some of the bits would notice.
+  /// The upper half, its bits stirred: texts that differ by a step have hashes that do, and a table that goes by some of the bits
+  /// would notice.
   private static func mixed(_ sum: UInt128) -> UInt64 {
     var hash = UInt64(truncatingIfNeeded: sum >> 64)
     hash = (hash ^ hash >> 32) &* 0xD6E8_FEB8_6659_FD93

@@ -5,8 +5,9 @@ package import Foundation
 #endif
 
 extension ResourceID {
-  /// The effective URI that a URL names, where the URL's own text is that already, as nearly always: `http` or `https`, a host of small letters, digits, dots and hyphens,
-  /// a port that is not the scheme's own, a path, and behind the host nothing but bytes that every reader leaves as they are. No text is made then.
+  /// The effective URI that a URL names, where the URL's own text is that already, as nearly always: `http` or `https`, a host of
+  /// small letters, digits, dots and hyphens, a port that is not the scheme's own, a path, and behind the host nothing but bytes
+  /// that every reader leaves as they are. No text is made then.
   ///
   /// Nil says nothing: ``uri(of:)`` decides about the request that is made of the URL.
   package static func plainURI(of url: URL) -> String? {

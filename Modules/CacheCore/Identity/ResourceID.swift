@@ -2,11 +2,12 @@ public import HTTPTypes
 
 /// The rules that make the text of ``CacheKey/resource``.
 ///
-/// The text is the effective URI (RFC 9110 §7.1) or the caller's own key, for example of a presigned URL. A partition (tenant) goes in front of it.
-/// The URI has no fragment and no user information. Its scheme and host are in lower case, and a default port is left out (RFC 3986 §6.2.2, §6.2.3).
-/// An international host is in ASCII (`xn--…`, RFC 5891).
+/// The text is the effective URI (RFC 9110 §7.1) or the caller's own key, for example of a presigned URL. A partition (tenant)
+/// goes in front of it. The URI has no fragment and no user information. Its scheme and host are in lower case, and a default
+/// port is left out (RFC 3986 §6.2.2, §6.2.3). An international host is in ASCII (`xn--…`, RFC 5891).
 ///
-/// URIs, keys, partitions and names never collide: a control character, which no URI contains, marks each kind, and a partition carries its length.
+/// URIs, keys, partitions and names never collide: a control character, which no URI contains, marks each kind, and a partition
+/// carries its length.
 public enum ResourceID {
   private static let mark = "\u{1F}"
 
@@ -40,7 +41,8 @@ public enum ResourceID {
 
   /// Returns the parts of a text that this type made.
   package static func parts(of resource: String) -> Parts {
-    // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of it.
+    // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of
+    // it.
     var rest = resource.utf8[...]
     var partition: String?
     if rest.starts(with: "\(mark)p".utf8), let colon = rest.firstIndex(of: UInt8(ascii: ":")),
@@ -76,8 +78,8 @@ public enum ResourceID {
     return Substring(bytes)
   }
 
-  /// The authority with its host in ASCII, so that every spelling of an international host names one resource. A host without an ASCII form is unchanged: no engine
-  /// loads it.
+  /// The authority with its host in ASCII, so that every spelling of an international host names one resource. A host without an
+  /// ASCII form is unchanged: no engine loads it.
   private static func inASCII(_ authority: String, _ scheme: String) -> String {
     guard scheme == "http" || scheme == "https" else { return authority }
     return (try? HostName.ascii(authority: authority)) ?? authority
@@ -105,7 +107,8 @@ public enum ResourceID {
     return uri(scheme, authority, request.path ?? "")
   }
 
-  /// Whether there is nothing to change in an authority, as nearly always: small letters, digits, dots and hyphens, and a port that is not the scheme's own.
+  /// Whether there is nothing to change in an authority, as nearly always: small letters, digits, dots and hyphens, and a port
+  /// that is not the scheme's own.
   private static func isInNormalForm(_ authority: String, _ scheme: String) -> Bool {
     var authority = authority
     return authority.withUTF8 { bytes in

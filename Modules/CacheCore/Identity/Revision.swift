@@ -2,7 +2,8 @@ private import Synchronization
 
 /// The identity of one body. A new body gets a new revision, and a 304 leaves it unchanged.
 ///
-/// It ties metadata, bytes and derived values together: a derived value whose revision is not the metadata's is a miss, without any enumeration.
+/// It ties metadata, bytes and derived values together: a derived value whose revision is not the metadata's is a miss, without
+/// any enumeration.
 public struct Revision: Hashable, Sendable {
   /// The upper 64 bits.
   public let high: UInt64
@@ -14,7 +15,8 @@ public struct Revision: Hashable, Sendable {
 
   /// Returns a new revision of 128 bits, which differs from every other one, of this process and of others.
   ///
-  /// It is a digest of a counter under a key that is random in each process. Random bits from the system would cost two system calls for each response.
+  /// It is a digest of a counter under a key that is random in each process. Random bits from the system would cost two system
+  /// calls for each response.
   public static func random() -> Revision {
     let (high, low) = SipHash.digest(counter.wrappingAdd(1, ordering: .relaxed).newValue, key: key)
     return Revision(high: high, low: low)

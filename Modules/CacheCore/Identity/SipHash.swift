@@ -1,5 +1,5 @@
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", and its reference implementation's
-/// 128-bit variant): a keyed digest that nobody without the key can steer into a collision.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", and its reference
+/// implementation's 128-bit variant): a keyed digest that nobody without the key can steer into a collision.
 ///
 /// Names files in `DiskStore` and stands for secret header fields in variants. It is no signature.
 package struct SipHash: Sendable {

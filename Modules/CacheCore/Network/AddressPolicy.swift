@@ -1,7 +1,9 @@
-/// Which addresses may be connected to: for servers that load what their users name, so that a URL can't make them ask their own network.
+/// Which addresses may be connected to: for servers that load what their users name, so that a URL can't make them ask their own
+/// network.
 ///
-/// A name says nothing about where it leads, so a policy looks at addresses, after the name has been resolved, and again at each redirect. How strong the
-/// guarantee is depends on the engine: one that resolves the name a second time can be told two things (DNS rebinding).
+/// A name says nothing about where it leads, so a policy looks at addresses, after the name has been resolved, and again at each
+/// redirect. How strong the guarantee is depends on the engine: one that resolves the name a second time can be told two things
+/// (DNS rebinding).
 ///
 /// ```swift
 /// let policy = AddressPolicy.publicOnly
@@ -18,15 +20,18 @@ public struct AddressPolicy: Hashable, Sendable {
 
     /// This machine: `127.0.0.0/8`, `::1` (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
     public static let loopback = Kinds(rawValue: 1)
-    /// Networks of one's own: `10/8`, `172.16/12`, `192.168/16` (RFC 1918), `fc00::/7` (RFC 4193), `fec0::/10` (RFC 3879), a carrier's `100.64/10` (RFC 6598).
+    /// Networks of one's own: `10/8`, `172.16/12`, `192.168/16` (RFC 1918), `fc00::/7` (RFC 4193), `fec0::/10` (RFC 3879), a
+    /// carrier's `100.64/10` (RFC 6598).
     public static let privateUse = Kinds(rawValue: 2)
     /// The link alone: `169.254/16` (RFC 3927), `fe80::/10` (RFC 4291 §2.5.6).
     public static let linkLocal = Kinds(rawValue: 4)
-    /// Where clouds tell a machine its secrets: `169.254.169.254`, `169.254.170.2`, `fd00:ec2::254`, `100.100.100.200`, `168.63.129.16`.
+    /// Where clouds tell a machine its secrets: `169.254.169.254`, `169.254.170.2`, `fd00:ec2::254`, `100.100.100.200`,
+    /// `168.63.129.16`.
     public static let metadata = Kinds(rawValue: 8)
     /// Several receivers: `224/4`, `ff00::/8`, and the broadcast address.
     public static let multicast = Kinds(rawValue: 16)
-    /// No address of anybody: `0/8`, `::`, what is reserved, for documentation or for benchmarks (RFC 6890 and IANA's special-purpose registries).
+    /// No address of anybody: `0/8`, `::`, what is reserved, for documentation or for benchmarks (RFC 6890 and IANA's
+    /// special-purpose registries).
     public static let reserved = Kinds(rawValue: 32)
 
     /// Everything that is not of the public Internet.

@@ -6,8 +6,8 @@ public import Foundation
 
 /// Something that one download does with its bytes beside handing them over: showing a picture as it grows, hashing, counting.
 ///
-/// Each has a gate of its own, asked before each chunk. It runs when its own download's body is read, before the reader gets the chunk: however slow
-/// it is, and also when it refuses, other downloads that share the transfer don't notice.
+/// Each has a gate of its own, asked before each chunk. It runs when its own download's body is read, before the reader gets the
+/// chunk: however slow it is, and also when it refuses, other downloads that share the transfer don't notice.
 ///
 /// ```swift
 /// let preview = DataSideEffect(when: { view.isVisible }) { chunk in await view.add(chunk.data) }

@@ -15,8 +15,8 @@ public struct DownloadRequest: Sendable {
   /// The networks that may be used. Heeded where the platform tells them apart (Apple's); what is not allowed fails with
   /// ``CacheError/Code/networkRestricted``.
   public var networkAccess: NetworkAccess
-  /// Whether an engine that shares transfers may answer this request and an equal one with one transfer. A manager says no: it has decided already who
-  /// may have whose answer.
+  /// Whether an engine that shares transfers may answer this request and an equal one with one transfer. A manager says no: it
+  /// has decided already who may have whose answer.
   public var mayShare: Bool
   /// Counted from 1: how often the resource has been asked for, this time included.
   public var attempt: Int
@@ -63,8 +63,8 @@ public protocol Downloader: Component {
   /// Sends the request and returns when the answer's head is there.
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse
 
-  /// Where a load that asks this engine does best to run: where its answers arrive, so that no answer has to change threads on its way. Asked once for each
-  /// load; nil, the default: the cooperative pool.
+  /// Where a load that asks this engine does best to run: where its answers arrive, so that no answer has to change threads on
+  /// its way. Asked once for each load; nil, the default: the cooperative pool.
   ///
   /// A decorator hands its base's on.
   var preferredExecutor: (any TaskExecutor)? { get }

@@ -1,6 +1,7 @@
 package import HTTPTypes
 
-/// One request on its way past ``DownloaderHooks``, for engines and for what goes around them: makes the calls, in order, and the last ones once.
+/// One request on its way past ``DownloaderHooks``, for engines and for what goes around them: makes the calls, in order, and the
+/// last ones once.
 package final class HookedExchange: Sendable {
   private struct State {
     weak var hooks: (any DownloaderHooks)?

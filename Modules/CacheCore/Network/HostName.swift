@@ -6,8 +6,9 @@ internal import Foundation
 
 /// The ASCII form of host names (IDNA, RFC 5891). DNS, TLS, the `Host` field and cache keys use this form.
 ///
-/// Foundation does the conversion, with ICU. FoundationEssentials alone cannot do it: its URL types call a hook that FoundationInternationalization installs
-/// when it is loaded. So CacheCore does not link ICU, and converts hosts in every program that does.
+/// Foundation does the conversion, with ICU. FoundationEssentials alone cannot do it: its URL types call a hook that
+/// FoundationInternationalization installs when it is loaded. So CacheCore does not link ICU, and converts hosts in every program
+/// that does.
 package enum HostName {
   /// Returns the ASCII form of a host name. A name that is ASCII already, and an address in brackets, are returned unchanged.
   ///
@@ -38,7 +39,8 @@ package enum HostName {
     return "\(Substring(authority.utf8.dropLast(hostAndPort.utf8.count)))\(host)\(hostAndPort[end...])"
   }
 
-  /// Returns the ASCII form of a host in lower case, for comparisons. A host that cannot be converted is returned in lower case only.
+  /// Returns the ASCII form of a host in lower case, for comparisons. A host that cannot be converted is returned in lower case
+  /// only.
   package static func comparable(_ host: String) -> String { ((try? ascii(host)) ?? host).lowercased() }
 
   /// The reason why Foundation makes no URL of a text, if the text's host is the reason.

@@ -17,9 +17,11 @@ public struct IPAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// An address of its usual notation: `192.0.2.1`, `2001:db8::1`, also in brackets and with a zone (`fe80::1%eth0`), which is dropped.
+  /// An address of its usual notation: `192.0.2.1`, `2001:db8::1`, also in brackets and with a zone (`fe80::1%eth0`), which is
+  /// dropped.
   ///
-  /// Nil for anything else. Shorthand that resolvers take, such as `127.1` or `0x7f000001`, is a name here: let the resolver say what it means.
+  /// Nil for anything else. Shorthand that resolvers take, such as `127.1` or `0x7f000001`, is a name here: let the resolver say
+  /// what it means.
   public init?(_ text: String) {
     var text = Substring(text)
     if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
@@ -47,8 +49,8 @@ public struct IPAddress: Hashable, Sendable {
   /// Whether it is one of version 6.
   public var isV6: Bool { bytes.count == 16 }
 
-  /// The address of version 4 that is inside one of version 6: mapped or compatible (RFC 4291 §2.5.5), NAT64 (RFC 6052 §2.1) or 6to4 (RFC 3056 §2). Nil for
-  /// every other.
+  /// The address of version 4 that is inside one of version 6: mapped or compatible (RFC 4291 §2.5.5), NAT64 (RFC 6052 §2.1) or
+  /// 6to4 (RFC 3056 §2). Nil for every other.
   public var embedded: IPAddress? {
     guard isV6 else { return nil }
     let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]

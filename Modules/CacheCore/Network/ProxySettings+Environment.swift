@@ -1,14 +1,16 @@
 extension ProxySettings {
-  /// The settings that a process's environment holds: `http_proxy`, `https_proxy`, `all_proxy` for both where they have none of their own, and `no_proxy`.
-  /// Each in small letters or in capitals, the small ones first; an empty value means none, `all_proxy` not asked.
+  /// The settings that a process's environment holds: `http_proxy`, `https_proxy`, `all_proxy` for both where they have none of
+  /// their own, and `no_proxy`. Each in small letters or in capitals, the small ones first; an empty value means none,
+  /// `all_proxy` not asked.
   ///
-  /// `HTTP_PROXY` in capitals is what a CGI server makes of a client's field `Proxy`, so anybody could set it: where `REQUEST_METHOD` or
-  /// `GATEWAY_INTERFACE` shows such a server, it is not read (CVE-2016-5385), and curl never reads it.
+  /// `HTTP_PROXY` in capitals is what a CGI server makes of a client's field `Proxy`, so anybody could set it: where
+  /// `REQUEST_METHOD` or `GATEWAY_INTERFACE` shows such a server, it is not read (CVE-2016-5385), and curl never reads it.
   ///
   /// - Parameters:
   ///   - environment: names and values, as `ProcessInfo` has them.
   ///   - readsCapitalHTTP: false to be as strict as curl.
-  /// - Throws: ``CacheError/Code/invalidConfiguration`` when a value is no proxy. It names the variable, not the value, in which a password may stand.
+  /// - Throws: ``CacheError/Code/invalidConfiguration`` when a value is no proxy. It names the variable, not the value, in which
+  ///   a password may stand.
   public init(environment: [String: String], readsCapitalHTTP: Bool = true) throws(CacheError) {
     let isCGI = environment["REQUEST_METHOD"] != nil || environment["GATEWAY_INTERFACE"] != nil
     let httpNames = readsCapitalHTTP && !isCGI ? ["http_proxy", "HTTP_PROXY"] : ["http_proxy"]

@@ -31,8 +31,8 @@ extension ProxySettings {
       self.password = password
     }
 
-    /// A proxy as the environment has it: `http://user:password@host:port`, `host:port`. Without a scheme it is HTTP; without a port it is 1080, and 443 with
-    /// `https`, as curl has it. Nil for what is none.
+    /// A proxy as the environment has it: `http://user:password@host:port`, `host:port`. Without a scheme it is HTTP; without a
+    /// port it is 1080, and 443 with `https`, as curl has it. Nil for what is none.
     public init?(_ text: String) {
       var rest = Substring(Substring(text).utf8.trimmingBlanks())
       kind = .http

@@ -16,8 +16,9 @@ public struct ProxySettings: Hashable, Sendable {
   public var http: Proxy?
   /// For `https:` URLs: a tunnel is opened through it (CONNECT, RFC 9110 §9.3.6), so it sees the host's name and nothing else.
   public var https: Proxy?
-  /// Hosts that are reached directly, in the notation of `no_proxy`: a name, which stands for all below it too (`example.org` and `.example.org` mean the
-  /// same), an address, a range of addresses (`10.0.0.0/8`), each with a port or without (`example.org:8080`, `[::1]:80`), or `*` for all.
+  /// Hosts that are reached directly, in the notation of `no_proxy`: a name, which stands for all below it too (`example.org` and
+  /// `.example.org` mean the same), an address, a range of addresses (`10.0.0.0/8`), each with a port or without
+  /// (`example.org:8080`, `[::1]:80`), or `*` for all.
   public var exceptions: [String]
 
   /// Settings of their parts; without any, everything is reached directly.

@@ -11,7 +11,8 @@ extension HTTPRequest {
   ///
   /// An international host becomes its ASCII form (`xn--…`), so that every spelling of a host names the same resource.
   ///
-  /// - Throws: ``CacheError/Code/invalidURL`` when the URL is relative, or when the host of an HTTP URL is missing or has no ASCII form.
+  /// - Throws: ``CacheError/Code/invalidURL`` when the URL is relative, or when the host of an HTTP URL is missing or has no
+  ///   ASCII form.
   public init(
     resource url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
   ) throws(CacheError) {

@@ -1,7 +1,8 @@
 /// A value behind one reference: as cheap to hand on as an object, and as separate from its copies as any value.
 ///
-/// What passes through many asynchronous calls is kept in it: each of them holds room for its arguments, its result and its error, and a large value is copied by
-/// every one. A change makes a new object, so it is for what is handed on far more often than changed.
+/// What passes through many asynchronous calls is kept in it: each of them holds room for its arguments, its result and its
+/// error, and a large value is copied by every one. A change makes a new object, so it is for what is handed on far more often
+/// than changed.
 struct Boxed<Content: Sendable>: Sendable {
   private final class Box: Sendable {
     let content: Content

@@ -71,7 +71,8 @@ package struct ByteReader {
   /// Invalid UTF-8 is nil, not repaired: a key must come back as it was.
   package mutating func text() -> String? {
     counted()?.withUnsafeBufferPointer { bytes in
-      // `String(validating:as:)` is generic, and takes three times as long. Repairing changes every invalid byte, so what is the same was valid.
+      // `String(validating:as:)` is generic, and takes three times as long. Repairing changes every invalid byte, so what is the
+      // same was valid.
       let text = String(decoding: bytes, as: UTF8.self)
       return text.utf8.elementsEqual(bytes) ? text : nil
     }

@@ -1,7 +1,7 @@
 /// A store's own time to live, apart from HTTP freshness: what `.cacheFirst` goes by.
 ///
-/// It counts from the moment an answer was stored or confirmed by a 304, and never slides on reading: a sliding time to live keeps a much shown
-/// picture stale for ever.
+/// It counts from the moment an answer was stored or confirmed by a 304, and never slides on reading: a sliding time to live
+/// keeps a much shown picture stale for ever.
 public enum Expiration: Hashable, Sendable {
   /// Until it is evicted or removed.
   case never

@@ -8,9 +8,11 @@ public struct Freshness: Hashable, Sendable {
   public var freshUntil: Timestamp
   /// Whether every use needs a successful revalidation (`no-cache`, RFC 9111 §5.2.2.4).
   public var requiresRevalidation: Bool
-  /// The time until which a stale response may be used while it is revalidated (`stale-while-revalidate`, RFC 5861 §3), or `nil` if the response states none.
+  /// The time until which a stale response may be used while it is revalidated (`stale-while-revalidate`, RFC 5861 §3), or `nil`
+  /// if the response states none.
   public var staleWhileRevalidateUntil: Timestamp?
-  /// The time until which a stale response may be used when the origin cannot be reached (RFC 9111 §4.2.4), or `nil` if that is forbidden (`must-revalidate`, `no-cache`).
+  /// The time until which a stale response may be used when the origin cannot be reached (RFC 9111 §4.2.4), or `nil` if that is
+  /// forbidden (`must-revalidate`, `no-cache`).
   public var staleIfErrorUntil: Timestamp?
 
   /// Creates the freshness of a response.

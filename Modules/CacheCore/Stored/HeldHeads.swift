@@ -1,13 +1,15 @@
 /// The heads as values, or as the bytes that a store has read, of which the values are made when somebody asks first.
 ///
-/// Making strings of every field takes as long as reading a small file does, and who looks into a store often goes by the facts alone.
+/// Making strings of every field takes as long as reading a small file does, and who looks into a store often goes by the facts
+/// alone.
 enum HeldHeads: Sendable {
   case values(MessageHeadsBox)
   case encoded(EncodedHeads)
 
   init(_ heads: MessageHeads) { self = .values(MessageHeadsBox(heads)) }
 
-  /// The values, made now if they were not yet. By reference: who reads one field neither copies the heads nor goes through a coroutine for each level.
+  /// The values, made now if they were not yet. By reference: who reads one field neither copies the heads nor goes through a
+  /// coroutine for each level.
   var box: MessageHeadsBox {
     switch self {
     case .values(let box): box

@@ -1,4 +1,5 @@
-/// Reads what ``ByteWriter`` wrote, in place: valid for as long as the bytes are. Every step can fail, none traps, whatever the bytes.
+/// Reads what ``ByteWriter`` wrote, in place: valid for as long as the bytes are. Every step can fail, none traps, whatever the
+/// bytes.
 package struct RawByteReader {
   private var rest: UnsafeRawBufferPointer
 
@@ -59,7 +60,8 @@ extension UnsafeRawBufferPointer {
 
   /// Whether the bytes are a token (RFC 9110 §5.6.2).
   var isToken: Bool {
-    // Bit by bit, the characters below 64 and those from 64 on that are allowed: this is asked of every field's name on every read.
+    // Bit by bit, the characters below 64 and those from 64 on that are allowed: this is asked of every field's name on every
+    // read.
     let allowed: (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
     for byte in self {
       let word = byte < 64 ? allowed.0 : allowed.1

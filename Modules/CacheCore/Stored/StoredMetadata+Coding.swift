@@ -75,7 +75,8 @@ extension StoredMetadata {
     }
   }
 
-  /// Metadata of its bytes; nil when they are not whole, of a version that is not known, or state what can't be: a length below zero.
+  /// Metadata of its bytes; nil when they are not whole, of a version that is not known, or state what can't be: a length below
+  /// zero.
   public init?(decoding data: some Sequence<UInt8>) {
     let metadata =
       data.withContiguousStorageIfAvailable { StoredMetadata(decoding: UnsafeRawBufferPointer($0)) }
@@ -84,7 +85,8 @@ extension StoredMetadata {
     self = metadata
   }
 
-  /// The same of bytes in memory, which are copied. All of them are checked now; the heads' values are made when somebody asks for them.
+  /// The same of bytes in memory, which are copied. All of them are checked now; the heads' values are made when somebody asks
+  /// for them.
   package init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = RawByteReader(bytes)
     guard reader.integer(UInt8.self) == Self.codingVersion else { return nil }

@@ -43,7 +43,8 @@ public struct ListedEntry: Sendable {
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
   func write(_ chunk: Data) async throws(CacheError)
-  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws if the writer is aborted.
+  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws
+  /// if the writer is aborted.
   func reader() throws(CacheError) -> ResourceBody
   /// Makes the whole entry visible in one step, in place of an older entry with the same key.
   ///
@@ -61,20 +62,23 @@ public protocol EntryWriter: AnyObject, Sendable {
 public protocol CacheStore: Component {
   /// Returns every stored variant of a resource without a transform. Damaged and expired entries are left out.
   ///
-  /// A load looks into the store with this call, so it counts as a use of the entries. A small body may be in memory already (``ResourceBody/data``). Any other
-  /// body is read when it is pulled.
+  /// A load looks into the store with this call, so it counts as a use of the entries. A small body may be in memory already
+  /// (``ResourceBody/data``). Any other body is read when it is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
-  /// Returns the result of ``variants(of:)`` if the store has it without waiting, with all bodies in memory (``ResourceBody/data``). Returns `nil` otherwise.
+  /// Returns the result of ``variants(of:)`` if the store has it without waiting, with all bodies in memory
+  /// (``ResourceBody/data``). Returns `nil` otherwise.
   ///
-  /// A load of bytes calls this on its caller's thread before anything else, so the store must not wait for a disk or for a contended lock. It counts as a use
-  /// of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation returns `nil`.
+  /// A load of bytes calls this on its caller's thread before anything else, so the store must not wait for a disk or for a
+  /// contended lock. It counts as a use of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation
+  /// returns `nil`.
   func variantsWithoutWaiting(of resource: String) -> [StoredEntry]?
-  /// Returns the stored transformed values of a resource (``CacheKey/transform`` is not empty), in every variant. It does not count as a use.
+  /// Returns the stored transformed values of a resource (``CacheKey/transform`` is not empty), in every variant. It does not
+  /// count as a use.
   ///
   /// Their metadata is that of the original that they were made from. That original may be gone.
   ///
-  /// The default implementation filters ``entries(where:)``. A store with an index by resource should implement it, because it is called whenever a resource
-  /// changes.
+  /// The default implementation filters ``entries(where:)``. A store with an index by resource should implement it, because it is
+  /// called whenever a resource changes.
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry]
   /// Returns an entry, or `nil` if there is none or if it is damaged or expired.
   ///
@@ -100,10 +104,11 @@ public protocol CacheStore: Component {
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
   /// Removes every entry that was committed before the call.
   func removeAll() async throws(CacheError)
-  /// Returns the entries that `isWanted` accepts, in any order and with every transform. Damaged entries, as far as the store knows without reading bodies, and
-  /// expired entries are left out. It does not count as a use.
+  /// Returns the entries that `isWanted` accepts, in any order and with every transform. Damaged entries, as far as the store
+  /// knows without reading bodies, and expired entries are left out. It does not count as a use.
   ///
-  /// Entries that are stored, removed or updated during the call may or may not be listed. Only the accepted entries are held in memory.
+  /// Entries that are stored, removed or updated during the call may or may not be listed. Only the accepted entries are held in
+  /// memory.
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   ///
@@ -111,7 +116,8 @@ public protocol CacheStore: Component {
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
-  /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation returns `nil`.
+  /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
+  /// returns `nil`.
   func usage() async throws(CacheError) -> StoreUsage?
 }
 

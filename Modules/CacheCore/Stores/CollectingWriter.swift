@@ -8,7 +8,8 @@ public import Foundation
 
 /// A writer that collects the body in memory, for a store that takes a whole body at once.
 ///
-/// It provides the readers that follow the writer, the end of the entry, and the errors for wrong use. The store provides one closure:
+/// It provides the readers that follow the writer, the end of the entry, and the errors for wrong use. The store provides one
+/// closure:
 ///
 /// ```swift
 /// func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
@@ -24,7 +25,8 @@ public final class CollectingWriter: EntryWriter {
   ///
   /// - Parameters:
   ///   - metadata: The metadata of the entry.
-  ///   - publish: Makes the entry visible. It is called at most once, with the complete metadata and the whole body. If it throws, the entry is aborted.
+  ///   - publish: Makes the entry visible. It is called at most once, with the complete metadata and the whole body. If it
+  ///     throws, the entry is aborted.
   public init(
     _ metadata: StoredMetadata, publish: @escaping @Sendable (StoredMetadata, Data) async throws(CacheError) -> Void
   ) {
@@ -59,7 +61,8 @@ public final class CollectingWriter: EntryWriter {
   }
 }
 
-/// The bytes of a writer and the readers that wait for more. Readers hold this and not the writer, so that releasing the writer aborts the entry.
+/// The bytes of a writer and the readers that wait for more. Readers hold this and not the writer, so that releasing the writer
+/// aborts the entry.
 private final class CollectedBody: Sendable {
   private struct State {
     var bytes = Data()

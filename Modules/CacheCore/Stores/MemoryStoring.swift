@@ -1,4 +1,5 @@
-/// A value in memory: the bytes of a response, a decoded value, or metadata. Entries with the same ``revision`` belong to the same response.
+/// A value in memory: the bytes of a response, a decoded value, or metadata. Entries with the same ``revision`` belong to the
+/// same response.
 ///
 /// An entry is an object, so that a hit allocates nothing. A value that a caller holds outlives its eviction.
 public final class MemoryEntry: Sendable {
@@ -44,7 +45,8 @@ public protocol MemoryStoring: Component {
   ///
   /// - Parameters:
   ///   - key: The key of the entry.
-  ///   - change: Called once with the current entry, possibly under the store's lock. It must be quick and must not call the store.
+  ///   - change: Called once with the current entry, possibly under the store's lock. It must be quick and must not call the
+  ///     store.
   /// - Returns: true if the entry was replaced or removed, false if `change` kept it or if the new entry exceeds a limit.
   @discardableResult
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
@@ -56,7 +58,8 @@ public protocol MemoryStoring: Component {
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   func keys() throws(CacheError) -> [CacheKey]
-  /// Returns the number and size of the entries, or `nil` if the store does not count them. The default implementation returns `nil`.
+  /// Returns the number and size of the entries, or `nil` if the store does not count them. The default implementation returns
+  /// `nil`.
   func usage() -> StoreUsage?
 }
 

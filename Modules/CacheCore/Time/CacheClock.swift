@@ -8,8 +8,8 @@ internal import Musl
 
 /// The one seam for time.
 ///
-/// ``now`` feeds freshness and HTTP dates, ``uptime`` measures how long things took, ``sleep(for:)`` drives time-outs, back-off and link
-/// shaping. Tests inject `ManualClock` of `CacheTesting` and never wait.
+/// ``now`` feeds freshness and HTTP dates, ``uptime`` measures how long things took, ``sleep(for:)`` drives time-outs, back-off
+/// and link shaping. Tests inject `ManualClock` of `CacheTesting` and never wait.
 public protocol CacheClock: Sendable {
   /// Wall time. May jump when somebody sets the machine's clock.
   var now: Timestamp { get }

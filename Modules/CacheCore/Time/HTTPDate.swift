@@ -1,8 +1,9 @@
 /// A date as HTTP writes it (RFC 9110 §5.6.7), to the second.
 ///
-/// Read are the preferred form (`Sun, 06 Nov 1994 08:49:37 GMT`), that of RFC 850 (`Sunday, 06-Nov-94 08:49:37 GMT`) and C's `asctime`
-/// (`Sun Nov  6 08:49:37 1994`). Lenient in what RFC 9111 §4.2 allows and no further: letters in any case, `UTC` for `GMT`, blanks around it, a day of
-/// the week that does not belong to the date. Everything else, another time zone above all, is no date.
+/// Read are the preferred form (`Sun, 06 Nov 1994 08:49:37 GMT`), that of RFC 850 (`Sunday, 06-Nov-94 08:49:37 GMT`) and C's
+/// `asctime` (`Sun Nov 6 08:49:37 1994`). Lenient in what RFC 9111 §4.2 allows and no further: letters in any case, `UTC` for
+/// `GMT`, blanks around it, a day of the week that does not belong to the date. Everything else, another time zone above all, is
+/// no date.
 ///
 /// ```swift
 /// HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT", receivedAt: now)?.timestamp.seconds  // 784111777

@@ -13,7 +13,8 @@ struct HTTPDateReader {
     return time.flatMap { $0.exists ? $0 : nil }
   }
 
-  /// The preferred form where everything is at its place and in its case, as nearly every origin writes it; nil sends a date the long way.
+  /// The preferred form where everything is at its place and in its case, as nearly every origin writes it; nil sends a date the
+  /// long way.
   private static func fixed(_ bytes: UnsafeBufferPointer<UInt8>) -> CivilTime? {
     guard bytes.count == 29, bytes[3] == 0x2C, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
       bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, word(bytes, 26) == word("GMT"),

@@ -1,6 +1,7 @@
 /// A point in wall time: nanoseconds since 1970-01-01 00:00 UTC, without leap seconds.
 ///
-/// RFC 9111 reasons in dates, so freshness is computed with this type; arithmetic saturates instead of trapping, because lifetimes come from servers.
+/// RFC 9111 reasons in dates, so freshness is computed with this type; arithmetic saturates instead of trapping, because
+/// lifetimes come from servers.
 public struct Timestamp: Hashable, Comparable, Sendable {
   /// Nanoseconds since 1970-01-01 00:00 UTC.
   public var nanoseconds: Int64

@@ -12,7 +12,8 @@ public struct CacheStatus: Hashable, Sendable {
   public var isHit: Bool
   /// Why the request was forwarded; nil: it was not (§2.2).
   public var forward: ForwardReason?
-  /// The status of the answer to the forwarded request, where it is not the one that is sent: the 304 that freshened a stored answer (§2.3).
+  /// The status of the answer to the forwarded request, where it is not the one that is sent: the 304 that freshened a stored
+  /// answer (§2.3).
   public var forwardStatus: Int?
   /// How long the answer stays fresh, negative when it is stale (§2.4); told in whole seconds.
   public var lifetimeLeft: Duration?

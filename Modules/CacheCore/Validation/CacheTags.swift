@@ -1,6 +1,7 @@
 public import HTTPTypes
 
-/// The names by which an origin lets groups of answers be purged: `Cache-Tag`, a list with commas, and `Surrogate-Key`, one with spaces.
+/// The names by which an origin lets groups of answers be purged: `Cache-Tag`, a list with commas, and `Surrogate-Key`, one with
+/// spaces.
 ///
 /// No RFC defines them; both are what the caches of content delivery networks read. Tags are compared byte for byte.
 public struct CacheTags: Hashable, Sendable {

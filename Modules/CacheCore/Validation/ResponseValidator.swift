@@ -2,13 +2,15 @@ public import HTTPTypes
 
 /// HTTP caching as decisions: pure and synchronous. It is told the time and never touches a file, a socket or a clock.
 ///
-/// An exchange goes so: ``plan(_:policy:stored:now:)`` says what to use or what to send; ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` says what
-/// the answer means for what is stored; ``reply(to:from:now:)`` says what to send of a stored answer, when one is used.
+/// An exchange goes so: ``plan(_:policy:stored:now:)`` says what to use or what to send;
+/// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` says what the answer means for what is stored;
+/// ``reply(to:from:now:)`` says what to send of a stored answer, when one is used.
 public protocol ResponseValidator: Component {
   /// Decides before the network is asked.
   ///
-  /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without selecting fields is
-  /// stored, goes by the ``Freshness`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` left.
+  /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without
+  /// selecting fields is stored, goes by the ``Freshness`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)``
+  /// left.
   ///
   /// - Parameters:
   ///   - request: what the caller asks, with the caller's own conditions and ranges.
@@ -33,7 +35,8 @@ public protocol ResponseValidator: Component {
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict
 
-  /// What to send of a stored answer that is used for `request`: the whole of it, its head alone, a range, or that the caller's own condition does not hold.
+  /// What to send of a stored answer that is used for `request`: the whole of it, its head alone, a range, or that the caller's
+  /// own condition does not hold.
   ///
   /// - Parameters:
   ///   - request: what the caller asked.
@@ -41,9 +44,11 @@ public protocol ResponseValidator: Component {
   ///   - now: the time, which `Age` is told by.
   func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply
 
-  /// The request fields that selected a stored answer (RFC 9111 §4.1): a request in which one of them is another, or is not there, may get another answer.
+  /// The request fields that selected a stored answer (RFC 9111 §4.1): a request in which one of them is another, or is not
+  /// there, may get another answer.
   ///
-  /// Requests whose answers are not known yet wait for each other only where these fields are equal. One too few costs a wait in vain, and no wrong answer.
+  /// Requests whose answers are not known yet wait for each other only where these fields are equal. One too few costs a wait in
+  /// vain, and no wrong answer.
   func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name]
 }
 

@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// The requests of a manager that are on their way to an origin and may be joined: equal ones are collapsed into one (RFC 9111 §4).
+/// The requests of a manager that are on their way to an origin and may be joined: equal ones are collapsed into one (RFC 9111
+/// §4).
 final class CollapseTable: Sendable {
   /// What becomes of a request.
   enum Place {
@@ -41,7 +42,8 @@ final class CollapseTable: Sendable {
 
   private struct State {
     var open: [FlightKey: Open] = [:]
-    /// Hashes of requests whose answers others can't use, with the time until which they don't wait for each other. A hash, since a key has credentials.
+    /// Hashes of requests whose answers others can't use, with the time until which they don't wait for each other. A hash, since
+    /// a key has credentials.
     var marks: [Int: Timestamp] = [:]
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
@@ -49,7 +51,8 @@ final class CollapseTable: Sendable {
     var count = 0
   }
 
-  /// How long requests don't wait for each other after the answer to one was of no use to another. Without that they would wait in vain, one time after the other.
+  /// How long requests don't wait for each other after the answer to one was of no use to another. Without that they would wait
+  /// in vain, one time after the other.
   static let markLifetime = Duration.seconds(120)
   /// How many requests are marked at most.
   static let markLimit = 4_096
@@ -58,7 +61,8 @@ final class CollapseTable: Sendable {
 
   private let state = Lock(State())
 
-  /// A number that grows with each response that comes, and with each that is stored. A request takes it when it arrives, before it looks into the stores.
+  /// A number that grows with each response that comes, and with each that is stored. A request takes it when it arrives, before
+  /// it looks into the stores.
   var count: Int { state.withLock { $0.count } }
 
   /// Finds the place of a request that can't be answered with what is stored.

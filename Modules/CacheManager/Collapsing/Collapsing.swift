@@ -37,7 +37,8 @@ struct Collapsing: Sendable {
     return next
   }
 
-  /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as they are known.
+  /// Equal for requests that may get one answer: of one resource, by the same components, with equal selecting fields as far as
+  /// they are known.
   func key(of load: ResolvedLoad, _ candidates: [Candidate]) -> FlightKey {
     let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).sharingFields(of: $1.metadata)) }
     var head = load.head

@@ -1,7 +1,8 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The duty of the one who asks to tell those who wait. Letting go of it tells them that nobody asks any more, so nobody waits in vain.
+/// The duty of the one who asks to tell those who wait. Letting go of it tells them that nobody asks any more, so nobody waits in
+/// vain.
 final class Leadership: Sendable {
   private let request: CollapsedRequest
   private let key: FlightKey

@@ -1,7 +1,8 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Requests that can't be answered with what is stored, and are answered with what an equal one brings that is on its way (RFC 9111 §4).
+/// Requests that can't be answered with what is stored, and are answered with what an equal one brings that is on its way (RFC
+/// 9111 §4).
 extension Responder {
   /// Sends the request, or waits for the answer to another.
   ///

@@ -9,8 +9,10 @@ internal import Foundation
 
 /// A body that is being stored, for as many readers as come: each gets all of it from the first byte on, at its own pace.
 ///
-/// Whoever needs bytes that have not come yet has them pulled for all: itself while it is alone, else by a task of the body's, which waits while nobody wants any. What has come is held in memory where it fits there; of a larger body it lies in the durable store's
-/// spool, so a slow reader neither stalls the others nor costs memory. When the last reader leaves, the transfer ends.
+/// Whoever needs bytes that have not come yet has them pulled for all: itself while it is alone, else by a task of the body's,
+/// which waits while nobody wants any. What has come is held in memory where it fits there; of a larger body it lies in the
+/// durable store's spool, so a slow reader neither stalls the others nor costs memory. When the last reader leaves, the transfer
+/// ends.
 final class SharedBody: Sendable {
   /// A pull under way: it ends with a word.
   struct Pull: Sendable {

@@ -19,7 +19,8 @@ final class Callbacks<Value: Sendable>: Sendable {
   func report(_ event: ResourceEvent<Value>) {
     guard let progress, case .progress(let report) = event else { return }
     queue.execute {
-      // The completion may have overtaken it: a cancel on the main thread is answered at once, what was queued before it comes later.
+      // The completion may have overtaken it: a cancel on the main thread is answered at once, what was queued before it comes
+      // later.
       guard !self.isCompleted.withLock({ $0 }) else { return }
       progress(report)
     }

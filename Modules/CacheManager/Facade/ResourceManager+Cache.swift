@@ -103,7 +103,8 @@ extension ResourceManager {
     return try await !shelf.candidates(for: load.head).isEmpty
   }
 
-  /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it and is not stored.
+  /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it
+  /// and is not stored.
   ///
   /// - Throws: the durable store's error, with path and reason; memory is clean even then.
   public func remove(

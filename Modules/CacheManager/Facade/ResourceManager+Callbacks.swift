@@ -20,8 +20,10 @@ extension ResourceManager {
   /// - Parameters:
   ///   - url: The URL to load.
   ///   - options: The options of this load.
-  ///   - progress: Called on the same queue as `completion`. On a serial queue the calls are in order and never after `completion`.
-  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load gets `CacheError.cancelled`.
+  ///   - progress: Called on the same queue as `completion`. On a serial queue the calls are in order and never after
+  ///     `completion`.
+  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load gets
+  ///     `CacheError.cancelled`.
   @discardableResult
   public func load(
     _ url: URL, options: RequestOptions = RequestOptions(), progress: (@Sendable (LoadProgress) -> Void)? = nil,

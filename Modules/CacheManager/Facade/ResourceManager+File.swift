@@ -8,12 +8,12 @@ public import Foundation
 
 /// Resources that go into a file, of any size: they stream there, and memory does not grow with them.
 ///
-/// Policies, validation, redirects, sharing and errors are those of any load. The file comes into being in one step, at the end: until then, and when the load
-/// fails or is cancelled, what was there before stays, whole. The bytes are written to `.etagere-….part` in the same folder, which a process that is
-/// killed leaves behind.
+/// Policies, validation, redirects, sharing and errors are those of any load. The file comes into being in one step, at the end:
+/// until then, and when the load fails or is cancelled, what was there before stays, whole. The bytes are written to
+/// `.etagere-….part` in the same folder, which a process that is killed leaves behind.
 ///
-/// The durable store takes its copy as the bytes come (as far as `RequestOptions.writes` allows, and as it has room for them); the memory store gets none.
-/// A stored answer that may be used is copied from the store by its stream.
+/// The durable store takes its copy as the bytes come (as far as `RequestOptions.writes` allows, and as it has room for them);
+/// the memory store gets none. A stored answer that may be used is copied from the store by its stream.
 extension ResourceManager {
   // MARK: async
 
@@ -27,11 +27,13 @@ extension ResourceManager {
   /// - Parameters:
   ///   - url: what to load.
   ///   - file: the `file:` URL that it is to be at; its folder must be there. What is at that place is replaced, a link too.
-  ///   - sizeLimit: bytes that the body may have; nil: any number. `RequestOptions.maximumBodySize` is about memory and does not count here.
-  ///   - isDurable: whether the bytes are flushed to the disk before the file takes its place, so that a loss of power leaves the old file or the
-  ///     new one. Costs a flush.
+  ///   - sizeLimit: bytes that the body may have; nil: any number. `RequestOptions.maximumBodySize` is about memory and does not
+  ///     count here.
+  ///   - isDurable: whether the bytes are flushed to the disk before the file takes its place, so that a loss of power leaves the
+  ///     old file or the new one. Costs a flush.
   ///   - options: what this load sets for itself; the rest comes from the manager.
-  /// - Throws: what any load throws; `CacheError.Code.fileSystem` and `CacheError.Code.diskFull`, with path and number, when the file can't be written.
+  /// - Throws: what any load throws; `CacheError.Code.fileSystem` and `CacheError.Code.diskFull`, with path and number, when the
+  ///   file can't be written.
   public func load(
     _ url: URL, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Resource<URL> {

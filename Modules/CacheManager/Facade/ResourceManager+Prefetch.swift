@@ -16,7 +16,8 @@ extension ResourceManager {
     Prefetcher(PrefetchQueue(core, configuration, destination, concurrency: concurrency))
   }
 
-  /// Brings resources into the cache ahead of time, and returns when that is done: at low priority, a few at a time, skipping what is cached.
+  /// Brings resources into the cache ahead of time, and returns when that is done: at low priority, a few at a time, skipping
+  /// what is cached.
   ///
   /// A failure does not stop the others. Cancelling the calling task stops the transfers.
   ///

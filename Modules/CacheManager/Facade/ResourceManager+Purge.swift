@@ -16,18 +16,19 @@ extension ResourceManager {
   /// let count = try await manager.purge(.tag("product-7"), in: .all)  // in every partition
   /// ```
   ///
-  /// When it returns, no load that begins gets what was purged, and none that is under way brings it back: an answer that was asked for before the purge is
-  /// handed to those who wait for it and not stored, or stored as a stale one.
+  /// When it returns, no load that begins gets what was purged, and none that is under way brings it back: an answer that was
+  /// asked for before the purge is handed to those who wait for it and not stored, or stored as a stale one.
   ///
-  /// A URL, or a key, in one partition costs a look-up. All else goes through everything that is stored: the stores list it (on disk, a part of every file is read).
+  /// A URL, or a key, in one partition costs a look-up. All else goes through everything that is stored: the stores list it (on
+  /// disk, a part of every file is read).
   ///
   /// - Parameters:
   ///   - selection: which answers.
   ///   - mode: whether they are removed or marked stale.
   ///   - scope: where; as in every other call, no partition means those answers that were loaded in none.
   /// - Returns: how many answers it met, each variant of a resource counted once, wherever it is stored.
-  /// - Throws: `CacheError.Code.invalidURL`; `CacheError.Code.unsupported` when a store can't list what it holds; a store's error, with path and reason. What
-  ///   could be purged in spite of it, is.
+  /// - Throws: `CacheError.Code.invalidURL`; `CacheError.Code.unsupported` when a store can't list what it holds; a store's
+  ///   error, with path and reason. What could be purged in spite of it, is.
   @discardableResult
   public func purge(
     _ selection: PurgeSelection, _ mode: PurgeMode = .hard, in scope: PurgeScope = .partition(nil)

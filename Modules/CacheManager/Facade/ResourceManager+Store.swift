@@ -15,18 +15,18 @@ extension ResourceManager {
   /// let shown = try await manager.load(url).data  // the avatar, without a request
   /// ```
   ///
-  /// The bytes replace every stored variant of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag` field the origin can confirm
-  /// them.
+  /// The bytes replace every stored variant of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag`
+  /// field the origin can confirm them.
   ///
   /// - Parameters:
   ///   - data: The body of the response.
   ///   - url: The URL. Its scheme may be any.
-  ///   - lifetime: The time for which loads use the bytes without asking the origin. Fractions of a second are dropped. A `Cache-Control` field takes
-  ///     precedence.
+  ///   - lifetime: The time for which loads use the bytes without asking the origin. Fractions of a second are dropped. A
+  ///     `Cache-Control` field takes precedence.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
-  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because its fields forbid it. What was stored of the URL
-  ///   before is removed even then.
+  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
+  ///   its fields forbid it. What was stored of the URL before is removed even then.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()

@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// What those who wait for one flight want of it. It grows while the flight is under way: who joins before something is decided is heard.
+/// What those who wait for one flight want of it. It grows while the flight is under way: who joins before something is decided
+/// is heard.
 ///
 /// A load without one wants the bytes, and the original kept.
 final class Demand: Sendable {

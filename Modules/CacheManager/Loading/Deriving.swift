@@ -6,7 +6,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Makes a transform's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded in the durable store.
+/// Makes a transform's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded
+/// in the durable store.
 struct Deriving<Value: Sendable>: Sendable {
   let load: ResolvedLoad
   let transform: ResourceTransform<Value>
@@ -24,7 +25,8 @@ struct Deriving<Value: Sendable>: Sendable {
     if transform.coding != nil { load.removals.noteTransforms() }
   }
 
-  /// What to ask for: what is stored of the transform is enough, and then the bytes in any case. A transform that is never stored asks for the bytes at once.
+  /// What to ask for: what is stored of the transform is enough, and then the bytes in any case. A transform that is never stored
+  /// asks for the bytes at once.
   var demands: [Demand?] {
     guard transform.coding != nil else { return [nil] }
     let keepsOriginal = load.parts.storagePolicy != .variants
@@ -124,9 +126,11 @@ struct Deriving<Value: Sendable>: Sendable {
 
   // MARK: Made
 
-  /// What the transform's steps make of the bytes, up to one of them. Each is carried out once for all transforms that begin alike.
+  /// What the transform's steps make of the bytes, up to one of them. Each is carried out once for all transforms that begin
+  /// alike.
   private func made(of fetched: Fetched, upTo count: Int) async throws(CacheError) -> Counted<Value> {
-    // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this one has.
+    // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this
+    // one has.
     if !transform.isFirstBounded { fetched.share?.release() }
     let stem = transform.stem(count)
     if count < transform.changes.count, load.reads.contains(.memory),
@@ -158,7 +162,8 @@ struct Deriving<Value: Sendable>: Sendable {
     return try await counted(transform.firstMemory(data, metadata), first)
   }
 
-  /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing waits for no room.
+  /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing
+  /// waits for no room.
   private func counted(
     _ memory: @autoclosure @escaping @Sendable () -> Int, isContinuing: Bool = false,
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value

@@ -6,8 +6,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system calls that write a caller's file and can fail for reasons that a test can't bring about: a seam, so that it can bring them about all the
-/// same. Each returns the error's number; nil, or a count, when it went well.
+/// The system calls that write a caller's file and can fail for reasons that a test can't bring about: a seam, so that it can
+/// bring them about all the same. Each returns the error's number; nil, or a count, when it went well.
 package struct DraftCalls: Sendable {
   /// The number of a system call's failure.
   package struct Failure: Error {

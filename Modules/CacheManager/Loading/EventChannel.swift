@@ -2,7 +2,8 @@ package import CacheCore
 
 /// Events from callbacks to one asynchronous consumer, in order, ended by an error or a normal end.
 ///
-/// Not an `AsyncThrowingStream`: there a cancelled consumer sees a normal end, and nothing folds progress reports that nobody has taken yet.
+/// Not an `AsyncThrowingStream`: there a cancelled consumer sees a normal end, and nothing folds progress reports that nobody has
+/// taken yet.
 package final class EventChannel<Event: Sendable>: Sendable {
   private enum Ending { case finished, failed(CacheError) }
 

@@ -133,7 +133,8 @@ extension Exchange {
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: hop.request) }
 
-  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are complete.
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are
+  /// complete.
   @inline(never)
   private func finish(_ response: DownloadResponse) async throws(CacheError) {
     defer { response.body.source.cancel() }
@@ -146,10 +147,12 @@ extension Exchange {
     }
   }
 
-  /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth that.
+  /// A short body of an answer that is not wanted is read, so that its connection can be used again; a long one is not worth
+  /// that.
   ///
-  /// Behind the load's back: its caller does not wait for what it will not get. So no deadline of the load's ends it, and it has one of its own: a server
-  /// that drips would keep the connection, and its place among those that the limits allow, for as long as it likes.
+  /// Behind the load's back: its caller does not wait for what it will not get. So no deadline of the load's ends it, and it has
+  /// one of its own: a server that drips would keep the connection, and its place among those that the limits allow, for as long
+  /// as it likes.
   private func drain(_ body: ResourceBody) {
     guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
     let clock = load.clock

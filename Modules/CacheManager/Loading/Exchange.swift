@@ -7,9 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One request on the network and what follows from its answer: this sends it, `Exchange+Answer.swift` carries out what is to be done with the answer.
+/// One request on the network and what follows from its answer: this sends it, `Exchange+Answer.swift` carries out what is to be
+/// done with the answer.
 ///
-/// What only some answers need stays out of line: an asynchronous call allocates room for everything that has been inlined into it.
+/// What only some answers need stays out of line: an asynchronous call allocates room for everything that has been inlined into
+/// it.
 struct Exchange: Sendable {
   let hop: Hop
   let candidates: [Candidate]

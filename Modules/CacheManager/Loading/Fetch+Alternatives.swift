@@ -33,7 +33,8 @@ extension Fetch {
     throw Self.error(of: failures)
   }
 
-  /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is gone.
+  /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is
+  /// gone.
   private func whole(_ standIn: Fetched) async throws(CacheError) -> Fetched? {
     guard case .file = load.target else { return standIn }
     let shelf = Shelf(load: load, resource: standIn.key.resource)

@@ -9,8 +9,8 @@ internal import Foundation
 
 /// One load of bytes from start to end: what a flight does.
 ///
-/// The validator decides, this carries out: it looks into the stores, asks the network, stores, and follows redirects hop by hop, so that each hop is
-/// cached by its own rules. Where the original can't be had, `Fetch+Alternatives.swift` goes on.
+/// The validator decides, this carries out: it looks into the stores, asks the network, stores, and follows redirects hop by hop,
+/// so that each hop is cached by its own rules. Where the original can't be had, `Fetch+Alternatives.swift` goes on.
 struct Fetch: Sendable {
   let load: ResolvedLoad
   let priority: LoadPriority

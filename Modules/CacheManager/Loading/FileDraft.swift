@@ -16,8 +16,8 @@ internal import Musl
 
 /// A file that is being written beside the one it will be, and takes its place in one step.
 ///
-/// Until then, and when it never comes to that, the file that was there before stays as it was. What a process that was killed leaves behind is named
-/// `.etagere-….part`. Used by one task at a time, but for what is said to be otherwise.
+/// Until then, and when it never comes to that, the file that was there before stays as it was. What a process that was killed
+/// leaves behind is named `.etagere-….part`. Used by one task at a time, but for what is said to be otherwise.
 final class FileDraft: Sendable {
   private struct State {
     /// Taken, and not written yet: many small chunks become one call.
@@ -41,8 +41,8 @@ final class FileDraft: Sendable {
 
   /// Makes an empty draft in the folder of the file that is wanted.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and number: no such folder, a folder in the file's place, no
-  ///   permission.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and number: no such folder, a folder in the
+  ///   file's place, no permission.
   static func open(_ destination: FileDestination) async throws(CacheError) -> FileDraft {
     let target = try destination.path()
     let lane = FileLanes.next()
@@ -61,7 +61,8 @@ final class FileDraft: Sendable {
       descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
     } while descriptor < 0 && errno == EINTR
     guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside it", target) }
-    // The new file may be read by those who could read the old one. Where that can't be set the file is as private as any new one.
+    // The new file may be read by those who could read the old one. Where that can't be set the file is as private as any new
+    // one.
     if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
     self.target = target
     self.path = path

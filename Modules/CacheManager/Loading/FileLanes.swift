@@ -1,8 +1,8 @@
 internal import CacheCore
 internal import Dispatch
 
-/// Where the calls that write callers' files block: never on the cooperative pool, and in a few lanes, so that one slow file system does not hold up all
-/// others.
+/// Where the calls that write callers' files block: never on the cooperative pool, and in a few lanes, so that one slow file
+/// system does not hold up all others.
 enum FileLanes {
   private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.download.\($0)", qos: .utility) }
   private static let turn = Lock(0)

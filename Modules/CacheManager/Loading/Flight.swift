@@ -35,8 +35,9 @@ protocol AnyFlight: AnyObject, Sendable {
 
 /// One piece of work that many wait for. Ends exactly once for each of them.
 ///
-/// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more waiters, so a request that comes
-/// then starts anew; but where somebody left satisfied by a stale value, the work that brings the fresh one survives them all.
+/// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the flight takes no more
+/// waiters, so a request that comes then starts anew; but where somebody left satisfied by a stale value, the work that brings
+/// the fresh one survives them all.
 final class Flight<Output: Shareable>: AnyFlight {
   struct Waiter: Sendable {
     /// Takes an event in. Called in order, under the flight's lock: it must put the event down and call nobody.
@@ -111,8 +112,8 @@ final class Flight<Output: Shareable>: AnyFlight {
 
   /// Starts the work; `body` gets the flight to report to. Where everybody has left before, nothing is begun.
   ///
-  /// On servers it begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of threads tens of them. On Apple
-  /// platforms, where the caller is often the main thread, it does not begin there.
+  /// On servers it begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of
+  /// threads tens of them. On Apple platforms, where the caller is often the main thread, it does not begin there.
   ///
   /// - Parameters:
   ///   - executor: where it goes on after a wait; nil: on the cooperative pool.

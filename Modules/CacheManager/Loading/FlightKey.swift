@@ -33,7 +33,8 @@ final class FlightKey: Hashable, Sendable {
   private static func hash(of head: HTTPRequest, resource: String) -> Int {
     var hasher = Hasher()
     hasher.combine(resource)
-    // A sum, since equal fields may stand in another order. Without the values, requests that differ in a field alone would all share one hash.
+    // A sum, since equal fields may stand in another order. Without the values, requests that differ in a field alone would all
+    // share one hash.
     var fields = 0
     for field in head.headerFields { fields &+= field.value.hashValue }
     hasher.combine(fields)
@@ -42,7 +43,8 @@ final class FlightKey: Hashable, Sendable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  /// A hash of the bytes of the resource's name, of the request and of the components. It stands for the key where the key is not to be held.
+  /// A hash of the bytes of the resource's name, of the request and of the components. It stands for the key where the key is not
+  /// to be held.
   var digest: Int {
     var hasher = Hasher()
     hasher.combine(CacheKey(resource: resource))

@@ -42,7 +42,8 @@ final class FlightTable: Sendable {
   /// Joins a flight that is under way, or a new one, which `begin` starts.
   ///
   /// - Parameters:
-  ///   - alone: a follower who has to ask for itself: nobody joins it. It was accepted before, so it is also when the manager closes meanwhile.
+  ///   - alone: a follower who has to ask for itself: nobody joins it. It was accepted before, so it is also when the manager
+  ///     closes meanwhile.
   ///   - task: linked to the flight before it begins.
   /// - Returns: whether another one's flight was joined; nil when the manager is closed.
   func join<Output: Shareable>(
@@ -65,7 +66,8 @@ final class FlightTable: Sendable {
 
   /// Joins a flight that is under way, as one who wants something else of it than the others; false when there is none.
   ///
-  /// - Parameter number: that of the flight which waits. A later one is not joined: two that look for each other at the same moment would both wait, for ever.
+  /// - Parameter number: that of the flight which waits. A later one is not joined: two that look for each other at the same
+  ///   moment would both wait, for ever.
   func joinOpen<Output: Shareable>(
     _ id: FlightID, before number: Int, task: LoadTask, waiter: Flight<Output>.Waiter, _ removals: RemovalEpoch
   ) -> Bool {
@@ -143,8 +145,8 @@ final class FlightTable: Sendable {
     for flight in running { flight.dismissWaiters(error) }
   }
 
-  /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by those who had to ask for
-  /// themselves meanwhile.
+  /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by
+  /// those who had to ask for themselves meanwhile.
   func close() async {
     while true {
       let running = state.withLock { state in

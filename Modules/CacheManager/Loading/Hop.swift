@@ -74,7 +74,8 @@ struct Hop: Sendable {
     return usable(kept, candidates[index])
   }
 
-  /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do they stand in for its own.
+  /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do
+  /// they stand in for its own.
   private func askMirror(_ candidates: [Candidate]) async throws(CacheError) -> Fetched {
     guard case .fetch(let sent, _, _) = Planner(load).plan(request, stored: []) else { throw Self.notCached }
     return try await ask(sent, candidates, fallback: nil)
@@ -93,7 +94,8 @@ struct Hop: Sendable {
         validation: .notAttempted, isBodyLeft: kept.isBodyLeft, encoded: kept.encoded, share: kept.share))
   }
 
-  /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of what was asked for.
+  /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of
+  /// what was asked for.
   private func announce(_ stored: Fetched) {
     // It is handed on, and what follows does not wait for what is done with it.
     stored.share?.release()

@@ -19,8 +19,8 @@ private struct Drafted: Shareable {
 
 /// Loads into files of the caller's.
 ///
-/// Each has a flight of its own, which nobody joins, around one that it shares with other loads of the same resource into files: that one writes into the
-/// draft of who came first, and the others copy from there.
+/// Each has a flight of its own, which nobody joins, around one that it shares with other loads of the same resource into files:
+/// that one writes into the draft of who came first, and the others copy from there.
 extension LoadCore {
   /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
   func startFile(_ load: ResolvedLoad, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {

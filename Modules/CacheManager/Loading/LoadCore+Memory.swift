@@ -65,9 +65,11 @@ extension LoadCore {
     }
   }
 
-  /// What memory says of a request that is as most are: a GET of what its URL names, by the usual policy, with nothing that an answer could be selected by.
+  /// What memory says of a request that is as most are: a GET of what its URL names, by the usual policy, with nothing that an
+  /// answer could be selected by.
   ///
-  /// ``memoryHit(_:_:startedAt:)`` would say the same of the ``ResolvedLoad``, which takes several times as long to make as the answer does to find.
+  /// ``memoryHit(_:_:startedAt:)`` would say the same of the ``ResolvedLoad``, which takes several times as long to make as the
+  /// answer does to find.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif

@@ -16,7 +16,8 @@ extension ResolvedLoad {
 
 /// Loads into the durable store alone, and how they and other loads of the same resource make one transfer.
 extension LoadCore {
-  /// Starts a load whose body goes into the durable store, chunk by chunk, and is held nowhere. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load whose body goes into the durable store, chunk by chunk, and is held nowhere. `sink.end` is called exactly
+  /// once, whatever happens.
   ///
   /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
   func startStoring(_ load: ResolvedLoad, _ task: LoadTask, _ sink: Sink<Void>) {

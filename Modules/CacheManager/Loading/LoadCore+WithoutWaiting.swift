@@ -7,8 +7,8 @@ internal import Foundation
 #endif
 
 extension LoadCore {
-  /// The answer that the durable store has at hand, where it may be used as it is: a flight would find the same, and costs several times as much as the answer does. Who asks
-  /// for the same meanwhile finds it in memory.
+  /// The answer that the durable store has at hand, where it may be used as it is: a flight would find the same, and costs
+  /// several times as much as the answer does. Who asks for the same meanwhile finds it in memory.
   func responseWithoutWaiting<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>) -> Resource<Value>? {
     guard Value.self == Data.self, transform.id.isEmpty, !load.isProvided, load.alternatives.isEmpty, load.target.isMemory,
       load.demand == nil, !flights.isClosed, !Task.isCancelled

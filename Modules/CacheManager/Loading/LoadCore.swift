@@ -42,7 +42,8 @@ final class LoadCore: Sendable {
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once,
+  /// whatever happens.
   func start<Value: Sendable>(_ load: ResolvedLoad, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>)
   {
     let load = load.placed
@@ -132,7 +133,8 @@ final class LoadCore: Sendable {
     }
   }
 
-  /// Fetches the bytes, shared with every other transform of them, and makes the value. Where the value is stored, no bytes are needed.
+  /// Fetches the bytes, shared with every other transform of them, and makes the value. Where the value is stored, no bytes are
+  /// needed.
   private func derive<Value: Sendable>(
     _ load: ResolvedLoad, _ transform: ResourceTransform<Value>, alone: Bool, in flight: Flight<Derived<Value>>
   ) async -> Result<Derived<Value>, CacheError> {

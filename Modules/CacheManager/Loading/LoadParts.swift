@@ -45,7 +45,8 @@ struct LoadParts: Sendable {
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
   let maximumBodyInMemory: Int64
-  /// Whether the caller speaks HTTP: conditions, ranges and stored parts count, and a method, a status or a redirect is nobody's affair but the caller's.
+  /// Whether the caller speaks HTTP: conditions, ranges and stored parts count, and a method, a status or a redirect is nobody's
+  /// affair but the caller's.
   private(set) var isExchange = false
   /// Where the bytes go.
   var target = BodyTarget.memory

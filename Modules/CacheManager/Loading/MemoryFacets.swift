@@ -9,12 +9,14 @@ internal import Foundation
 
 /// What is stored of one resource, as the memory store keeps it: metadata alone, apart from bytes and values.
 ///
-/// A 304 replaces this one small facet and every derived value sees it; a value whose revision is not here is a miss, without enumeration.
+/// A 304 replaces this one small facet and every derived value sees it; a value whose revision is not here is a miss, without
+/// enumeration.
 struct MemoryIndex: Sendable {
   struct Element: Sendable {
     let variant: String
     private(set) var metadata: StoredMetadata
-    /// Whether it is an answer to a request for what the resource is named by, as nearly always: not so for what is kept under a caller's key, or has come from a mirror.
+    /// Whether it is an answer to a request for what the resource is named by, as nearly always: not so for what is kept under a
+    /// caller's key, or has come from a mirror.
     let isNamesake: Bool
 
     init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {

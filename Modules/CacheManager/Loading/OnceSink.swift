@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// One waiter's mailbox: events are delivered in order and one at a time, the end exactly once, and nothing after it.
 ///
-/// Who puts something down delivers it, unless another thread is at it: that one goes on then. So nobody is ever called under a lock.
+/// Who puts something down delivers it, unless another thread is at it: that one goes on then. So nobody is ever called under a
+/// lock.
 final class OnceSink<Value: Sendable>: Sendable {
   private enum Delivery {
     case event(ResourceEvent<Value>)

@@ -15,8 +15,8 @@ struct Planner {
     plan(request, stored: stored, at: load.clock.now)
   }
 
-  /// Decides about a response that the origin sent, or confirmed, after the request had arrived. The request needs no validation of its own
-  /// (RFC 9111 §4). Everything else that it demands of a response counts: selecting fields, age, directives.
+  /// Decides about a response that the origin sent, or confirmed, after the request had arrived. The request needs no validation
+  /// of its own (RFC 9111 §4). Everything else that it demands of a response counts: selecting fields, age, directives.
   func plan(_ request: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
     let now = load.clock.now
     var validated = metadata
@@ -27,7 +27,8 @@ struct Planner {
 
   private func plan(_ request: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
     if let validator = load.validator {
-      // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the origin's to answer.
+      // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the
+      // origin's to answer.
       let stored = load.isExchange || request.wantsWholeBody ? stored : []
       return validator.plan(request, policy: policy, stored: stored, now: now)
     }
@@ -46,8 +47,9 @@ struct Planner {
     }
   }
 
-  /// The request fields in which requests must be equal to share one response: those that selected it, and `Cookie` where it was not fresh even when it came. An
-  /// origin that states no lifetime may make such a response for one user, and not say so. Without a validator no field selects.
+  /// The request fields in which requests must be equal to share one response: those that selected it, and `Cookie` where it was
+  /// not fresh even when it came. An origin that states no lifetime may make such a response for one user, and not say so.
+  /// Without a validator no field selects.
   func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
     let names = load.validator?.selectingFields(of: metadata) ?? []
     return metadata.wasFresh ? names : names + [.cookie]

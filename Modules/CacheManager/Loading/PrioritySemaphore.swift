@@ -2,7 +2,8 @@ package import CacheCore
 
 /// Limits how many pieces of work run at once. Further ones suspend, without a thread; the highest priority runs first.
 ///
-/// Within one level, work on a value that exists already goes before work that makes a first value: few values wait between two steps then.
+/// Within one level, work on a value that exists already goes before work that makes a first value: few values wait between two
+/// steps then.
 package final class PrioritySemaphore: Sendable {
   private struct State {
     var free: Int

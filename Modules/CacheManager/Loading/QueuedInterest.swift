@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// The priorities of loads that wait for their turn, by what they are going to load: they rise when somebody asks for the same thing.
+/// The priorities of loads that wait for their turn, by what they are going to load: they rise when somebody asks for the same
+/// thing.
 final class QueuedInterest: Sendable {
   private let queued = Lock<[FlightKey: [LoadPriority]]>([:])
 

@@ -8,8 +8,8 @@ internal import Foundation
 
 /// Takes a body in: to where the load wants it, and chunk by chunk to the disk.
 ///
-/// The disk is a guest here: when it fails the transfer goes on without it, unless the load is for the disk alone. What is incomplete is never
-/// committed.
+/// The disk is a guest here: when it fails the transfer goes on without it, unless the load is for the disk alone. What is
+/// incomplete is never committed.
 struct Receiver: Sendable {
   /// A body that has come to its end.
   struct Received: Sendable {

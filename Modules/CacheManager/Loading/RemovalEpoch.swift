@@ -1,28 +1,31 @@
 internal import CacheCore
 
-/// Counts what has been removed, cleared, purged or made outdated by unsafe requests, and remembers it, so that a load which began before can't bring it back.
+/// Counts what has been removed, cleared, purged or made outdated by unsafe requests, and remembers it, so that a load which
+/// began before can't bring it back.
 ///
-/// The count goes up before anything is removed: who still sees the old count writes before the removal, and is removed with the rest.
+/// The count goes up before anything is removed: who still sees the old count writes before the removal, and is removed with the
+/// rest.
 final class RemovalEpoch: Sendable {
   private struct State {
     var count = 0
     /// The latest purges, each with the count that it made.
     var purges: [(count: Int, purge: Purge)] = []
-    /// Resources that were removed or invalidated, each with the count that the latest time made. There may be one for each unsafe request, so they are looked up, not
-    /// gone through.
+    /// Resources that were removed or invalidated, each with the count that the latest time made. There may be one for each
+    /// unsafe request, so they are looked up, not gone through.
     var resources: [String: Int] = [:]
     /// The count of the latest purge, or removal, that is not remembered any more.
     var forgotten = 0
     var hasSeenTransforms = false
   }
 
-  /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that is treated as purged.
+  /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that
+  /// is treated as purged.
   static let memory = 1_000
 
   private let state = Lock(State())
 
-  /// Whether any load has asked for a transform that can be stored. Until then no new answer looks for transforms that it outdates: they would be another program's, or an
-  /// earlier run's, and are misses.
+  /// Whether any load has asked for a transform that can be stored. Until then no new answer looks for transforms that it
+  /// outdates: they would be another program's, or an earlier run's, and are misses.
   var hasSeenTransforms: Bool { state.withLock { $0.hasSeenTransforms } }
 
   func noteTransforms() { state.withLock { $0.hasSeenTransforms = true } }

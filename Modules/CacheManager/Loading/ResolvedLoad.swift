@@ -7,7 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A load on its way: ``LoadParts`` behind one reference, since every stage keeps them and a copy of all of them costs more than some stages do.
+/// A load on its way: ``LoadParts`` behind one reference, since every stage keeps them and a copy of all of them costs more than
+/// some stages do.
 @dynamicMemberLookup
 final class ResolvedLoad: Sendable {
   let parts: LoadParts
@@ -57,14 +58,15 @@ final class ResolvedLoad: Sendable {
     parts.acceptedStatuses.contains(response.status.code) && (parts.redirectLimit == 0 || !Redirect.leads(response))
   }
 
-  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever a mirror leads to, it
-  /// stands in for what was asked for.
+  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever
+  /// a mirror leads to, it stands in for what was asked for.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
     if isFirstHop || parts.standing == .mirror { return parts.resource }
     return ResourceID.make(uri: ResourceID.uri(of: request) ?? parts.url.absoluteString, partition: parts.partition)
   }
 
-  /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL under the caller's own key.
+  /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL
+  /// under the caller's own key.
   func origin(of metadata: StoredMetadata, for request: HTTPRequest, at url: URL) -> URL {
     let stored = metadata.request
     guard stored.path != request.path || stored.authority != request.authority || stored.scheme != request.scheme,

@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// Steps of transforms that are being carried out right now. Transforms of one body that begin alike, and are asked for at once, share what they have in common.
+/// Steps of transforms that are being carried out right now. Transforms of one body that begin alike, and are asked for at once,
+/// share what they have in common.
 ///
 /// What comes of a step is handed to those who wait for it and kept nowhere.
 final class SharedSteps: Sendable {
@@ -27,14 +28,16 @@ final class SharedSteps: Sendable {
 
   private let running = Lock<[ID: any Sendable]>([:])
 
-  /// The outcome of a step: another one's, where it is under way, which becomes as urgent as who waits for it; else what `make` brings.
+  /// The outcome of a step: another one's, where it is under way, which becomes as urgent as who waits for it; else what `make`
+  /// brings.
   ///
   /// - Parameters:
   ///   - id: the step.
   ///   - priority: of who asks.
   ///   - joining: called before another one's outcome is waited for.
   ///   - make: carries the step out.
-  /// - Throws: what the step throws. A cancellation is its own alone: where the one who carries it out is cancelled, another takes its place.
+  /// - Throws: what the step throws. A cancellation is its own alone: where the one who carries it out is cancelled, another
+  ///   takes its place.
   func outcome<Value: Sendable>(
     of id: ID, _ priority: LoadPriority, joining: () -> Void, _ make: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {

@@ -10,8 +10,8 @@ internal import Foundation
 extension Shelf {
   /// Takes the bytes of a candidate to where the load wants them, chunk by chunk. Nil: they are gone, damaged, or can't be read.
   ///
-  /// - Throws: what the caller's side has to say: a cancellation, a file that can't be written, a body that is too large. None of it says anything about
-  ///   the entry.
+  /// - Throws: what the caller's side has to say: a cancellation, a file that can't be written, a body that is too large. None of
+  ///   it says anything about the entry.
   func copy(_ candidate: Candidate) async throws(CacheError) -> Kept? {
     guard !load.target.isContentWithStored else { return Kept(data: Data(), source: .disk) }
     if let data = value(of: candidate, transform: "", as: Data.self) {

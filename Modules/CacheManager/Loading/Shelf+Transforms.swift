@@ -6,8 +6,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What is stored of a resource in transformed values. Each carries the revision and the metadata of the original that it was made of, which may be gone: so it can be
-/// confirmed by the original's validators, and is outdated as soon as a later body is known.
+/// What is stored of a resource in transformed values. Each carries the revision and the metadata of the original that it was
+/// made of, which may be gone: so it can be confirmed by the original's validators, and is outdated as soon as a later body is
+/// known.
 extension Shelf {
   /// The stored originals, and what stands there in transforms alone that are enough for who waits.
   @inline(never)
@@ -27,7 +28,8 @@ extension Shelf {
     return merged.filter { !$0.isInTransformsAlone || demand.isMet(by: $0.transforms) }
   }
 
-  /// The transforms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the answer; with their lengths.
+  /// The transforms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the
+  /// answer; with their lengths.
   func transforms(
     beside candidate: Candidate, on disk: any CacheStore
   ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
@@ -54,7 +56,8 @@ extension Shelf {
     return encoded
   }
 
-  /// The encoded value of a transform, when it was made from the body that `metadata` describes. What is damaged, or was made from another body, is removed.
+  /// The encoded value of a transform, when it was made from the body that `metadata` describes. What is damaged, or was made
+  /// from another body, is removed.
   ///
   /// - Throws: a cancellation.
   func readTransform(
@@ -96,7 +99,8 @@ extension Shelf {
     _ = await load.patience.wait(load) { await remove(key, ifRevision: revision, from: store) }
   }
 
-  /// Whether a later body of the same answer is known than the one that a value was made of; `transforms` are those that are stored of the resource.
+  /// Whether a later body of the same answer is known than the one that a value was made of; `transforms` are those that are
+  /// stored of the resource.
   private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
     if let known = load.memory.map(MemoryFacets.init)?.index(of: resource)?.element(of: key.variant),

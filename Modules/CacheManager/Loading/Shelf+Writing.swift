@@ -7,7 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// How a load changes the stores: never an older word over a later one, never what was removed meanwhile, and never two layers that contradict each other.
+/// How a load changes the stores: never an older word over a later one, never what was removed meanwhile, and never two layers
+/// that contradict each other.
 extension Shelf {
   private var memory: MemoryFacets? { load.writes.contains(.memory) ? load.memory.map(MemoryFacets.init) : nil }
   private var disk: (any CacheStore)? { load.writes.contains(.disk) ? load.store : nil }
@@ -22,7 +23,8 @@ extension Shelf {
   /// Puts into memory what the disk says of an answer, whose body stays there.
   func promote(_ candidate: Candidate) { keepInMemory(nil, candidate) { _ in !hasBeenRemoved() } }
 
-  /// Puts bytes and metadata into memory. The metadata stays even where the bytes are refused: an older answer must not stand there.
+  /// Puts bytes and metadata into memory. The metadata stays even where the bytes are refused: an older answer must not stand
+  /// there.
   ///
   /// - Parameter data: nil: they were left where they are.
   private func keepInMemory(_ data: Data?, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
@@ -35,7 +37,8 @@ extension Shelf {
     }
   }
 
-  /// Brings what memory says up to date, for a load whose bytes go elsewhere: where memory knows nothing, there is nothing to correct.
+  /// Brings what memory says up to date, for a load whose bytes go elsewhere: where memory knows nothing, there is nothing to
+  /// correct.
   private func correct(_ memory: MemoryFacets, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     let (key, revision) = (candidate.key, candidate.metadata.revision)
     guard
@@ -96,8 +99,8 @@ extension Shelf {
     await settle(candidate)
   }
 
-  /// Replaces the metadata of the original, and of those transforms that are known to stand beside it or are wanted. The others take the later word over when they are
-  /// used.
+  /// Replaces the metadata of the original, and of those transforms that are known to stand beside it or are wanted. The others
+  /// take the later word over when they are used.
   ///
   /// - Returns: whether anything of that revision is there; nil: nobody could tell.
   func refresh(_ candidate: Candidate, on disk: any CacheStore) async -> Bool? {
@@ -189,7 +192,8 @@ extension Shelf {
     for uri in changes.invalidations { await invalidate(uri, by: request) }
   }
 
-  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the caller's own key.
+  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the
+  /// caller's own key.
   private func invalidate(_ uri: String, by request: HTTPRequest) async {
     var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
     if ResourceID.uri(of: request) == uri { resources.insert(resource) }
@@ -211,7 +215,8 @@ extension Shelf {
     }
   }
 
-  /// Removes everything that is stored of the resource, from the given layers. From all of them: what is on its way is not stored either.
+  /// Removes everything that is stored of the resource, from the given layers. From all of them: what is on its way is not stored
+  /// either.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
     if layers == .all { load.removals.advance(removing: resource) } else { load.removals.advance() }
     if layers.contains(.memory), let memory = load.memory { MemoryFacets(store: memory).remove(resource) }

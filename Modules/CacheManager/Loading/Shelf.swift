@@ -21,7 +21,8 @@ struct Candidate: Sendable {
 
 /// The stores as one load sees one resource: memory in front, the durable store behind it.
 ///
-/// A layer that fails is reported and treated as a miss; it never fails a load. What changes the stores is in `Shelf+Writing.swift`.
+/// A layer that fails is reported and treated as a miss; it never fails a load. What changes the stores is in
+/// `Shelf+Writing.swift`.
 struct Shelf: Sendable {
   /// Bytes that were read, and from where.
   struct Kept {
@@ -52,7 +53,8 @@ struct Shelf: Sendable {
     self.epoch = epoch
   }
 
-  /// The same resource for another load, which has begun to look when this one did: what was removed since then has been removed for it too.
+  /// The same resource for another load, which has begun to look when this one did: what was removed since then has been removed
+  /// for it too.
   func seen(by load: ResolvedLoad) -> Shelf { Shelf(load: load, resource: resource, epoch: epoch) }
 
   /// Another resource, for the same load.
@@ -163,7 +165,8 @@ struct Shelf: Sendable {
     return merged
   }
 
-  /// The bytes of a candidate, from memory or else from the disk, which puts them into memory. Nil: they are gone, damaged, or can't be read.
+  /// The bytes of a candidate, from memory or else from the disk, which puts them into memory. Nil: they are gone, damaged, or
+  /// can't be read.
   ///
   /// - Throws: a cancellation, or that the body is larger than the load takes; neither says anything about the entry.
   func read(_ candidate: Candidate) async throws(CacheError) -> Kept? {

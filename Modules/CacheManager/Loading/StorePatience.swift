@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// Lets loads go on when the durable store keeps them waiting: what they wait for then comes to its end behind their backs.
 ///
-/// A slow disk must not make a load slow that the network has answered. One task looks after all who wait, and only while somebody does: a timer for each
-/// would cost as much as what it watches.
+/// A slow disk must not make a load slow that the network has answered. One task looks after all who wait, and only while
+/// somebody does: a timer for each would cost as much as what it watches.
 final class StorePatience: Sendable {
   private struct Waiter {
     var looks: Int
@@ -28,7 +28,8 @@ final class StorePatience: Sendable {
     case late
   }
 
-  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait until one of them, or their own, is done.
+  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait until one of
+  /// them, or their own, is done.
   static let mostLeftBehind = 256
 
   private let state = Lock(State())
@@ -43,7 +44,8 @@ final class StorePatience: Sendable {
     self.limit = limit
   }
 
-  /// Does `work`, which is carried through whatever happens to the load, but waits for it only so long. A load that is for the store alone waits to the end.
+  /// Does `work`, which is carried through whatever happens to the load, but waits for it only so long. A load that is for the
+  /// store alone waits to the end.
   ///
   /// - Parameters:
   ///   - load: who waits.

@@ -4,8 +4,8 @@ extension TransferMetrics {
   /// Nobody was asked.
   static let nothing = TransferMetrics(attempts: 0)
 
-  /// What this transfer and the one after it cost together. Counts and durations add up; what belongs to one answer (``timeToHead``, the protocol, the
-  /// connection) is the later one's, as far as somebody was asked for it.
+  /// What this transfer and the one after it cost together. Counts and durations add up; what belongs to one answer
+  /// (``timeToHead``, the protocol, the connection) is the later one's, as far as somebody was asked for it.
   func followed(by later: TransferMetrics) -> TransferMetrics {
     guard attempts > 0 else { return later }
     guard later.attempts > 0 else { return self }

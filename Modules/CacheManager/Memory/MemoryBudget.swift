@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// The memory that the loads of a manager may take at the same time: ``MemoryLedger`` behind a lock, with those who wait, without a thread.
+/// The memory that the loads of a manager may take at the same time: ``MemoryLedger`` behind a lock, with those who wait, without
+/// a thread.
 final class MemoryBudget: Sendable {
   private struct State {
     var ledger: MemoryLedger
@@ -15,7 +16,8 @@ final class MemoryBudget: Sendable {
     }
   }
 
-  /// Whether the code that runs is waited for by a load which has a place already. Loads of its own are not to wait for one: it might be that one's.
+  /// Whether the code that runs is waited for by a load which has a place already. Loads of its own are not to wait for one: it
+  /// might be that one's.
   @TaskLocal static var isInsideLoad = false
 
   /// What is said to be held by who hands on what comes, without gathering it.
@@ -66,7 +68,8 @@ final class MemoryBudget: Sendable {
     return MemoryShare(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
 
-  /// Makes a value by work that takes so many bytes for as long as it lasts. What the value weighs is taken until nobody has it any more.
+  /// Makes a value by work that takes so many bytes for as long as it lasts. What the value weighs is taken until nobody has it
+  /// any more.
   ///
   /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
   func work<Value>(

@@ -6,7 +6,8 @@ internal import CacheCore
 /// - Who waits for a place holds nothing.
 /// - Who waits for his body holds a place, which bodies are not measured against, only other places are.
 /// - Of those whose body grows beyond what is left, one at a time goes on whatever it takes; the others wait for it, or for room.
-/// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not that one.
+/// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not
+///   that one.
 struct MemoryLedger {
   typealias Ticket = PriorityQueue.Ticket
 

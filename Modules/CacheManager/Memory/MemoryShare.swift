@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// What one body, or one value on its way, takes of the memory budget. Given back once: when told, at the latest when nobody holds it, and with it the body, any more.
+/// What one body, or one value on its way, takes of the memory budget. Given back once: when told, at the latest when nobody
+/// holds it, and with it the body, any more.
 ///
 /// Grows by one task at a time; may be released at any time, by anybody.
 final class MemoryShare: Sendable {
@@ -25,8 +26,9 @@ final class MemoryShare: Sendable {
 
   deinit { release() }
 
-  /// The body begins. Waits until there is room for as much of it as is expected of any body, or for a ``MemoryLedger/part``: the rest is an announcement, and one who
-  /// announces much and sends little holds nobody up. What it waited with so far goes back then.
+  /// The body begins. Waits until there is room for as much of it as is expected of any body, or for a ``MemoryLedger/part``: the
+  /// rest is an announcement, and one who announces much and sends little holds nobody up. What it waited with so far goes back
+  /// then.
   ///
   /// - Parameter length: bytes, as announced; nil: not told.
   func begin(announcing length: Int64?) async throws(CacheError) {

@@ -6,7 +6,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Does what a prefetcher is asked to do. Held by the loads under way too, so that they end in good order when the prefetcher is gone.
+/// Does what a prefetcher is asked to do. Held by the loads under way too, so that they end in good order when the prefetcher is
+/// gone.
 final class PrefetchQueue: Sendable {
   private struct State {
     var ledger = PrefetchLedger()
@@ -72,7 +73,8 @@ final class PrefetchQueue: Sendable {
 
   // MARK: Doing it
 
-  /// Starts what may be started. One thread at a time is at it; what it is called for meanwhile, also by a load that ends at once, that thread does.
+  /// Starts what may be started. One thread at a time is at it; what it is called for meanwhile, also by a load that ends at
+  /// once, that thread does.
   private func pump() {
     let begins = state.withLock { state in
       defer { state.isPumping = true }

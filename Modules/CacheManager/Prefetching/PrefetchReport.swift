@@ -16,9 +16,11 @@ public struct PrefetchReport: Sendable {
   public var unconfirmed = 0
   /// Not loaded, with the reasons, in the order in which they were asked for. What was cancelled is listed too.
   ///
-  /// The latest ``listedFailures`` of them, or as many as were ever asked for in one call, if that is more: one call's are never cut.
+  /// The latest ``listedFailures`` of them, or as many as were ever asked for in one call, if that is more: one call's are never
+  /// cut.
   public var failed: [Failure] = []
-  /// How many failed before those in ``failed``, and are counted only: a prefetcher that lives as long as its app does not grow with what fails.
+  /// How many failed before those in ``failed``, and are counted only: a prefetcher that lives as long as its app does not grow
+  /// with what fails.
   public var unlistedFailures = 0
   /// Asked for while the same was waiting or under way already: counted here and nowhere else.
   public var duplicates = 0
@@ -67,8 +69,8 @@ public struct PrefetchProgress: Hashable, Sendable {
 public enum PrefetchDestination: Hashable, Sendable {
   /// Every layer that the request may write: memory and disk, as a load of the same request would.
   case cache
-  /// The memory store alone: for what is going to be shown soon, and need not outlive the process. The disk is read, and nothing is written there, so a load
-  /// of the same request, which would write, makes a transfer of its own while this one is under way.
+  /// The memory store alone: for what is going to be shown soon, and need not outlive the process. The disk is read, and nothing
+  /// is written there, so a load of the same request, which would write, makes a transfer of its own while this one is under way.
   case memory
   /// The durable store alone. Bodies stream there and are held nowhere, so their size does not matter to memory.
   case disk

@@ -15,8 +15,8 @@ public import Foundation
 /// let report = await prefetcher.report()
 /// ```
 ///
-/// When a load asks for what is waiting here, it moves to the front and becomes as urgent as the load; the two make one transfer. A failure does not
-/// stop the others. A prefetcher may be used again when it has nothing left to do.
+/// When a load asks for what is waiting here, it moves to the front and becomes as urgent as the load; the two make one transfer.
+/// A failure does not stop the others. A prefetcher may be used again when it has nothing left to do.
 ///
 /// Releasing it cancels what it has not started; what is under way comes to its end.
 public final class Prefetcher: Sendable {
@@ -28,7 +28,8 @@ public final class Prefetcher: Sendable {
 
   /// Adds requests, with their fields and options, behind those that wait already.
   ///
-  /// What is equal to one that waits, or is under way, is folded into it. Priorities above `low` are lowered to it. O(1) for each.
+  /// What is equal to one that waits, or is under way, is folded into it. Priorities above `low` are lowered to it. O(1) for
+  /// each.
   public func append(_ requests: [ResourceRequest]) { queue.append(requests) }
 
   /// Adds URLs.
@@ -57,7 +58,8 @@ public final class Prefetcher: Sendable {
   /// How far it has come.
   public var progress: PrefetchProgress { queue.progress }
 
-  /// How far it has come, at once and at each step, until there is nothing left to do. Who is slow gets the latest and not all that came before.
+  /// How far it has come, at once and at each step, until there is nothing left to do. Who is slow gets the latest and not all
+  /// that came before.
   ///
   /// Each access makes a sequence of its own, for one consumer.
   public var updates: AsyncStream<PrefetchProgress> { queue.updates() }

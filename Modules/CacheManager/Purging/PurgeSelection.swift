@@ -24,8 +24,8 @@ public struct PurgeSelection: Hashable, Sendable {
 
   /// What is filed under a URI that begins with this one, or came from one and is filed under a caller's own key.
   ///
-  /// Compared are the bytes of the URIs in normal form (see `ResourceID`): `…/news` meets `…/newsletter` too, `…/news/` only what is below it. A URL
-  /// without a path is its host's root, so it meets no other host.
+  /// Compared are the bytes of the URIs in normal form (see `ResourceID`): `…/news` meets `…/newsletter` too, `…/news/` only what
+  /// is below it. A URL without a path is its host's root, so it meets no other host.
   public static func prefix(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .prefix(url)) }
 
   /// What its origin gave this tag, in `Cache-Tag` or `Surrogate-Key` (see `CacheTags`).
@@ -44,8 +44,9 @@ extension PurgeSelection: CustomStringConvertible {
 public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
   /// Removes them.
   case hard
-  /// Marks them stale: the next use asks the origin, which may confirm them with a 304. Until then they are stale answers like any others: shown where those are
-  /// (`stale-while-revalidate`, `stale-if-error`, offline, policies that use whatever is stored), and nowhere else.
+  /// Marks them stale: the next use asks the origin, which may confirm them with a 304. Until then they are stale answers like
+  /// any others: shown where those are (`stale-while-revalidate`, `stale-if-error`, offline, policies that use whatever is
+  /// stored), and nowhere else.
   ///
   /// A manager without a validator asks nobody about an answer, so there it is as ``hard``.
   case soft

@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// Carries a purge out in both layers.
 ///
-/// Memory comes twice. A load that looked at the disk before the purge got there may put what it saw into memory: either it does so before the count goes up, and the
-/// second look finds it, or it is refused.
+/// Memory comes twice. A load that looked at the disk before the purge got there may put what it saw into memory: either it does
+/// so before the count goes up, and the second look finds it, or it is refused.
 struct Purger: Sendable {
   let purge: Purge
   let memory: MemoryFacets?

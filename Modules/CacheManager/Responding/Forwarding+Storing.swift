@@ -47,8 +47,8 @@ extension Forwarding {
     return true
   }
 
-  /// Whether other requests may use what a 304 has confirmed. They may not where a 200 with the same fields could not be stored (`no-store`, or `private` in a
-  /// shared cache).
+  /// Whether other requests may use what a 304 has confirmed. They may not where a 200 with the same fields could not be stored
+  /// (`no-store`, or `private` in a shared cache).
   func sharesConfirmation(_ answer: Answer) -> Bool {
     let verdict = Planner(load).judge(
       .success(HTTPResponse(status: .ok, headerFields: answer.response.head.headerFields)), to: load.head, sent: load.head,

@@ -51,7 +51,8 @@ struct Forwarding: Sendable {
 
   /// The request's body, for a second request.
   ///
-  /// - Throws: an error where the body is a stream: the first request has read it, and a second one would be sent with an empty body.
+  /// - Throws: an error where the body is a stream: the first request has read it, and a second one would be sent with an empty
+  ///   body.
   private static func anew(_ body: ResourceBody?, after status: Int) throws(CacheError) -> ResourceBody? {
     guard let body else { return nil }
     guard let data = body.data else {
@@ -79,7 +80,8 @@ struct Forwarding: Sendable {
     return reply
   }
 
-  /// Why there is no answer: nobody answered; or that, and what is stored may not be used for it, which is an error of its own (RFC 9111 §5.2.2.2).
+  /// Why there is no answer: nobody answered; or that, and what is stored may not be used for it, which is an error of its own
+  /// (RFC 9111 §5.2.2.2).
   private func forbidden(_ error: CacheError) -> CacheError {
     // Who answers nonsense has been reached.
     guard error.isUnreachable, error.code != .malformedResponse,
@@ -228,8 +230,8 @@ struct Forwarding: Sendable {
 
   private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: load.head) }
 
-  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again. Anything else may come as slowly as its sender likes, and the
-  /// caller waits.
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again. Anything else may
+  /// come as slowly as its sender likes, and the caller waits.
   private func drain(_ response: DownloadResponse) async {
     defer { response.body.source.cancel() }
     guard response.head.status == .notModified else { return }

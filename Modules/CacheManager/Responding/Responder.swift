@@ -88,7 +88,8 @@ struct Responder: Sendable {
     return response
   }
 
-  /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for each resource.
+  /// Asks about an answer that has been shown already, behind its caller's back and for nobody but the cache; one at a time for
+  /// each resource.
   private func revalidate(_ candidates: [Candidate], _ sent: HTTPRequest) {
     let background = Responder(
       behind: self,

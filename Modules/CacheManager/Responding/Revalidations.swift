@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// Questions about what is stored that go on behind an answer which has been shown: one at a time for each resource, whoever has shown it.
+/// Questions about what is stored that go on behind an answer which has been shown: one at a time for each resource, whoever has
+/// shown it.
 final class Revalidations: Sendable {
   /// What is asked about: a resource, as it is stored in these stores.
   struct Subject: Hashable, Sendable {
@@ -31,7 +32,8 @@ final class Revalidations: Sendable {
 
   private let state = Lock(State())
 
-  /// For who asks itself: it has the turn, until ``leave(_:)``. Or another one asks already, and what is returned tells when it has its answer.
+  /// For who asks itself: it has the turn, until ``leave(_:)``. Or another one asks already, and what is returned tells when it
+  /// has its answer.
   func enter(_ subject: Subject) -> Announcement<Void>? {
     state.withLock { state in
       if let other = state.running[subject] { return other.end }

@@ -9,8 +9,8 @@ internal import Foundation
 
 /// A body on its way to a caller, which is stored as it is read. What is not read to its end, or breaks, is never committed.
 ///
-/// The disk is a guest here: when it fails, the bytes go on without it. Stored is the whole before its last byte is handed over, so that who has it all finds it in the
-/// cache.
+/// The disk is a guest here: when it fails, the bytes go on without it. Stored is the whole before its last byte is handed over,
+/// so that who has it all finds it in the cache.
 final class StoringBody: ResourceBody.Source {
   private struct State {
     var writer: (any EntryWriter)?
@@ -136,7 +136,8 @@ final class StoringBody: ResourceBody.Source {
     leadership?.abandon()
   }
 
-  /// Whether a later answer was stored while this one was read, as slowly as its reader likes: an older word does not take its place.
+  /// Whether a later answer was stored while this one was read, as slowly as its reader likes: an older word does not take its
+  /// place.
   private func isSuperseded() async -> Bool {
     let (load, key, responseTime) = (shelf.load, candidate.key, candidate.metadata.responseTime)
     if let known = load.memory.map(MemoryFacets.init)?.index(of: key.resource)?.element(of: key.variant),

@@ -5,9 +5,11 @@ public import HTTPTypes
 public struct CachedResponse: Sendable {
   /// Status and fields, with `Age` where the answer is a stored one, and with `Cache-Status` unless the manager bears no name.
   ///
-  /// Of an answer that was forwarded they are the origin's, those about its connection too (RFC 9110 §7.6.1): who hands it on drops them.
+  /// Of an answer that was forwarded they are the origin's, those about its connection too (RFC 9110 §7.6.1): who hands it on
+  /// drops them.
   public var head: HTTPResponse
-  /// The bytes. Those of an answer that is being stored are stored as they are read: who does not read to the end leaves nothing in the cache.
+  /// The bytes. Those of an answer that is being stored are stored as they are read: who does not read to the end leaves nothing
+  /// in the cache.
   public var body: ResourceBody
   /// What the cache did (RFC 9211).
   public var status: CacheStatus

@@ -1,8 +1,10 @@
-/// What the loads of a manager take of its memory budget (``ResourceManager/Configuration/memoryBudget``). All in bytes but ``waiting``.
+/// What the loads of a manager take of its memory budget (``ResourceManager/Configuration/memoryBudget``). All in bytes but
+/// ``waiting``.
 public struct MemoryUse: Hashable, Sendable {
   /// What they may take.
   public var limit: Int
-  /// What they take now: bodies that have begun to come, with the part of them that is thought to come next, and values that are being made.
+  /// What they take now: bodies that have begun to come, with the part of them that is thought to come next, and values that are
+  /// being made.
   public var inUse: Int
   /// The most that they took at once, so far.
   public var peak: Int

@@ -25,21 +25,23 @@ public struct Resource<Value: Sendable>: Sendable {
   public var age: Duration
   /// Whether it was past its freshness when it was handed over, without the origin's word that it is still current.
   public var isStale: Bool
-  /// Why the answer that should have come did not, where a stored one stands in for it (``validation`` is `.failed`): nobody could be reached, or the origin
-  /// failed and the stored answer says that it may be shown then (`stale-if-error`, RFC 5861 §4). Show it as a warning. Nil: this is what was asked for.
+  /// Why the answer that should have come did not, where a stored one stands in for it (``validation`` is `.failed`): nobody
+  /// could be reached, or the origin failed and the stored answer says that it may be shown then (`stale-if-error`, RFC 5861 §4).
+  /// Show it as a warning. Nil: this is what was asked for.
   public var fallbackReason: CacheError?
   /// How long it took.
   public var timing: LoadTiming
-  /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to the head, the protocol and the
-  /// connection are those of the last answer that came over the network. For a hit nothing was sent: no attempts, no bytes.
+  /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to
+  /// the head, the protocol and the connection are those of the last answer that came over the network. For a hit nothing was
+  /// sent: no attempts, no bytes.
   public var metrics: TransferMetrics
   /// What it is, or would be, filed under.
   public var key: CacheKey
   /// The identity of the body: equal revisions mean equal bytes.
   public var revision: Revision
 
-  /// How the load came by its value: made of bytes by this load, decoded from a stored variant, found in memory, or the bytes themselves. Where the answer came
-  /// from says ``source``.
+  /// How the load came by its value: made of bytes by this load, decoded from a stored variant, found in memory, or the bytes
+  /// themselves. Where the answer came from says ``source``.
   public var valueOrigin: ValueOrigin
 
   /// A result of its parts: for fakes in tests.
@@ -122,7 +124,7 @@ public enum ResourceEvent<Value: Sendable>: Sendable {
   case progress(LoadProgress)
   /// A stored value that may be outdated; the final one follows, or the stream throws.
   case stale(Resource<Value>)
-  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.notModified` says that it is still current, `.failed`
-  /// that nobody could be asked, and another revision that it is outdated.
+  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.notModified`
+  /// says that it is still current, `.failed` that nobody could be asked, and another revision that it is outdated.
   case final(Resource<Value>)
 }

@@ -2,8 +2,8 @@ public import CacheCore
 
 /// The events of one load, as an asynchronous sequence. Used once.
 ///
-/// The load starts when the first event is asked for: nothing is started that nobody waits for. Ending the iteration early, or cancelling its task, cancels
-/// the load; a cancelled consumer sees the cancellation as an error and never as a normal end.
+/// The load starts when the first event is asked for: nothing is started that nobody waits for. Ending the iteration early, or
+/// cancelling its task, cancels the load; a cancelled consumer sees the cancellation as an error and never as a normal end.
 ///
 /// ```swift
 /// for try await event in manager.events(for: url) {

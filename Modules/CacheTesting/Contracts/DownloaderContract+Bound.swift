@@ -3,7 +3,8 @@ internal import CacheCore
 extension DownloaderContract {
   /// Runs an operation, and gives it up when it takes too long: a hang is a failure then, and not a suite that never ends.
   ///
-  /// A task group would wait for the very child that hangs, so the operation runs in a task of its own, which is cancelled and left behind.
+  /// A task group would wait for the very child that hangs, so the operation runs in a task of its own, which is cancelled and
+  /// left behind.
   ///
   /// - Throws: what the operation throws, or a violation that says `what` took too long.
   static func withBound<Value: Sendable>(

@@ -54,7 +54,8 @@ extension DownloaderContract {
       let waiting = Task { try await get(url, from: downloader) }
       await gate.arrived()
       waiting.cancel()
-      // Behind its end: until the cancel has got there, an equal request may join the transfer that is given up, which is no mistake.
+      // Behind its end: until the cancel has got there, an equal request may join the transfer that is given up, which is no
+      // mistake.
       try await expectCancelled("a cancelled download") { _ = try await waiting.value }
       let again = try await bytes(of: url, from: downloader)
       try ContractViolation.expect(again == body, "who asked anew got other bytes")

@@ -19,7 +19,8 @@ extension DownloaderContract {
     Case("requests one after another keep their connection", needs: [.sockets]) { downloader, origin in
       let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(5_000)))
       for _ in 0..<10 { _ = try await bytes(of: url, from: downloader) }
-      // Not one: the last bytes may be read before the connection is back where the next request looks for it, on a busy machine more than once.
+      // Not one: the last bytes may be read before the connection is back where the next request looks for it, on a busy machine
+      // more than once.
       let count = await connections(at: [url], origin)
       try ContractViolation.expect(count < 10, "10 requests took \(count) connections")
     },

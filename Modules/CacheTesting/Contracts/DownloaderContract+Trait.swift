@@ -15,8 +15,8 @@ extension DownloaderContract {
     public static let sharing = Trait(rawValue: "sharing")
     /// A request's body goes out as it is made, without being collected first.
     public static let streamingRequests = Trait(rawValue: "streamingRequests")
-    /// It outlives a header section that breaks off. Foundation's URLSession on Linux does not: the process traps, and nothing above it can help. Don't run
-    /// such a statement there.
+    /// It outlives a header section that breaks off. Foundation's URLSession on Linux does not: the process traps, and nothing
+    /// above it can help. Don't run such a statement there.
     public static let cutHeads = Trait(rawValue: "cutHeads")
   }
 }

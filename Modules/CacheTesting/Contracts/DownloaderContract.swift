@@ -9,8 +9,8 @@ public import CacheCore
 /// }
 /// ```
 ///
-/// Not every platform lets an engine keep every statement. ``Case/needs`` tells what a statement asks beyond sending and receiving, so that a test can name
-/// what its engine lacks, and show those statements as known rather than leave them out.
+/// Not every platform lets an engine keep every statement. ``Case/needs`` tells what a statement asks beyond sending and
+/// receiving, so that a test can name what its engine lacks, and show those statements as known rather than leave them out.
 public enum DownloaderContract {
   /// One statement.
   public struct Case: Sendable, CustomStringConvertible {

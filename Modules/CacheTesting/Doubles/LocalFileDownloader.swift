@@ -17,8 +17,8 @@ internal import Musl
 
 /// Serves a folder as if it were the network: `https://any.host/a/b.png` is the file `a/b.png` in it.
 ///
-/// Files carry an entity tag and `Last-Modified` of their own (from size and modification time, to the nanosecond), conditional requests get a 304, what is not
-/// there a 404. Nothing outside the folder is ever served.
+/// Files carry an entity tag and `Last-Modified` of their own (from size and modification time, to the nanosecond), conditional
+/// requests get a 304, what is not there a 404. Nothing outside the folder is ever served.
 ///
 /// ```swift
 /// let network = LocalFileDownloader(folder: fixtures)
@@ -43,7 +43,8 @@ public final class LocalFileDownloader: Downloader {
   ///
   /// - Parameters:
   ///   - folder: what is served, also below it.
-  ///   - fields: sent with every file, `Cache-Control` for example. By default answers state no lifetime, so they are revalidated.
+  ///   - fields: sent with every file, `Cache-Control` for example. By default answers state no lifetime, so they are
+  ///     revalidated.
   public init(folder: URL, fields: HTTPFields = [:]) {
     self.folder = folder.standardizedFileURL.resolvingSymlinksInPath()
     self.fields = fields

@@ -11,15 +11,16 @@ package enum Turns {
   /// How many looks follow one another as fast as other tasks let them.
   private static let fastLooks = 10_000
 
-  /// Returns when the condition holds; other tasks run between two looks. What takes long is looked at once in a millisecond: who waits takes no processor away
-  /// from what it waits for.
+  /// Returns when the condition holds; other tasks run between two looks. What takes long is looked at once in a millisecond: who
+  /// waits takes no processor away from what it waits for.
   ///
   /// - Parameters:
   ///   - limit: looks; a number and no time, so that a slow machine only takes longer.
   ///   - file: of the test.
   ///   - line: of the test.
   ///   - condition: cheap, since it is asked often.
-  /// - Throws: ``Overdue`` when it does not hold after `limit` looks, so that a test fails there instead of hanging; what the condition throws.
+  /// - Throws: ``Overdue`` when it does not hold after `limit` looks, so that a test fails there instead of hanging; what the
+  ///   condition throws.
   package static func until(
     limit: Int = 1_000_000, file: StaticString = #fileID, line: UInt = #line, _ condition: () async throws -> Bool
   ) async throws {

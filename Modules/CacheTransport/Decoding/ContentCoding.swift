@@ -19,9 +19,11 @@ enum ContentCoding: String, CaseIterable {
   /// What a request says that it takes: a `Accept-Encoding` field's value.
   static var accepted: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
-  /// The codings of a body, in the order in which they were applied. Empty: none, or at least one is unknown, so that nothing can be undone.
+  /// The codings of a body, in the order in which they were applied. Empty: none, or at least one is unknown, so that nothing can
+  /// be undone.
   ///
-  /// - Throws: `CacheError.Code.damagedContentCoding` when they are more than `limit`: nobody codes so often but to exhaust who decodes.
+  /// - Throws: `CacheError.Code.damagedContentCoding` when they are more than `limit`: nobody codes so often but to exhaust who
+  ///   decodes.
   static func codings(of fields: HTTPFields, limit: Int) throws(CacheError) -> [ContentCoding] {
     let names = fields[values: .contentEncoding].flatMap { $0.split(separator: ",") }
       .map { String(Substring($0.utf8.trimmingBlanks())) }

@@ -3,7 +3,8 @@
 public struct ContentDecoding: Hashable, Sendable {
   /// Bytes that a body may have when it is decoded, and between two codings.
   public let limit: Int64
-  /// How many times larger than on the wire a decoded body may be, looked at from its second mebibyte on; nil: any. Deflate alone reaches 1,032.
+  /// How many times larger than on the wire a decoded body may be, looked at from its second mebibyte on; nil: any. Deflate alone
+  /// reaches 1,032.
   public let ratio: Int?
   /// How many codings, one around the other, are undone.
   public let codings: Int

@@ -8,8 +8,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body with one content coding undone, pulled: no step makes more than ``ContentDecoding/step`` bytes, and the next encoded chunk is asked for
-/// when all of the last one is decoded.
+/// A body with one content coding undone, pulled: no step makes more than ``ContentDecoding/step`` bytes, and the next encoded
+/// chunk is asked for when all of the last one is decoded.
 final class DecodingBody: ResourceBody.Source {
   private struct State {
     /// Let go of at the end, which may be long before the body is.

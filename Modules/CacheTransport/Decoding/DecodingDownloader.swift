@@ -2,15 +2,17 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that undoes the content codings of an engine which hands bodies over as they came: gzip and deflate, and br on Apple platforms.
+/// A downloader that undoes the content codings of an engine which hands bodies over as they came: gzip and deflate, and br on
+/// Apple platforms.
 ///
 /// ```swift
 /// let downloader = engine.decoding(limit: 64 << 20)
 /// ```
 ///
-/// A request that names no `Accept-Encoding` and asks for no range is sent with one. A decoded answer's head loses `Content-Encoding` and
-/// `Content-Length`, so that it describes the bytes that are handed over; its `ETag` stays, which is the origin's name for what it will be asked about
-/// again. 204, 206 and 304 and answers to HEAD are not touched, nor is a body with a coding that is unknown here: it keeps its fields.
+/// A request that names no `Accept-Encoding` and asks for no range is sent with one. A decoded answer's head loses
+/// `Content-Encoding` and `Content-Length`, so that it describes the bytes that are handed over; its `ETag` stays, which is the
+/// origin's name for what it will be asked about again. 204, 206 and 304 and answers to HEAD are not touched, nor is a body with
+/// a coding that is unknown here: it keeps its fields.
 public struct DecodingDownloader: Downloader {
   public let id: ComponentID
   /// How far codings are undone.
@@ -31,8 +33,9 @@ public struct DecodingDownloader: Downloader {
 
   public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.damagedContentCoding` when there are more codings than are undone, else what the wrapped downloader throws. The body
-  ///   throws `damagedContentCoding`, `truncatedBody` when it ends in the middle of a coding, and `bodyTooLarge` beyond a limit.
+  /// - Throws: `CacheError.Code.damagedContentCoding` when there are more codings than are undone, else what the wrapped
+  ///   downloader throws. The body throws `damagedContentCoding`, `truncatedBody` when it ends in the middle of a coding, and
+  ///   `bodyTooLarge` beyond a limit.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     var asked = request
     if request.head.headerFields[.acceptEncoding] == nil, request.head.headerFields[.range] == nil {

@@ -7,12 +7,12 @@ internal import HTTPTypes
 /// let downloader = engine.restrictingAddresses(to: .publicOnly)
 /// ```
 ///
-/// The host is resolved, and **all** of its addresses must be allowed: which of them the engine takes is not known here. Numbers in odd forms
-/// (`127.1`, `0x7f000001`, `2130706433`) are judged by the address that they mean, and what programs read differently is refused. A manager asks hop by
-/// hop, so the target of each redirect is judged too.
+/// The host is resolved, and **all** of its addresses must be allowed: which of them the engine takes is not known here. Numbers
+/// in odd forms (`127.1`, `0x7f000001`, `2130706433`) are judged by the address that they mean, and what programs read
+/// differently is refused. A manager asks hop by hop, so the target of each redirect is judged too.
 ///
-/// The engine resolves the name once more, and may be told something else (DNS rebinding), unless it looks at its peer's address itself, as the one on
-/// SwiftNIO does. A proxy resolves names in its own way, and is not seen here.
+/// The engine resolves the name once more, and may be told something else (DNS rebinding), unless it looks at its peer's address
+/// itself, as the one on SwiftNIO does. A proxy resolves names in its own way, and is not seen here.
 public struct GuardedDownloader: Downloader {
   public let id: ComponentID
   /// Which addresses may be asked.
@@ -47,9 +47,9 @@ public struct GuardedDownloader: Downloader {
 
   public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.addressRefused` when one of the host's addresses is not allowed, `hostNotFound` or `timedOut` when it can't be told,
-  ///   `invalidURL` when the host can be read in several ways, `unsupportedScheme` for anything but http and https, else what the wrapped downloader
-  ///   throws.
+  /// - Throws: `CacheError.Code.addressRefused` when one of the host's addresses is not allowed, `hostNotFound` or `timedOut`
+  ///   when it can't be told, `invalidURL` when the host can be read in several ways, `unsupportedScheme` for anything but http
+  ///   and https, else what the wrapped downloader throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     try await judge(RequestTarget.of(request.head), within: min(timeout, request.timeout ?? timeout))

@@ -8,13 +8,14 @@ enum RequestTarget: Hashable {
   /// A name that has to be looked up, in lower case, without the root's dot.
   case name(String)
 
-  /// - Throws: `CacheError.Code.invalidURL` for what has no host, or one that programs read differently; `unsupportedScheme` for anything but http and
-  ///   https.
+  /// - Throws: `CacheError.Code.invalidURL` for what has no host, or one that programs read differently; `unsupportedScheme` for
+  ///   anything but http and https.
   static func of(_ request: HTTPRequest) throws(CacheError) -> RequestTarget {
     guard let scheme = request.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
       throw CacheError(.unsupportedScheme, reason: "only http and https lead to an address that can be judged")
     }
-    // A target that does not begin with a slash runs into the authority when a URL is made of both: "a.example" and "@127.0.0.1/".
+    // A target that does not begin with a slash runs into the authority when a URL is made of both: "a.example" and
+    // "@127.0.0.1/".
     guard let path = request.path, path.hasPrefix("/") || path == "*" else {
       throw CacheError(.invalidURL, reason: "the request's target does not begin with a slash")
     }
@@ -23,7 +24,8 @@ enum RequestTarget: Hashable {
 
   /// The host of an authority (RFC 3986 §3.2), without its port.
   static func host(of authority: String) throws(CacheError) -> RequestTarget {
-    // Deprecated (RFC 9110 §4.2.4) and there to deceive: "http://public.example@127.0.0.1/". A request made of a URL has it in `Authorization`.
+    // Deprecated (RFC 9110 §4.2.4) and there to deceive: "http://public.example@127.0.0.1/". A request made of a URL has it in
+    // `Authorization`.
     guard !authority.contains("@") else { throw invalid("user information stands in front of the host") }
     if authority.hasPrefix("[") { return try bracketed(authority) }
     let parts = authority.split(separator: ":", omittingEmptySubsequences: false)

@@ -11,8 +11,8 @@ internal import Musl
 
 /// The system's resolver (`getaddrinfo`): the hosts file, DNS, and whatever else the machine is set to.
 ///
-/// The call blocks, so it is made on a few threads of its own, eight in a process. Who is cancelled leaves at once; the system's call behind it runs to
-/// its end, and keeps its thread until then.
+/// The call blocks, so it is made on a few threads of its own, eight in a process. Who is cancelled leaves at once; the system's
+/// call behind it runs to its end, and keeps its thread until then.
 public struct SystemResolver: HostResolver {
   public var id: ComponentID { ComponentID(Self.self) }
 

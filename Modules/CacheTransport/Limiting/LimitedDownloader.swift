@@ -7,8 +7,8 @@ internal import HTTPTypes
 /// let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 16, perHost: 6))
 /// ```
 ///
-/// A slot is held from the request until the body has ended, failed, been cancelled or let go of. Who keeps an unread body keeps its slot, so a load
-/// must not wait for another one of the same downloader while it does. A request's `timeout` counts the wait.
+/// A slot is held from the request until the body has ended, failed, been cancelled or let go of. Who keeps an unread body keeps
+/// its slot, so a load must not wait for another one of the same downloader while it does. A request's `timeout` counts the wait.
 public struct LimitedDownloader: Downloader {
   public let id: ComponentID
   /// How many, and who is next.
@@ -41,8 +41,8 @@ public struct LimitedDownloader: Downloader {
 
   public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.queueFull` when too many wait, `timedOut` when the request's time is over before its turn, else what the wrapped
-  ///   downloader throws.
+  /// - Throws: `CacheError.Code.queueFull` when too many wait, `timedOut` when the request's time is over before its turn, else
+  ///   what the wrapped downloader throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     let host = TransferHost.name(of: request.head)

@@ -3,8 +3,8 @@ internal import HTTPTypes
 
 /// To whom a transfer goes, as far as limits tell hosts apart.
 enum TransferHost {
-  /// Host and port in one form, whatever their spelling: case does not count, the scheme's port may be left out, and what stands before the `@` is none of the
-  /// host (RFC 3986 §3.2, §6.2.2.1, §6.2.3).
+  /// Host and port in one form, whatever their spelling: case does not count, the scheme's port may be left out, and what stands
+  /// before the `@` is none of the host (RFC 3986 §3.2, §6.2.2.1, §6.2.3).
   static func name(of request: HTTPRequest) -> String {
     let named = request.authority ?? ""
     var authority = HostPort.withoutUserInformation((try? HostName.ascii(authority: named)) ?? named).lowercased()

@@ -2,9 +2,10 @@ public import CacheCore
 
 /// How many transfers may run at the same time, and who is next when one has ended.
 ///
-/// The most urgent waiter is next (`LoadPriority`, which may rise while it waits), and within one level the first or the last that came. So that
-/// nobody waits for ever, **one slot in eight goes to who has waited longest**, whatever its urgency; counted over all slots and over those of each
-/// host. A waiter with *n* older ones before it has its turn after at most *8 (n + 1)* slots that it could have had.
+/// The most urgent waiter is next (`LoadPriority`, which may rise while it waits), and within one level the first or the last
+/// that came. So that nobody waits for ever, **one slot in eight goes to who has waited longest**, whatever its urgency; counted
+/// over all slots and over those of each host. A waiter with *n* older ones before it has its turn after at most *8 (n + 1)*
+/// slots that it could have had.
 public struct TransferLimits: Hashable, Sendable {
   /// Who is next among waiters of one urgency.
   public enum Order: String, Hashable, Sendable, CaseIterable {

@@ -3,9 +3,10 @@ internal import HTTPTypes
 
 /// A downloader whose requests go through a ``DownloadModifier`` first.
 ///
-/// It stands below the cache, which decides by the request as the caller made it, and stores the answer under that URL. So an answer to a request that
-/// was given an `Authorization`, `Cookie` or `Proxy-Authorization` here, or another one than it had, says `Cache-Control: no-store`: the cache has not
-/// seen whose answer it is. Credentials that answers may be cached for are set in the request itself.
+/// It stands below the cache, which decides by the request as the caller made it, and stores the answer under that URL. So an
+/// answer to a request that was given an `Authorization`, `Cookie` or `Proxy-Authorization` here, or another one than it had,
+/// says `Cache-Control: no-store`: the cache has not seen whose answer it is. Credentials that answers may be cached for are set
+/// in the request itself.
 public struct ModifiedDownloader: Downloader {
   public let id: ComponentID
   private let base: any Downloader

@@ -9,7 +9,8 @@ internal import Network
 /// policy.network = PathMonitor()
 /// ```
 ///
-/// Reachable is what is not known to be unreachable: before the system's first word, and where a connection has to be set up on demand (a VPN).
+/// Reachable is what is not known to be unreachable: before the system's first word, and where a connection has to be set up on
+/// demand (a VPN).
 public final class PathMonitor: NetworkMonitor {
   private let monitor = NWPathMonitor()
   private let gate = ReachabilityGate()

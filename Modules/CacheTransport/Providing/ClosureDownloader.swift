@@ -10,12 +10,15 @@ public import Foundation
 /// Answers requests by a closure: a database, a system's own picture library, an engine of one's own.
 ///
 /// ```swift
-/// let photos = ClosureDownloader(contentType: "image/jpeg") { request in try await library.jpeg(named: request.head.path ?? "") }
+/// let photos = ClosureDownloader(contentType: "image/jpeg") { request in
+///   try await library.jpeg(named: request.head.path ?? "")
+/// }
 /// configuration.schemeHandlers["photo"] = photos  // photo:… URLs now travel the same path as the network
 /// ```
 ///
-/// What the closure throws ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, anything else as
-/// `CacheError.Code.other` with the error behind it. A cancelled load cancels the closure's task, and ends when the closure does.
+/// What the closure throws ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, anything else
+/// as `CacheError.Code.other` with the error behind it. A cancelled load cancels the closure's task, and ends when the closure
+/// does.
 public struct ClosureDownloader: Downloader {
   /// Makes a whole answer.
   public typealias Answer = @Sendable (DownloadRequest) async throws -> DownloadResponse
@@ -29,7 +32,8 @@ public struct ClosureDownloader: Downloader {
   /// A provider of whole answers, whose body may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
   ///
   /// - Parameters:
-  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no other.
+  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no
+  ///     other.
   ///   - caching: whether a cache above may keep answers without a `Cache-Control` of their own.
   ///   - answer: called for each request, on the cooperative pool or where the load runs: it must not block.
   public init(named name: String? = nil, caching: ProvidedCaching = .never, answering answer: @escaping Answer) {
@@ -41,7 +45,8 @@ public struct ClosureDownloader: Downloader {
   /// A provider of bytes. Other methods than GET and HEAD are answered 405 without asking the closure.
   ///
   /// - Parameters:
-  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no other.
+  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no
+  ///     other.
   ///   - contentType: the bytes' media type; nil: not told.
   ///   - caching: whether a cache above may keep them.
   ///   - bytes: called for each request: it must not block.

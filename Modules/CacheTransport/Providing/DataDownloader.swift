@@ -7,7 +7,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Answers every request with bytes that are at hand, so that they travel the same path as the network: decoded, observed and, if wanted, cached.
+/// Answers every request with bytes that are at hand, so that they travel the same path as the network: decoded, observed and, if
+/// wanted, cached.
 ///
 /// ```swift
 /// let options = RequestOptions { $0.downloader = .some(DataDownloader(thumbnail, contentType: "image/png")) }

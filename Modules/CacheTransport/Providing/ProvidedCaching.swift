@@ -4,8 +4,8 @@ internal import HTTPTypes
 public enum ProvidedCaching: Hashable, Sendable {
   /// Not kept: whoever provides it has it at hand (`no-store`).
   case never
-  /// Kept, and used without asking for so long (`max-age`, in whole seconds; a part of one is dropped): answers of success (2xx). What is no success may be
-  /// another one the next time, and says nothing of how long it holds.
+  /// Kept, and used without asking for so long (`max-age`, in whole seconds; a part of one is dropped): answers of success (2xx).
+  /// What is no success may be another one the next time, and says nothing of how long it holds.
   case fresh(for: Duration)
 
   /// The field's value.

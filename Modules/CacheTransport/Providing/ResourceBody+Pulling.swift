@@ -15,10 +15,12 @@ extension ResourceBody {
   /// ```
   ///
   /// - Parameters:
-  ///   - length: bytes, where it is known; a body that ends before throws `CacheError.Code.truncatedBody`, one with more `malformedResponse`.
-  ///   - onCancel: called once, when the body is cancelled, let go of before its end, or refused for its length, maybe while `next` runs; not when `next`
-  ///     has returned nil or thrown.
-  ///   - next: the next chunk, or nil at the end; called by one reader at a time. What it throws is final, and told as by ``ClosureDownloader``.
+  ///   - length: bytes, where it is known; a body that ends before throws `CacheError.Code.truncatedBody`, one with more
+  ///     `malformedResponse`.
+  ///   - onCancel: called once, when the body is cancelled, let go of before its end, or refused for its length, maybe while
+  ///     `next` runs; not when `next` has returned nil or thrown.
+  ///   - next: the next chunk, or nil at the end; called by one reader at a time. What it throws is final, and told as by
+  ///     ``ClosureDownloader``.
   public init(
     length: Int64? = nil, onCancel: (@Sendable () -> Void)? = nil, pulling next: @escaping @Sendable () async throws -> Data?
   ) {

@@ -34,7 +34,8 @@ public struct RateLimitedDownloader: Downloader {
 
   public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.timedOut` when the request's time is over before its turn, else what the wrapped downloader throws.
+  /// - Throws: `CacheError.Code.timedOut` when the request's time is over before its turn, else what the wrapped downloader
+  ///   throws.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     let gate = gate

@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// The decisions of a ``RateLimit``, without waiting.
 ///
-/// Kept as the moment when the bucket will be full again (the generic cell rate algorithm of ITU-T I.371): no tokens to count, and no fractions to lose.
+/// Kept as the moment when the bucket will be full again (the generic cell rate algorithm of ITU-T I.371): no tokens to count,
+/// and no fractions to lose.
 struct TokenBucket {
   private let interval: Duration
   private let depth: Duration

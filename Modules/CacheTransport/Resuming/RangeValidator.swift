@@ -40,8 +40,8 @@ enum RangeValidator: Hashable, Sendable {
 
   /// How long before the answer the last change must have been for its date to be strong.
   ///
-  /// RFC 9110 §8.8.2.2 wants a second when both dates come from one clock, which nobody can know here, or else enough to make it sure; a minute is what
-  /// its predecessors named.
+  /// RFC 9110 §8.8.2.2 wants a second when both dates come from one clock, which nobody can know here, or else enough to make it
+  /// sure; a minute is what its predecessors named.
   private static let settled = Duration.seconds(60)
 
   /// The tag, when it is a strong one in good form (RFC 9110 §8.8.3). One that is repeated is none.

@@ -1,23 +1,25 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that continues a body which breaks: with a request for the rest, as long as it is sure that the rest belongs to what is there.
+/// A downloader that continues a body which breaks: with a request for the rest, as long as it is sure that the rest belongs to
+/// what is there.
 ///
 /// ```swift
 /// let downloader = SessionDownloader().resuming().retrying(.standard)
 /// ```
 ///
-/// The rest is asked for with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5), at once for the first time and after the policy's waits from then on, from the
-/// byte that the reader has come to, however often. It is joined only when status, `Content-Range`, length, content coding and validator agree; a 200 that
-/// is the same by its validator is read past what is there already. Everything else throws `CacheError.Code.bodyInterrupted` when the policy has another
-/// attempt to give, else what broke the body.
+/// The rest is asked for with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5), at once for the first time and after the policy's
+/// waits from then on, from the byte that the reader has come to, however often. It is joined only when status, `Content-Range`,
+/// length, content coding and validator agree; a 200 that is the same by its validator is read past what is there already.
+/// Everything else throws `CacheError.Code.bodyInterrupted` when the policy has another attempt to give, else what broke the
+/// body.
 ///
-/// What is continued is the 200 answer to a GET without `Range`, with a `Content-Length` and a strong validator: an entity tag without `W/`, or, where there
-/// is no tag, a `Last-Modified` a minute before the answer's `Date`. Not where the server says `Accept-Ranges: none`, and not where an engine below has
-/// decoded the bytes. All other answers pass as they are.
+/// What is continued is the 200 answer to a GET without `Range`, with a `Content-Length` and a strong validator: an entity tag
+/// without `W/`, or, where there is no tag, a `Last-Modified` a minute before the answer's `Date`. Not where the server says
+/// `Accept-Ranges: none`, and not where an engine below has decoded the bytes. All other answers pass as they are.
 ///
-/// The first request is not repeated here: that is ``RetryingDownloader``'s, around this one. Both count requests by `DownloadRequest.attempt`, so a
-/// body continued three times has used up what a policy of four attempts gives.
+/// The first request is not repeated here: that is ``RetryingDownloader``'s, around this one. Both count requests by
+/// `DownloadRequest.attempt`, so a body continued three times has used up what a policy of four attempts gives.
 public struct ResumingDownloader: Downloader {
   /// Equal for equal policies around equal downloaders, where the policy has neither closures of its caller's nor a network.
   public let id: ComponentID

@@ -58,8 +58,8 @@ final class Resumption: BodyRecovery {
       return failure
     }
     attempts.giveUp(response)
-    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just refused. Nor what broke the
-    // body: whoever is above would take that for worth another request.
+    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just
+    // refused. Nor what broke the body: whoever is above would take that for worth another request.
     guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(status) }
     throw attempts.interruption(error, at: position, reason: reason)
   }

@@ -29,8 +29,8 @@ struct ResumptionPlan: Hashable, Sendable {
     guard request.head.method == .get, request.body == nil, request.head.headerFields[.range] == nil, head.status == .ok else {
       return nil
     }
-    // Where an engine has taken a content coding off, neither the field nor the length is left: the bytes that were counted would not be those that a
-    // range counts.
+    // Where an engine has taken a content coding off, neither the field nor the length is left: the bytes that were counted would
+    // not be those that a range counts.
     guard let length, length > 0, head.headerFields[.contentLength].flatMap(ContentRange.number) == length else { return nil }
     if Self.tokens(head.headerFields[.acceptRanges]).contains("none") { return nil }
     guard let validator = RangeValidator(head.headerFields, now: now) else { return nil }

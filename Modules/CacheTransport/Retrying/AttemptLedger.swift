@@ -98,7 +98,8 @@ final class AttemptLedger: Sendable {
     state.withLock { $0.total = $0.total ?? total }
   }
 
-  /// What is thrown in the end: the last failure, with the number of requests, and with all of them behind it when there were several.
+  /// What is thrown in the end: the last failure, with the number of requests, and with all of them behind it when there were
+  /// several.
   func final(_ error: CacheError) -> CacheError {
     if error.isCancellation { return error }
     return state.withLock { state in

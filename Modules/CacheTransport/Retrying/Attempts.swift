@@ -3,7 +3,8 @@ internal import HTTPTypes
 
 /// The requests of one download: sends them, counts them, and asks the policy about the next.
 ///
-/// Shared by ``RetryingDownloader`` and ``ResumingDownloader``, which differ in what they ask for and in what they do with the answer.
+/// Shared by ``RetryingDownloader`` and ``ResumingDownloader``, which differ in what they ask for and in what they do with the
+/// answer.
 struct Attempts: Sendable {
   let base: any Downloader
   let policy: RetryPolicy
@@ -81,8 +82,8 @@ struct Attempts: Sendable {
 
   /// Gives an answer back that nobody is going to read, before another request is sent.
   ///
-  /// A short body is read meanwhile, so that its connection can be used again; a long one is not worth that. See ``Drain``; whoever calls this ends it, should
-  /// there be no other request after all.
+  /// A short body is read meanwhile, so that its connection can be used again; a long one is not worth that. See ``Drain``;
+  /// whoever calls this ends it, should there be no other request after all.
   func discard(_ response: DownloadResponse) {
     let body = response.body
     // A body that recovers would send requests for bytes that nobody wants.
@@ -115,8 +116,8 @@ struct Attempts: Sendable {
 
   // MARK: Bodies that broke
 
-  /// What is thrown for a body that can't be continued here: an invitation to start over where the policy has another request to give, else what
-  /// happened.
+  /// What is thrown for a body that can't be continued here: an invitation to start over where the policy has another request to
+  /// give, else what happened.
   func interruption(_ error: CacheError, at position: Int64, reason: String? = nil) -> CacheError {
     let original = Self.original(of: error)
     guard position > 0 || reason != nil, isRepeatable, case .retry = decision(on: failure(.error(original))) else {

@@ -1,7 +1,7 @@
 /// How long to wait before a request is sent again: exponential, capped, with full jitter.
 ///
-/// The wait is drawn evenly from zero to `base × multiplier^(n-1)`, at most `cap`, where *n* is the number of requests that have been sent. Full jitter
-/// spreads clients that failed together over the whole time instead of letting them come back together.
+/// The wait is drawn evenly from zero to `base × multiplier^(n-1)`, at most `cap`, where *n* is the number of requests that have
+/// been sent. Full jitter spreads clients that failed together over the whole time instead of letting them come back together.
 public struct Backoff: Hashable, Sendable {
   /// The longest wait after the first request.
   public var base: Duration

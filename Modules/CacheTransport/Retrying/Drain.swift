@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// Reads the short body of an answer that was given back to its end, so that its connection can be used again: while the next request waits for its time, and
-/// no longer.
+/// Reads the short body of an answer that was given back to its end, so that its connection can be used again: while the next
+/// request waits for its time, and no longer.
 ///
-/// A server that is slow with a body that nobody wants must not hold the next request up, neither by the load's own waiting nor by a connection, or a slot of
-/// ``LimitedDownloader``, that the body keeps until it has ended.
+/// A server that is slow with a body that nobody wants must not hold the next request up, neither by the load's own waiting nor
+/// by a connection, or a slot of ``LimitedDownloader``, that the body keeps until it has ended.
 final class Drain: Sendable {
   private let body = Lock<ResourceBody?>(nil)
 

@@ -3,7 +3,8 @@ internal import HTTPTypes
 
 /// When a server wants to be asked again (RFC 9110 §10.2.3), as a pure reading of its fields.
 enum RetryAfter {
-  /// The time to wait, from now on; nil: the server does not say, or says it unreadably. Numbers too large for a `Duration` saturate.
+  /// The time to wait, from now on; nil: the server does not say, or says it unreadably. Numbers too large for a `Duration`
+  /// saturate.
   static func delay(in fields: HTTPFields, now: Timestamp) -> Duration? {
     guard let value = fields[.retryAfter] else { return nil }
     let text = value[...].utf8.trimmingBlanks()

@@ -4,8 +4,8 @@ internal import HTTPTypes
 extension RetryPolicy {
   /// Of a downloader that carries the policy out around another one: equal where rules and downloaders are.
   ///
-  /// Closures and networks can't be compared, so a policy with one of them makes a downloader that is like no other. The random numbers do not count: they
-  /// change when an answer comes, and not which.
+  /// Closures and networks can't be compared, so a policy with one of them makes a downloader that is like no other. The random
+  /// numbers do not count: they change when an answer comes, and not which.
   func id(of type: Any.Type, around base: any Downloader) -> ComponentID {
     guard bodyAgain == nil, judge == nil, onRetry == nil, network == nil else { return .unique(type) }
     let rules = [

@@ -11,19 +11,21 @@ public import HTTPTypes
 /// let downloader = SessionDownloader().resuming(policy).retrying(policy)
 /// ```
 ///
-/// A value of rules; ``decision(on:fraction:now:timeout:)`` applies them without a clock, a random number or a connection. ``RetryingDownloader``
-/// and ``ResumingDownloader`` carry it out. A cancellation is never retried, whatever the rules say.
+/// A value of rules; ``decision(on:fraction:now:timeout:)`` applies them without a clock, a random number or a connection.
+/// ``RetryingDownloader`` and ``ResumingDownloader`` carry it out. A cancellation is never retried, whatever the rules say.
 public struct RetryPolicy: Sendable {
   /// How many requests may be sent for a resource, the first included; at least one is.
   ///
-  /// Counted by `DownloadRequest.attempt`, so that one budget holds for everybody who counts on from there: resumption, retries, and who starts over.
+  /// Counted by `DownloadRequest.attempt`, so that one budget holds for everybody who counts on from there: resumption, retries,
+  /// and who starts over.
   public var maximumAttempts: Int
   /// The wait between two requests.
   public var backoff: Backoff
-  /// Time for all requests and the waits between them; nil: as long as the attempts take. What would have to be sent later is not. A request's own `timeout`
-  /// binds too.
+  /// Time for all requests and the waits between them; nil: as long as the attempts take. What would have to be sent later is
+  /// not. A request's own `timeout` binds too.
   public var timeLimit: Duration?
-  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for. A server that wants more is taken at its word: the answer is final.
+  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for. A server that wants more is taken at its word: the answer
+  /// is final.
   public var maximumRetryAfter: Duration
   /// The methods that are retried. By default those that do no harm a second time (RFC 9110 §9.2.2).
   public var methods: Set<HTTPRequest.Method>
@@ -31,8 +33,9 @@ public struct RetryPolicy: Sendable {
   public var statuses: Set<Int>
   /// The errors that are worth another request.
   public var errors: Set<CacheError.Code>
-  /// A request's body once more, for requests whose body streams: a body is read once. Called before each retry; nil, or a nil result: such a request is not
-  /// retried. A body whose bytes are all at hand (`ResourceBody.data`) needs none of this. Held strongly.
+  /// A request's body once more, for requests whose body streams: a body is read once. Called before each retry; nil, or a nil
+  /// result: such a request is not retried. A body whose bytes are all at hand (`ResourceBody.data`) needs none of this. Held
+  /// strongly.
   public var bodyAgain: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
   /// A say in each decision, before the policy's own rules. Held strongly.
   public var judge: (@Sendable (RetryFailure) -> RetryVerdict)?
@@ -50,8 +53,9 @@ public struct RetryPolicy: Sendable {
 
   /// For who waits and looks on: two more requests within three quarters of a second, for what may be over by then.
   ///
-  /// Safe methods alone (RFC 9110 §9.2.1), the statuses 408, 425, 502, 503 and 504, and connections that break. Not what would last longer than anybody likes to wait
-  /// (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of more than two seconds): there a stored answer is shown at once.
+  /// Safe methods alone (RFC 9110 §9.2.1), the statuses 408, 425, 502, 503 and 504, and connections that break. Not what would
+  /// last longer than anybody likes to wait (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of more
+  /// than two seconds): there a stored answer is shown at once.
   public static let brief: RetryPolicy = {
     var policy = RetryPolicy(
       maximumAttempts: 3, backoff: Backoff(base: .milliseconds(250), cap: .milliseconds(500)), maximumRetryAfter: .seconds(2))
@@ -88,8 +92,8 @@ public struct RetryPolicy: Sendable {
 
   /// Errors that speak of the way to the server and not of the request.
   ///
-  /// Not among them: what would end the same way again (`tlsFailure`, `malformedResponse`, `invalidURL`, …), and what somebody has decided
-  /// (`cancelled`, `refused`, `addressRefused`, `networkRestricted`, …).
+  /// Not among them: what would end the same way again (`tlsFailure`, `malformedResponse`, `invalidURL`, …), and what somebody
+  /// has decided (`cancelled`, `refused`, `addressRefused`, `networkRestricted`, …).
   public static let passingErrors: Set<CacheError.Code> = [
     .connectionLost, .connectionRefused, .hostNotFound, .offline, .timedOut, .truncatedBody, .bodyInterrupted,
   ]

@@ -4,7 +4,8 @@ public enum RetryVerdict: Hashable, Sendable {
   case byPolicy
   /// No further request.
   case giveUp
-  /// Another request after this time, whatever method, status or error it was. The number of attempts, the time limits and a cancellation still bind.
+  /// Another request after this time, whatever method, status or error it was. The number of attempts, the time limits and a
+  /// cancellation still bind.
   case retry(after: Duration)
 }
 

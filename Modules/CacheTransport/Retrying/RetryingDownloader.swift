@@ -1,17 +1,19 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that asks again, as a ``RetryPolicy`` has it, when no answer comes, or one that speaks of the moment only (503, say).
+/// A downloader that asks again, as a ``RetryPolicy`` has it, when no answer comes, or one that speaks of the moment only (503,
+/// say).
 ///
 /// ```swift
 /// let downloader = SessionDownloader().resuming().retrying(.standard)
 /// ```
 ///
-/// - When the attempts are used up, the last answer is returned as it is, whatever its status: statuses are answers. An error that is thrown is the last one,
-///   with `CacheError.attempt` set; when there were several, its `underlying` is a ``RetryHistory`` of all.
-/// - A body that breaks before its first byte was handed over is asked for again, without a trace, if the new head says the same of its content. One that breaks
-///   later throws `CacheError.Code.bodyInterrupted` when the policy has another attempt to give, else what broke it: only who has the bytes can start over,
-///   with `DownloadRequest.attempt` one above the error's.
+/// - When the attempts are used up, the last answer is returned as it is, whatever its status: statuses are answers. An error
+///   that is thrown is the last one, with `CacheError.attempt` set; when there were several, its `underlying` is a
+///   ``RetryHistory`` of all.
+/// - A body that breaks before its first byte was handed over is asked for again, without a trace, if the new head says the same
+///   of its content. One that breaks later throws `CacheError.Code.bodyInterrupted` when the policy has another attempt to give,
+///   else what broke it: only who has the bytes can start over, with `DownloadRequest.attempt` one above the error's.
 /// - Waits end at once when the task, or the body, is cancelled.
 /// - Retries of a request that allows so much time (`DownloadRequest.timeout`) share it; what is left is the next request's.
 ///

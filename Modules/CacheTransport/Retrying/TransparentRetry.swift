@@ -27,7 +27,8 @@ struct TransparentRetry: BodyRecovery {
 
   /// Whether a head that was handed over may stand before the other one's body.
   ///
-  /// The reader goes by the first head: what it labels the bytes with, and whether it may keep them, has to hold for the new ones.
+  /// The reader goes by the first head: what it labels the bytes with, and whether it may keep them, has to hold for the new
+  /// ones.
   static func describesSameContent(_ first: HTTPResponse, _ second: HTTPResponse) -> Bool {
     first.status == second.status && labels.allSatisfy { first.headerFields[$0] == second.headerFields[$0] }
   }

@@ -1,10 +1,12 @@
 internal import CacheCore
 internal import Dispatch
 
-/// Runs blocking calls beside the cooperative pool, in a bounded number of threads: some look, as many store, and one does the upkeep of the whole folder.
+/// Runs blocking calls beside the cooperative pool, in a bounded number of threads: some look, as many store, and one does the
+/// upkeep of the whole folder.
 ///
-/// Work on one resource happens in the order in which it was asked for, one piece at a time, so what was stored is read by who asks behind it. Apart from that
-/// nobody who looks waits for what is to be stored; and only so much of that is held at once, since a disk that can't keep up would let it grow without end.
+/// Work on one resource happens in the order in which it was asked for, one piece at a time, so what was stored is read by who
+/// asks behind it. Apart from that nobody who looks waits for what is to be stored; and only so much of that is held at once,
+/// since a disk that can't keep up would let it grow without end.
 final class IOExecutor: Sendable {
   enum Lane {
     /// Looks at, or removes, what is stored of a resource.
@@ -38,7 +40,8 @@ final class IOExecutor: Sendable {
 
   /// Runs `work` in a lane. Goes on when the task is cancelled: no half states.
   ///
-  /// - Throws: ``CacheError/Code/closed`` after ``close()``; ``CacheError/Code/overloaded``, at once, when too much waits to be stored already; what the work throws.
+  /// - Throws: ``CacheError/Code/closed`` after ``close()``; ``CacheError/Code/overloaded``, at once, when too much waits to be
+  ///   stored already; what the work throws.
   func run<Value: Sendable>(
     _ lane: Lane, _ work: @escaping @Sendable () throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
@@ -51,7 +54,8 @@ final class IOExecutor: Sendable {
       if let refusal { continuation.resume(returning: .failure(error(refusal))) }
     }
     #if TSAN
-    // The sanitizer does not see the hand-over where a continuation is resumed before it is awaited. The lock, which was taken behind the work, it sees.
+    // The sanitizer does not see the hand-over where a continuation is resumed before it is awaited. The lock, which was taken
+    // behind the work, it sees.
     state.withLock { _ in }
     #endif
     return try result.get()
@@ -67,7 +71,8 @@ final class IOExecutor: Sendable {
     }
   }
 
-  /// Does `work` when it is a resource's turn, in the caller's thread, which waits for that. For the upkeep's own lane alone, which no other lane ever waits for.
+  /// Does `work` when it is a resource's turn, in the caller's thread, which waits for that. For the upkeep's own lane alone,
+  /// which no other lane ever waits for.
   func wait<Value>(_ lane: Lane, _ work: () -> Value) -> Value {
     guard case .entry(let resource) = lane else { return work() }
     state.withLock { $0.reserve(resource) }?.wait()
@@ -82,7 +87,8 @@ final class IOExecutor: Sendable {
     return work()
   }
 
-  /// Whether nothing of a resource is under way or waits, so that who looks without a turn sees all that was asked for before. Not so when closed.
+  /// Whether nothing of a resource is under way or waits, so that who looks without a turn sees all that was asked for before.
+  /// Not so when closed.
   func isIdle(_ resource: UInt64) -> Bool { state.withLock { $0.isIdle(resource) } }
 
   /// Refuses new work and returns when all that was accepted is done.

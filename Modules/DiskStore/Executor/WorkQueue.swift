@@ -1,4 +1,5 @@
-/// What waits, first in, first out: O(1) at both ends, amortised, where an array's first element is taken at the price of moving all the others.
+/// What waits, first in, first out: O(1) at both ends, amortised, where an array's first element is taken at the price of moving
+/// all the others.
 struct WorkQueue<Element> {
   /// Nil: it has been taken, and is let go of.
   private var elements: [Element?] = []

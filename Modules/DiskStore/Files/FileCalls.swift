@@ -8,7 +8,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system calls that can fail for reasons that a test can't bring about without owning a disk: a seam, so that it can bring them about all the same.
+/// The system calls that can fail for reasons that a test can't bring about without owning a disk: a seam, so that it can bring
+/// them about all the same.
 package struct FileCalls: Sendable {
   /// Writes at an offset; may write less.
   package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>

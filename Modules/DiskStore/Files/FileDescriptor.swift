@@ -10,7 +10,8 @@ internal import Musl
 
 /// An open file, closed when nobody holds it any more: so no path, error or cancellation leaks one.
 ///
-/// Opened without following a link in the last place, without waiting (a pipe that somebody put there would wait for ever), and not inherited.
+/// Opened without following a link in the last place, without waiting (a pipe that somebody put there would wait for ever), and
+/// not inherited.
 final class FileDescriptor: Sendable {
   enum Access { case read, readAndWrite, createNew, folder }
 
@@ -99,8 +100,9 @@ final class FileDescriptor: Sendable {
     return done
   }
 
-  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor, but for a child process
-  /// that is being made at that moment and has a copy of it: who unlocks doesn't depend on that. Where the file system has no locks, none is taken.
+  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor, but for a
+  /// child process that is being made at that moment and has a copy of it: who unlocks doesn't depend on that. Where the file
+  /// system has no locks, none is taken.
   ///
   /// - Throws: ``SystemError/wouldBlock`` when somebody else holds it all the time: who is suspended never lets go.
   func waitForLock(_ calls: FileCalls) throws(SystemError) {
@@ -118,7 +120,8 @@ final class FileDescriptor: Sendable {
   /// Takes the lock together with others who do, unless somebody has it exclusively.
   func lockShared() { _ = lock(LOCK_SH | LOCK_NB) }
 
-  /// Takes the lock if it is free. ``SystemError/wouldBlock``: somebody else holds it; other errors mean that the file system has no locks.
+  /// Takes the lock if it is free. ``SystemError/wouldBlock``: somebody else holds it; other errors mean that the file system has
+  /// no locks.
   func tryLocking() -> SystemError? { lock(LOCK_EX | LOCK_NB) }
 
   private func lock(_ operation: Int32) -> SystemError? {

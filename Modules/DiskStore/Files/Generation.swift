@@ -9,11 +9,12 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// `generation`: counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw it.
+/// `generation`: counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw
+/// it.
 ///
-/// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what it saw, knows that
-/// nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing else, until somebody opens the folder who is alone in it.
-/// A third one tells that entries were used.
+/// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what
+/// it saw, knows that nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing
+/// else, until somebody opens the folder who is alone in it. A third one tells that entries were used.
 // Proof of `@unchecked Sendable`: `memory` never changes, and the counters behind it are only touched by atomic instructions.
 final class Generation: @unchecked Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
@@ -41,8 +42,8 @@ final class Generation: @unchecked Sendable {
     var isQuiet: Bool { started == finished }
   }
 
-  /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it mapped stay with it.
-  /// The caller holds the folder's lock.
+  /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it
+  /// mapped stay with it. The caller holds the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
     file = try Self.open(path, calls)
     file.lockShared()
@@ -53,8 +54,8 @@ final class Generation: @unchecked Sendable {
     self.memory = memory
   }
 
-  /// Makes counters equal that a process has left unequal which was killed, if nobody else has the file mapped. To be called by who holds the folder's lock: so does
-  /// who maps it.
+  /// Makes counters equal that a process has left unequal which was killed, if nobody else has the file mapped. To be called by
+  /// who holds the folder's lock: so does who maps it.
   func mendIfAlone() {
     let left = counts
     guard !left.isQuiet else { return }
@@ -72,7 +73,8 @@ final class Generation: @unchecked Sendable {
 
   deinit {
     munmap(memory, Self.length)
-    // Not left to the close: a child process that is being made at this moment has a copy of the descriptor, and with it the lock, until it runs its program.
+    // Not left to the close: a child process that is being made at this moment has a copy of the descriptor, and with it the
+    // lock, until it runs its program.
     file.unlock()
   }
 
@@ -118,7 +120,8 @@ final class Generation: @unchecked Sendable {
     }
   }
 
-  /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the folder.
+  /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the
+  /// folder.
   func retire() { cchecksum_shared_increment(memory + Self.startedOffset) }
 
   /// Runs `change` between the two counts.

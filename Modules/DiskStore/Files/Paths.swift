@@ -6,7 +6,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// System calls on paths that need no seam. None follows a link in the last place, and none leaves the store's folder but `makeFolders`.
+/// System calls on paths that need no seam. None follows a link in the last place, and none leaves the store's folder but
+/// `makeFolders`.
 enum Paths {
   /// Makes one folder; true when it was not there before.
   @discardableResult

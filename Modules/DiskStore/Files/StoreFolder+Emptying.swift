@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// Removing everything.
 extension StoreFolder {
-  /// Where entries go that are on their way out. Without room for a sign of life it has no owner: whoever finds it removes it, and that is what it is for.
+  /// Where entries go that are on their way out. Without room for a sign of life it has no owner: whoever finds it removes it,
+  /// and that is what it is for.
   private func trashPath() throws(SystemError) -> String {
     do throws(SystemError) {
       return try temporaryPath("trash")

@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// What lies in the folder.
 extension StoreFolder {
-  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over. What can't be looked at is an empty file.
+  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over. What can't be looked at is
+  /// an empty file.
   func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {
     do throws(SystemError) {
       var shards: [String] = []

@@ -20,7 +20,8 @@ extension StoreFolder {
     generation.mendIfAlone()
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
-      // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in between starts anew again.
+      // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in
+      // between starts anew again.
       let trash = "\(root)/tmp/\(Revision.random()).trash"
       _ = generation.around { calls.rename("\(root)/entries", trash) }
       try Paths.makeFolder("\(root)/entries")
@@ -31,7 +32,8 @@ extension StoreFolder {
     return (try publish(key, root, calls), generation)
   }
 
-  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders above it.
+  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders
+  /// above it.
   static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
     var path = root
     for _ in 0..<made + 2 {
@@ -53,7 +55,8 @@ extension StoreFolder {
     return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
   }
 
-  /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of them only.
+  /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of
+  /// them only.
   private static func publish(_ key: SipHash.Key, _ root: String, _ calls: FileCalls) throws(SystemError) -> SipHash.Key {
     let draft = "\(root)/tmp/\(Revision.random()).key"
     let file = try FileDescriptor(draft, .createNew)

@@ -6,7 +6,8 @@ extension StoreFolder {
 
   /// Makes counters anew that somebody has left unequal who ended in the middle of a change: nobody would ever trust them again.
   ///
-  /// Whoever has the old ones mapped sees them unequal for good, asks the file system, and finds the new ones at its next look; who changes something raises both.
+  /// Whoever has the old ones mapped sees them unequal for good, asks the file system, and finds the new ones at its next look;
+  /// who changes something raises both.
   ///
   /// - Returns: whether they were made anew.
   func renewCounters() -> Bool {

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The folder `etagere-1`: its key, its counters, and every change of what lies in it.
 ///
-/// Paths are looked up anew at each call, so a folder that was deleted, and made again by somebody else, is found again. Before a change the
-/// folders on the way are checked to be folders and not links, so nothing outside is touched.
+/// Paths are looked up anew at each call, so a folder that was deleted, and made again by somebody else, is found again. Before a
+/// change the folders on the way are checked to be folders and not links, so nothing outside is touched.
 final class StoreFolder: Sendable {
   static let name = "etagere-1"
 
@@ -92,7 +92,8 @@ final class StoreFolder: Sendable {
     if let instance = state.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
   }
 
-  /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for rights come and go.
+  /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for
+  /// rights come and go.
   var isWritable: Bool {
     let isWritable = calls.isWritable(root)
     wasWritable.store(isWritable, ordering: .relaxed)
@@ -179,7 +180,8 @@ final class StoreFolder: Sendable {
 
   // MARK: Making
 
-  /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another one is there by now.
+  /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another
+  /// one is there by now.
   func restore() throws(SystemError) {
     let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
@@ -243,8 +245,8 @@ final class StoreFolder: Sendable {
   func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
-    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks. Who goes by them must be told before this
-    // returns, even when the folder's lock is taken for a moment.
+    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks. Who goes by
+    // them must be told before this returns, even when the folder's lock is taken for a moment.
     adoptGeneration(waits: true)
     // Those who have mapped what we have mapped meanwhile are told too.
     if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }

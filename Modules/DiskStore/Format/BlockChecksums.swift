@@ -44,7 +44,8 @@ struct BlockChecksums: Sendable {
     return end >= 0 && end % 4 == 0 && table.integer(at: end) == Checksum.of(table.part(0..<end))
   }
 
-  /// Whether `bytes`, which begin with block `first` and hold whole blocks (the last one of the body may be short), are what was written, by a whole table.
+  /// Whether `bytes`, which begin with block `first` and hold whole blocks (the last one of the body may be short), are what was
+  /// written, by a whole table.
   static func match(_ bytes: UnsafeRawBufferPointer, table: UnsafeRawBufferPointer, from first: Int = 0) -> Bool {
     var block = first
     var start = 0

@@ -4,7 +4,8 @@ internal import CacheCore
 struct EntryHeader: Hashable, Sendable {
   static let length = 128
   static let formatVersion: UInt16 = 1
-  /// Begins with a byte above 127 and holds both line ends, so that no text file, and no file mangled as text, is taken for an entry.
+  /// Begins with a byte above 127 and holds both line ends, so that no text file, and no file mangled as text, is taken for an
+  /// entry.
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
   private static let magicNumber: UInt64 = 0x0A1A_0A0D_4754_458B
   /// Flags that a reader may ignore; any other unknown one means that it must not read the entry.
@@ -111,7 +112,8 @@ struct EntryHeader: Hashable, Sendable {
   /// Bytes of a body at most: its table of checksums, which is read as one piece, takes 64 MiB then.
   static let bodyLimit: Int64 = 1 << 40
 
-  /// The parts lie in their order inside the file, no sum overflows, and what is read as one piece has a bound: a file with a hole states any length.
+  /// The parts lie in their order inside the file, no sum overflows, and what is read as one piece has a bound: a file with a
+  /// hole states any length.
   private func fits(fileSize: Int64) -> Bool {
     let size = UInt64(clamping: fileSize)
     guard bodyLength <= min(size, UInt64(Self.bodyLimit)), keyLength <= UInt64(KeySection.lengthLimit) else { return false }

@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// `folder.key`: the random key that a folder's file names are hashed with.
 ///
-/// Keyed, so that nobody who chooses URLs can choose their file names; kept in the folder, so that every process finds the same names.
+/// Keyed, so that nobody who chooses URLs can choose their file names; kept in the folder, so that every process finds the same
+/// names.
 enum FolderKey {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x4B, 0x0D, 0x0A, 0x1A, 0x0A]
   static let length = 32

@@ -2,16 +2,17 @@ internal import CacheCore
 
 /// The end of an entry's file: a log of metadata records, of which the valid one with the highest sequence counts.
 ///
-/// A 304 appends a record and touches nothing else. When the log would outgrow its bound, writing goes on at its start, but never over the newest
-/// valid record: at every instant one whole record is there, and a torn one is not taken for it.
+/// A 304 appends a record and touches nothing else. When the log would outgrow its bound, writing goes on at its start, but never
+/// over the newest valid record: at every instant one whole record is there, and a torn one is not taken for it.
 struct MetadataArea {
   /// Slots that the area may take, unless four records of one entry need more.
   static let slotBound = 64
   /// Bytes beyond which no area of ours grows, with records of the largest size.
   static let lengthLimit = 8 * (MetadataRecord.payloadLimit + MetadataRecord.slot)
 
-  /// Bytes of records that don't agree with their checksums, beyond which an area is damage, unless four times the area are more. Each append may leave one torn
-  /// record, which the next writes over; but records that claim each other's bytes would be summed up again and again. An area within ``slotBound`` never has as many.
+  /// Bytes of records that don't agree with their checksums, beyond which an area is damage, unless four times the area are more.
+  /// Each append may leave one torn record, which the next writes over; but records that claim each other's bytes would be summed
+  /// up again and again. An area within ``slotBound`` never has as many.
   static let vainLimit = 2 << 20
 
   /// The newest valid record.
@@ -31,7 +32,8 @@ struct MetadataArea {
     var wantsBarrier: Bool
   }
 
-  /// The newest valid record; nil where there is none, or where more seem to have been torn than appends can tear: see ``vainLimit``.
+  /// The newest valid record; nil where there is none, or where more seem to have been torn than appends can tear: see
+  /// ``vainLimit``.
   ///
   /// Linear in the area's length, whatever the records claim.
   static func newest(in area: UnsafeRawBufferPointer, revision: Revision) -> Newest? {

@@ -31,8 +31,8 @@ struct MetadataRecord: Sendable {
   /// Writes a record, padded.
   ///
   /// - Parameters:
-  ///   - revision: the entry's. It stands in every record, so that no header text of a server's can pose as one: the server would have to
-  ///     guess 128 random bits.
+  ///   - revision: the entry's. It stands in every record, so that no header text of a server's can pose as one: the server would
+  ///     have to guess 128 random bits.
   ///   - payload: writes the payload.
   /// - Returns: bytes of the payload.
   @discardableResult

@@ -28,7 +28,8 @@ struct NameDigest: Hashable, Comparable, Sendable {
     return start + 2
   }
 
-  /// The eight digits of a number in one word, the first in its lowest byte: a path has 32 of them, and is made for every call of the store's.
+  /// The eight digits of a number in one word, the first in its lowest byte: a path has 32 of them, and is made for every call of
+  /// the store's.
   private static func digits(_ number: UInt32) -> UInt64 {
     var word = UInt64(number.byteSwapped)
     // From four bytes to eight half ones, the upper half of a byte first.
@@ -39,7 +40,8 @@ struct NameDigest: Hashable, Comparable, Sendable {
     let letters = (word + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
     return word + 0x3030_3030_3030_3030 + letters * 0x27
   }
-  // What is hashed is a keyed hash already, so nobody can make digests that collide; the lower half is not what shards and lanes go by.
+  // What is hashed is a keyed hash already, so nobody can make digests that collide; the lower half is not what shards and lanes
+  // go by.
   func hash(into hasher: inout Hasher) { hasher.combine(low) }
 
   /// The parts of a file's name of the shape `<32 hex>.<letter>`.

@@ -3,15 +3,16 @@ internal import Synchronization
 
 /// Hits in the caller's thread: what the system has in its memory is read sooner than another thread is woken for it.
 ///
-/// Nothing here waits, for the disk or for anybody, and nothing is changed on it. Where anything is not as usual the answer is nil, which says nothing, and a thread
-/// that may wait looks.
+/// Nothing here waits, for the disk or for anybody, and nothing is changed on it. Where anything is not as usual the answer is
+/// nil, which says nothing, and a thread that may wait looks.
 extension DiskEngine {
   /// Bytes of the largest file that is read so: its checksums are the caller's thread's work too.
   private static let limit: Int64 = 65_536
 
   /// The entry at `name`; where it is to be `alone`, only if its resource has no other variant.
   ///
-  /// Without a turn of the resource: nobody has one, so whatever was asked for before is done, and what is asked for meanwhile may come first or second.
+  /// Without a turn of the resource: nobody has one, so whatever was asked for before is done, and what is asked for meanwhile
+  /// may come first or second.
   func entryAtOnce(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
     guard readsAtOnce.load(ordering: .relaxed),
       let size = index.size(of: name, alone: alone, folder.foreignChanges(at: clock.uptime)), size <= Self.limit,

@@ -79,7 +79,8 @@ final class EntryFile: Sendable {
   /// Bytes that one pull reads: whole blocks.
   private static let pull = Int64(4 * BlockChecksums.blockSize)
 
-  /// Reads and checks the blocks from `offset`, the start of one, up to `end` (rounded up to a block) or a pull's length. nil: damaged.
+  /// Reads and checks the blocks from `offset`, the start of one, up to `end` (rounded up to a block) or a pull's length. nil:
+  /// damaged.
   ///
   /// - Parameter checks: whether all bytes are compared with their checksums, and not only counted.
   func blocks(from offset: Int64, upTo end: Int64 = .max, checks: Bool = true) throws(SystemError) -> FileMemory? {
@@ -114,7 +115,8 @@ extension EntryFile {
     }
   }
 
-  /// Opens the file at `path` and checks all but the body, by what the system has in its memory: nothing waits. Nil: there is no such entry, or there is more to tell.
+  /// Opens the file at `path` and checks all but the body, by what the system has in its memory: nothing waits. Nil: there is no
+  /// such entry, or there is more to tell.
   static func findCached(
     _ path: UnsafePointer<CChar>, expecting expected: CacheKey, _ calls: FileCalls
   ) throws(SystemError) -> EntryFile? {
@@ -183,7 +185,8 @@ extension EntryFile {
     var found = try reader.part(header.metadataOffset, length).withBytes(look)
     if found == nil {
       guard !reader.descriptor.isCachedAlone else { throw .failed(.wouldBlock) }
-      // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody writes.
+      // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody
+      // writes.
       do throws(SystemError) { try reader.descriptor.waitForLock(calls) } catch { throw .failed(error) }
       defer { reader.descriptor.unlock() }
       found = try reader.again(header.metadataOffset, look)

@@ -10,8 +10,8 @@ extension DiskEngine {
     evict(to: configuration.sizeMark, .size)
   }
 
-  /// Returns at once, but where the folder may be a tenth above its limit: then when the sweep that is under way has ended. Else who stores faster than a sweep
-  /// removes would leave the limit behind for as long as it stores.
+  /// Returns at once, but where the folder may be a tenth above its limit: then when the sweep that is under way has ended. Else
+  /// who stores faster than a sweep removes would leave the limit behind for as long as it stores.
   func waitForRoom() async {
     guard let limit = configuration.sizeLimit,
       index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChanges)

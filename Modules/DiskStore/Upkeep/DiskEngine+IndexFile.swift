@@ -17,8 +17,8 @@ extension DiskEngine {
     return true
   }
 
-  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended metadata to entries, and where it is
-  /// not known what lies at a name, the files are listed first.
+  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended
+  /// metadata to entries, and where it is not known what lies at a name, the files are listed first.
   func saveIndex() {
     guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
       indexFile.withLock({ $0.stamp }) != stamp, index.isCurrent(folder.foreignChanges)
@@ -37,8 +37,8 @@ extension DiskEngine {
     if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
   }
 
-  /// Before and after metadata is appended, which changes a size and no counter; and where a file is gone that the index had named. Another cache may have
-  /// written one since we looked last.
+  /// Before and after metadata is appended, which changes a size and no counter; and where a file is gone that the index had
+  /// named. Another cache may have written one since we looked last.
   func forgetIndexFile() {
     noteChange()
     folder.removeIndex()
@@ -46,8 +46,8 @@ extension DiskEngine {
 
   // MARK: While the store is open
 
-  /// After something of ours was stored, freshened or removed. What the file says does not count any more; it is written again when nothing has changed for a
-  /// while, for who leaves without closing.
+  /// After something of ours was stored, freshened or removed. What the file says does not count any more; it is written again
+  /// when nothing has changed for a while, for who leaves without closing.
   func noteChange() {
     let isWorthIt = index.known.count >= IndexFile.fewest
     indexFile.withLock { state in

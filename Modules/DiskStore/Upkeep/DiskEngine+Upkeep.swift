@@ -4,7 +4,8 @@ internal import CacheCore
 ///
 /// Single entries are removed in their own lanes, so that a removal never comes between an entry's store and its being counted.
 extension DiskEngine {
-  /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was lowered.
+  /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was
+  /// lowered.
   func settle() {
     firstAnswers.wait()
     folder.collectOrphans()
@@ -35,7 +36,8 @@ extension DiskEngine {
   ///   - uses: those of others, then.
   ///   - seesUses: whether what was found tells of those.
   func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses?, seesUses: Bool = true) {
-    // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the file and its being counted.
+    // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the
+    // file and its being counted.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }

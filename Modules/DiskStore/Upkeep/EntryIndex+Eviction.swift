@@ -14,8 +14,8 @@ extension EntryIndex {
   /// How many are chosen while nobody else can ask the index.
   private static let chosenAtOnce = 256
 
-  /// Chooses entries to leave, in the policy's order: as many as have `bytes` together, `most` at most. They stay in the index, and have no place in the
-  /// order until they are used, replaced or given back.
+  /// Chooses entries to leave, in the policy's order: as many as have `bytes` together, `most` at most. They stay in the index,
+  /// and have no place in the order until they are used, replaced or given back.
   func choose(_ bytes: Int64, most: Int) -> [Victim] {
     var victims: [Victim] = []
     var sum: Int64 = 0

@@ -14,7 +14,8 @@ extension EntryIndex {
 
   /// Takes what was found over, but for what changed meanwhile.
   ///
-  /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to ``look(_:_:)``.
+  /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to
+  ///   ``look(_:_:)``.
   func endList(_ found: [EntryName: Use]) -> [EntryName] {
     // What takes long is made ready outside the lock.
     let list = list(of: found)

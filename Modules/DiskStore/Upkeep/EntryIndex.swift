@@ -2,11 +2,12 @@ internal import CacheCore
 
 /// What is known of the entries in memory: which there are, how large each is, and when it was used last.
 ///
-/// Built from the files in the background, and made again from them when others have changed something: the files are the truth. It says that there is no
-/// entry only while the folder's counters are as they were before the files were listed, and of no name at which something of ours is under way:
-/// it may name entries that are gone, never lack one that is there.
+/// Built from the files in the background, and made again from them when others have changed something: the files are the truth.
+/// It says that there is no entry only while the folder's counters are as they were before the files were listed, and of no name
+/// at which something of ours is under way: it may name entries that are gone, never lack one that is there.
 final class EntryIndex: Sendable {
-  /// How far the index had got when somebody began to look at the files: what was seen of them before a list ended says nothing after it.
+  /// How far the index had got when somebody began to look at the files: what was seen of them before a list ended says nothing
+  /// after it.
   struct Version: Hashable, Sendable {
     fileprivate var lists: UInt64 = 0
   }
@@ -58,8 +59,8 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may be gone by now, and the next
-  /// list will tell. Nil: who looked had no turn, so there may be a later size by now.
+  /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may
+  /// be gone by now, and the next list will tell. Nil: who looked had no turn, so there may be a later size by now.
   func used(_ name: EntryName, size: Int64?, at time: Timestamp) {
     state.withLock { state in
       let isKnown = state.use(name, at: time, size: size)
@@ -81,7 +82,8 @@ final class EntryIndex: Sendable {
 
   func removedAll() {
     let old = state.withLock { state in
-      // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the next answer.
+      // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the
+      // next answer.
       state.listed = nil
       defer { state.forgetEntries() }
       return (state.entries, state.order)
@@ -101,7 +103,8 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
-  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to have no other variant beside it.
+  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to have no other
+  /// variant beside it.
   func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
     state.withLock { state in
       guard state.vouches(for: name.resource, changes), let shelf = state.entries.resources[name.resource] else { return nil }
@@ -126,8 +129,8 @@ final class EntryIndex: Sendable {
 
   /// A file was looked for and not found.
   ///
-  /// - Returns: whether the files should be listed now: when as many misses had to ask the file system as there are entries, a list would have cost
-  ///   no more, so misses and lists together take at most twice what they must.
+  /// - Returns: whether the files should be listed now: when as many misses had to ask the file system as there are entries, a
+  ///   list would have cost no more, so misses and lists together take at most twice what they must.
   func wantsListAfterMiss(_ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       let isBlind = state.listed != changes || state.doubted.count >= EntryIndexState.fewest
@@ -143,8 +146,8 @@ final class EntryIndex: Sendable {
 
   /// Whether what others stored meanwhile may have brought the folder a tenth of `limit` beyond what is known of it.
   ///
-  /// Others only tell how often they changed something, so their entries are taken to be as large as ours. At least a hundredth of the limit is stored
-  /// between two lists, so that small changes of others don't make each store of ours list the folder.
+  /// Others only tell how often they changed something, so their entries are taken to be as large as ours. At least a hundredth
+  /// of the limit is stored between two lists, so that small changes of others don't make each store of ours list the folder.
   func wantsList(limit: Int64, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       guard state.storedBytes >= limit / 100, state.stores > 0, let changes else { return false }

@@ -133,7 +133,8 @@ struct EntryIndexState {
     }
   }
 
-  /// Whether the files were listed, and others have changed nothing since. A change that was under way while they were listed may be in the list or not.
+  /// Whether the files were listed, and others have changed nothing since. A change that was under way while they were listed may
+  /// be in the list or not.
   func isCurrent(_ changes: FolderChanges?) -> Bool {
     guard isComplete, let changes else { return false }
     return changes == listed && changes.counts.isQuiet

@@ -1,6 +1,7 @@
 internal import Dispatch
 
-/// A moment that the first answers after opening have to themselves: an index that is read, or a list that is made, competes with them for processors.
+/// A moment that the first answers after opening have to themselves: an index that is read, or a list that is made, competes with
+/// them for processors.
 final class HeadStart: Sendable {
   private static let length = DispatchTimeInterval.milliseconds(20)
 

@@ -2,7 +2,8 @@ public import CacheCore
 public import HTTPTypes
 
 extension ETagValidator {
-  /// Returns the fields that make a request conditional on a stored response: `If-None-Match`, `If-Modified-Since`, or both (RFC 9110 §13.1).
+  /// Returns the fields that make a request conditional on a stored response: `If-None-Match`, `If-Modified-Since`, or both (RFC
+  /// 9110 §13.1).
   ///
   /// ```swift
   /// for field in validator.conditionalHeaders(for: metadata) {

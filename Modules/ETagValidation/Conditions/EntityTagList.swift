@@ -2,7 +2,8 @@ internal import HTTPTypes
 
 /// The members of `If-None-Match` (RFC 9110 §13.1.2): `*`, or a list of tags.
 ///
-/// A comma inside a tag separates nothing. What is no tag by the grammar is read as a weak one, up to the next comma, as ``EntityTag`` reads it.
+/// A comma inside a tag separates nothing. What is no tag by the grammar is read as a weak one, up to the next comma, as
+/// ``EntityTag`` reads it.
 struct EntityTagList {
   private(set) var tags: [EntityTag] = []
   /// One member is `*`, which stands for any representation.

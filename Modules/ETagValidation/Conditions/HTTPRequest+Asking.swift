@@ -6,15 +6,17 @@ extension HTTPRequest {
   private static let mostTags = 16
   private static let longestQuestion = 4_096
 
-  /// The request, asking whether one of the stored answers is still current (RFC 9111 §4.3.1): the origin's own strings, byte for byte.
+  /// The request, asking whether one of the stored answers is still current (RFC 9111 §4.3.1): the origin's own strings, byte for
+  /// byte.
   ///
-  /// The tags follow the caller's own in one list, and the date takes the place of the caller's, which is evaluated here once the answer is known: so a 304 always
-  /// speaks of something that is stored, or names the caller's tag. Unchanged when there is nothing to ask with, and when the request forbids storing: then a 304
-  /// could not be kept either (§5.2.1.5).
+  /// The tags follow the caller's own in one list, and the date takes the place of the caller's, which is evaluated here once the
+  /// answer is known: so a 304 always speaks of something that is stored, or names the caller's tag. Unchanged when there is
+  /// nothing to ask with, and when the request forbids storing: then a 304 could not be kept either (§5.2.1.5).
   ///
   /// - Parameters:
   ///   - selected: what the request selects.
-  ///   - others: what else is stored of the resource; only asked about by tags, and only where the caller has no condition of its own.
+  ///   - others: what else is stored of the resource; only asked about by tags, and only where the caller has no condition of its
+  ///     own.
   ///   - directives: the request's.
   func asking(about selected: StoredMetadata?, and others: [StoredMetadata], _ directives: CacheControl) -> HTTPRequest {
     guard !directives.noStore, headerFields.hasRoom(for: 2) else { return self }
@@ -85,7 +87,8 @@ extension HTTPRequest {
     headerFields.replace(.ifNoneMatch, with: HTTPField(name: .ifNoneMatch, value: line))
   }
 
-  /// The request, asking for the bytes behind a stored part, unless the answer has changed: then for all of it (RFC 9110 §13.1.5).
+  /// The request, asking for the bytes behind a stored part, unless the answer has changed: then for all of it (RFC 9110
+  /// §13.1.5).
   func asking(forRestOf metadata: StoredMetadata) -> HTTPRequest {
     guard headerFields.hasRoom(for: 2), let part = StoredPart(metadata), let tag = metadata.response.headerFields.first(.eTag)
     else { return self }

@@ -31,7 +31,8 @@ extension HTTPRequest {
     return request
   }
 
-  /// The request, so that the caches on the way don't answer it either (RFC 9111 §5.2.1.4), unless the caller speaks to them already.
+  /// The request, so that the caches on the way don't answer it either (RFC 9111 §5.2.1.4), unless the caller speaks to them
+  /// already.
   func pastAllCaches() -> HTTPRequest {
     guard !headerFields.contains(.cacheControl), headerFields.hasRoom(for: 1) else { return self }
     var request = self

@@ -10,7 +10,8 @@ struct Preconditions {
     request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince)
   }
 
-  /// Whether the caller has the stored answer already, so that a 304 is its answer. `If-None-Match`, where there is one, decides alone.
+  /// Whether the caller has the stored answer already, so that a 304 is its answer. `If-None-Match`, where there is one, decides
+  /// alone.
   func isNotModified(_ metadata: StoredMetadata) -> Bool {
     let fields = metadata.response.headerFields
     // Under a condition an answer that is no success would be what it is (RFC 9110 §13.2.1).
@@ -25,7 +26,8 @@ struct Preconditions {
       <= since
   }
 
-  /// Whether a range may be served: there is no `If-Range`, or it names the stored bytes by a strong validator (RFC 9110 §13.1.5).
+  /// Whether a range may be served: there is no `If-Range`, or it names the stored bytes by a strong validator (RFC 9110
+  /// §13.1.5).
   func allowsRange(_ metadata: StoredMetadata) -> Bool {
     let fields = request.headerFields
     guard fields.contains(.ifRange) else { return true }

@@ -2,10 +2,11 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// The answer to a request for the rest of a stored part; nil when the plan has not asked for one, or when the origin has sent the whole, or an error, instead.
+  /// The answer to a request for the rest of a stored part; nil when the plan has not asked for one, or when the origin has sent
+  /// the whole, or an error, instead.
   ///
-  /// Of the same strong validator and length, beginning where the part ends: both are the whole answer, with the newer one's fields (RFC 9110 §15.3.7.3). Any other
-  /// part is of no use to a caller who asked for everything.
+  /// Of the same strong validator and length, beginning where the part ends: both are the whole answer, with the newer one's
+  /// fields (RFC 9110 §15.3.7.3). Any other part is of no use to a caller who asked for everything.
   func continued(_ exchange: Exchange, stored: [StoredMetadata], revision: Revision) -> ValidationVerdict? {
     guard exchange.sent.headerFields.contains(.range), !exchange.request.headerFields.contains(.range),
       exchange.status == 206 || exchange.status == 416

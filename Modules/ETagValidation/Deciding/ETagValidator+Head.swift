@@ -2,8 +2,8 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// What a HEAD's 200 says of the stored answers that its GET would have selected (RFC 9111 §4.3.5): the same validators and length update them, others make them
-  /// stale.
+  /// What a HEAD's 200 says of the stored answers that its GET would have selected (RFC 9111 §4.3.5): the same validators and
+  /// length update them, others make them stale.
   func news(of exchange: Exchange, stored: [StoredMetadata]) -> [StoreChanges.Update] {
     guard !keepsNothing(of: exchange) else { return [] }
     return stored.indices.compactMap { index in

@@ -40,7 +40,8 @@ extension ETagValidator {
     return .store(variant: variant, metadata, changes)
   }
 
-  /// Whether a new answer takes a stored one's place: what matched this request by other selecting fields would compete with it; what matches nothing is never used again.
+  /// Whether a new answer takes a stored one's place: what matched this request by other selecting fields would compete with it;
+  /// what matches nothing is never used again.
   private func replaces(
     _ metadata: StoredMetadata, _ variant: String, _ exchange: Exchange, _ other: StoredMetadata
   ) -> Bool {
@@ -68,8 +69,8 @@ extension ETagValidator {
     changes.drops += kept.prefix(excess)
   }
 
-  /// `stale-if-error`, of the stored answer or of the request, in place of an error that the origin, or someone before it, has answered with (RFC 5861 §4). The plan has found
-  /// already that nothing forbids it.
+  /// `stale-if-error`, of the stored answer or of the request, in place of an error that the origin, or someone before it, has
+  /// answered with (RFC 5861 §4). The plan has found already that nothing forbids it.
   private func mayStandIn(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
     guard [500, 502, 503, 504].contains(exchange.status) else { return false }
     let windows = [
@@ -80,8 +81,8 @@ extension ETagValidator {
     return exchange.responseTime < metadata.freshness.freshUntil + longest
   }
 
-  /// Whether others who asked the same at the same time may have an answer that is not stored: everybody may see that a page is missing or an origin
-  /// down, nobody an answer that was made for one request.
+  /// Whether others who asked the same at the same time may have an answer that is not stored: everybody may see that a page is
+  /// missing or an origin down, nobody an answer that was made for one request.
   private func isShareable(_ exchange: Exchange) -> Bool {
     guard exchange.request.isSafe, !CacheControl(request: exchange.request).noStore else { return false }
     let directives = rules.directives(of: exchange.response.headerFields)

@@ -2,8 +2,9 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// A 304 (RFC 9111 §4.3.3, §4.3.4). It confirms the stored answer that it names, or the only one that was asked about; the caller's it is when it names a tag of the
-  /// caller's own. One that does neither leads to one more request, without what the plan has added.
+  /// A 304 (RFC 9111 §4.3.3, §4.3.4). It confirms the stored answer that it names, or the only one that was asked about; the
+  /// caller's it is when it names a tag of the caller's own. One that does neither leads to one more request, without what the
+  /// plan has added.
   func notModified(
     _ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision
   ) -> ValidationVerdict {
@@ -40,7 +41,8 @@ extension ETagValidator {
       guard isOwn || mayConfirm(stored[index], exchange.request),
         sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
       else { return false }
-      // Another variant is confirmed by its own strong tag alone, which the 304 names or all that was asked about: two may well be of one date.
+      // Another variant is confirmed by its own strong tag alone, which the 304 names or all that was asked about: two may well
+      // be of one date.
       if !isOwn, tag.map(\.isWeak) ?? !Self.asksAboutOneTag(sent) { return false }
       return confirms(fields, tag, stored[index].response.headerFields, sent)
     }
@@ -57,10 +59,12 @@ extension ETagValidator {
     return !asked.matchesAny && asked.tags.count == 1
   }
 
-  /// Whether a 304 speaks of the stored answer: by its tag; without one when nothing else was asked about; by `Last-Modified` where only that was asked about.
+  /// Whether a 304 speaks of the stored answer: by its tag; without one when nothing else was asked about; by `Last-Modified`
+  /// where only that was asked about.
   ///
-  /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong comparison would fetch every
-  /// compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the 304, which has no bytes to compress.
+  /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong
+  /// comparison would fetch every compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the
+  /// 304, which has no bytes to compress.
   private func confirms(
     _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest
   ) -> Bool {
@@ -83,8 +87,8 @@ extension ETagValidator {
     return StoreChanges(updates: same.map { StoreChanges.Update($0, freshened(stored[$0], by: exchange)) })
   }
 
-  /// Another variant's answer that the 304 has named is this request's too: filed under its selecting fields, it answers the next one (RFC 9111 §4.1, §4.3.3). Nobody gives way
-  /// for it.
+  /// Another variant's answer that the 304 has named is this request's too: filed under its selecting fields, it answers the next
+  /// one (RFC 9111 §4.1, §4.3.3). Nobody gives way for it.
   private func copy(
     of confirmed: Int, _ fresh: StoredMetadata, _ exchange: Exchange, _ stored: [StoredMetadata], _ revision: Revision
   ) -> StoreChanges.Copy? {
@@ -133,8 +137,8 @@ extension ETagValidator {
       && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }
 
-  /// The request under which a confirmed answer is kept. Its selecting fields are the new request's from now on. Another variant keeps its own, unless other fields select
-  /// now, which it does not have.
+  /// The request under which a confirmed answer is kept. Its selecting fields are the new request's from now on. Another variant
+  /// keeps its own, unless other fields select now, which it does not have.
   private func request(selecting metadata: StoredMetadata, as response: HTTPResponse, _ exchange: Exchange) -> HTTPRequest {
     let (kept, new) = (metadata.request, exchange.request)
     if matches(metadata, new) {

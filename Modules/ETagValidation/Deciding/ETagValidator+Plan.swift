@@ -4,9 +4,10 @@ public import HTTPTypes
 extension ETagValidator {
   /// Decides before the network is asked.
   ///
-  /// GET and HEAD are answered from what is stored, a range and the caller's own conditions too: ``reply(to:from:now:)`` makes their 206, 304 or 416. A request whose
-  /// conditions only the origin may evaluate (`If-Match`, `If-Unmodified-Since`; RFC 9111 §4.3.2) goes out as it is. Where the network is out of bounds (`.cacheOnly`,
-  /// `only-if-cached`) and nothing stored will do, the answer is 504 (RFC 9111 §5.2.1.7).
+  /// GET and HEAD are answered from what is stored, a range and the caller's own conditions too: ``reply(to:from:now:)`` makes
+  /// their 206, 304 or 416. A request whose conditions only the origin may evaluate (`If-Match`, `If-Unmodified-Since`; RFC 9111
+  /// §4.3.2) goes out as it is. Where the network is out of bounds (`.cacheOnly`, `only-if-cached`) and nothing stored will do,
+  /// the answer is 504 (RFC 9111 §5.2.1.7).
   public func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan {
     let directives = CacheControl(request: request)
     let plan = decide(request, directives, policy: policy, stored: stored, now: now)
@@ -49,8 +50,8 @@ extension ETagValidator {
       fallback: use.mayStandIn ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
   }
 
-  /// The stored answer that a request may be answered with: what it selects, or, for a range, a stored part that holds it. Of both the one that is fresh, or else the
-  /// whole answer.
+  /// The stored answer that a request may be answered with: what it selects, or, for a range, a stored part that holds it. Of
+  /// both the one that is fresh, or else the whole answer.
   func usable(for request: HTTPRequest, from stored: [StoredMetadata], now: Timestamp) -> Int? {
     let whole = selected(by: request, from: stored)
     guard parts != .ignored, let range = request.singleRange, whole.map({ !stored[$0].freshness.isFresh(at: now) }) ?? true else {
@@ -64,7 +65,8 @@ extension ETagValidator {
       ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
   }
 
-  /// Nothing stored can answer. What is stored may still help: another variant that the origin confirms, or a part whose rest is missing.
+  /// Nothing stored can answer. What is stored may still help: another variant that the origin confirms, or a part whose rest is
+  /// missing.
   private func miss(_ request: HTTPRequest, _ directives: CacheControl, _ stored: [StoredMetadata]) -> ValidationPlan {
     guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
     if let part = continuable(for: request, directives, from: stored) {
@@ -75,7 +77,8 @@ extension ETagValidator {
       request.asking(about: nil, and: others(than: nil, of: stored, for: request), directives), fallback: nil, reason: reason)
   }
 
-  /// The request that goes out behind an answer that is shown already: for all of it, since what it brings is for the store, and without the caller's conditions.
+  /// The request that goes out behind an answer that is shown already: for all of it, since what it brings is for the store, and
+  /// without the caller's conditions.
   private func revalidation(
     _ request: HTTPRequest, _ directives: CacheControl, _ match: Int, _ stored: [StoredMetadata]
   ) -> HTTPRequest {
@@ -83,17 +86,20 @@ extension ETagValidator {
     return whole.asking(about: stored[match], and: others(than: match, of: stored, for: whole), directives)
   }
 
-  /// What else is stored of the resource and may be asked about with one question (RFC 9111 §4.3.1): the latest first. A part only helps who asks for it.
+  /// What else is stored of the resource and may be asked about with one question (RFC 9111 §4.3.1): the latest first. A part
+  /// only helps who asks for it.
   private func others(than match: Int?, of stored: [StoredMetadata], for request: HTTPRequest) -> [StoredMetadata] {
     guard stored.count > 1 || match == nil else { return [] }
     return stored.indices.filter { $0 != match && !stored[$0].isPart && mayConfirm(stored[$0], request) }.map { stored[$0] }
       .sorted { Self.isOlder($1, $0) }
   }
 
-  /// Whether a 304 may let this request have the stored answer: never one user's answer another, and another variant only by a strong tag and in the same coding.
+  /// Whether a 304 may let this request have the stored answer: never one user's answer another, and another variant only by a
+  /// strong tag and in the same coding.
   ///
-  /// A weak tag may label the compressed bytes and the plain ones alike (RFC 9110 §8.8.1), and whoever did not ask for the compressed ones can't read them. The plain
-  /// ones anybody can, but an origin that compresses on the way would confirm them to everybody, and nobody had compressed ones again.
+  /// A weak tag may label the compressed bytes and the plain ones alike (RFC 9110 §8.8.1), and whoever did not ask for the
+  /// compressed ones can't read them. The plain ones anybody can, but an origin that compresses on the way would confirm them to
+  /// everybody, and nobody had compressed ones again.
   func mayConfirm(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     guard metadata.response.status == .ok,
       SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)

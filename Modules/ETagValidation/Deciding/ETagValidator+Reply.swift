@@ -2,10 +2,12 @@ public import CacheCore
 public import HTTPTypes
 
 extension ETagValidator {
-  /// What is sent of a stored answer (RFC 9111 §4): its fields as they are stored, with its `Age` now, under the caller's own conditions.
+  /// What is sent of a stored answer (RFC 9111 §4): its fields as they are stored, with its `Age` now, under the caller's own
+  /// conditions.
   ///
-  /// The conditions are evaluated in the order of RFC 9110 §13.2.2. A condition that holds for nothing gets 304 with the fields of §15.4.5; a single range that lies in the
-  /// body gets 206, one that does not 416. Several ranges get the whole answer, as §14.2 allows, and so does a body whose length is not known yet.
+  /// The conditions are evaluated in the order of RFC 9110 §13.2.2. A condition that holds for nothing gets 304 with the fields
+  /// of §15.4.5; a single range that lies in the body gets 206, one that does not 416. Several ranges get the whole answer, as
+  /// §14.2 allows, and so does a body whose length is not known yet.
   public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
     if request.hasConditionsOrRange, request.method == .get || request.method == .head {
       let conditions = Preconditions(request: request)

@@ -21,8 +21,8 @@ extension ETagValidator {
       expiration: StatusRule(exchange.status) == .whileFresh ? .at(freshness.freshUntil) : nil)
   }
 
-  /// The request as it may be stored: what names the resource, without user information, and the selecting fields, secrets as digests. A GET: what answers a POST and may
-  /// be stored, answers later GETs (RFC 9110 §9.3.3).
+  /// The request as it may be stored: what names the resource, without user information, and the selecting fields, secrets as
+  /// digests. A GET: what answers a POST and may be stored, answers later GETs (RFC 9110 §9.3.3).
   func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: ContentRange?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode)
     var fields = selecting.fields
@@ -32,8 +32,9 @@ extension ETagValidator {
       headerFields: fields)
   }
 
-  /// What directives forbid: `no-store`, which `must-understand` overrides for a status that is understood and only for such (RFC 9111 §5.2.2.3); in a shared cache
-  /// `private`, and answers to a request with `Authorization` that are not said to be for everybody (§3.5).
+  /// What directives forbid: `no-store`, which `must-understand` overrides for a status that is understood and only for such (RFC
+  /// 9111 §5.2.2.3); in a shared cache `private`, and answers to a request with `Authorization` that are not said to be for
+  /// everybody (§3.5).
   private func allowsStoring(_ directives: AnswerDirectives, _ exchange: Exchange) -> Bool {
     let stated = directives.stated
     guard stated.mustUnderstand ? StatusRule.isUnderstood(exchange.status) : !stated.noStore else { return false }
@@ -63,7 +64,8 @@ extension ETagValidator {
     }
   }
 
-  /// The bytes of a 206 that may be stored: a single range of a known length, with a strong validator, that was asked for (RFC 9111 §3.3, RFC 9110 §15.3.7).
+  /// The bytes of a 206 that may be stored: a single range of a known length, with a strong validator, that was asked for (RFC
+  /// 9111 §3.3, RFC 9110 §15.3.7).
   private func storablePart(_ exchange: Exchange) -> ContentRange? {
     let fields = exchange.response.headerFields
     guard parts != .ignored, exchange.status == 206, exchange.request.headerFields.contains(.range),

@@ -18,8 +18,8 @@ struct Exchange {
     return URIReference(line.value).resolved(against: request).flatMap(ResourceID.uri(of:)) == target
   }
 
-  /// What an unsafe request that did not fail has changed (RFC 9111 §4.4): its target, and what `Location` and `Content-Location` name, as far as they
-  /// are of the same origin, so that nobody can clear another's entries.
+  /// What an unsafe request that did not fail has changed (RFC 9111 §4.4): its target, and what `Location` and `Content-Location`
+  /// name, as far as they are of the same origin, so that nobody can clear another's entries.
   var changedResources: [String] {
     guard (200...399).contains(response.status.code), let target = ResourceID.uri(of: request) else { return [] }
     var resources = [target]

@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// What a stored answer may be used for at `now`, by its own facts and by what the request accepts (RFC 9111 §4.2, §4.2.4, §5.2.1).
+/// What a stored answer may be used for at `now`, by its own facts and by what the request accepts (RFC 9111 §4.2, §4.2.4,
+/// §5.2.1).
 struct StoredUse {
   let freshness: Freshness
   let directives: CacheControl
@@ -12,7 +13,8 @@ struct StoredUse {
   /// Stale, but the request says that it takes it (`max-stale`), and the answer does not forbid it.
   var isAcceptedStale: Bool { directives.maxStale != nil && mayShowStale }
 
-  /// Stale, but the answer says that it may be used while it is revalidated (RFC 5861 §3). A request that limits the age wants no stale answer.
+  /// Stale, but the answer says that it may be used while it is revalidated (RFC 5861 §3). A request that limits the age wants no
+  /// stale answer.
   var mayStayWhileRevalidated: Bool {
     guard let until = freshness.staleWhileRevalidateUntil, now < until else { return false }
     return !isRefused && isStaleWelcome && !freshness.requiresRevalidation
@@ -32,7 +34,8 @@ struct StoredUse {
   /// Whether it keeps to what the request says about age and freshness, whatever the answer itself allows.
   var isWelcome: Bool { !isRefused && (now < freshness.freshUntil || isStaleWelcome) }
 
-  /// What the request says rules this answer out, fresh or stale. `max-age=0` does even at age zero: whoever sends it wants to ask.
+  /// What the request says rules this answer out, fresh or stale. `max-age=0` does even at age zero: whoever sends it wants to
+  /// ask.
   private var isRefused: Bool {
     if directives.noCache { return true }
     if let maxAge = directives.maxAge, maxAge == .zero || freshness.age(at: now) > maxAge { return true }

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
-/// The directives of an answer as they count in this cache: of the first targeted field that can be read, else of `Cache-Control` (RFC 9213 §2.2), and without
-/// what is meant for caches of the other mode.
+/// The directives of an answer as they count in this cache: of the first targeted field that can be read, else of `Cache-Control`
+/// (RFC 9213 §2.2), and without what is meant for caches of the other mode.
 struct AnswerDirectives {
   let stated: CacheControl
   /// A targeted field decides, and neither `Cache-Control` nor `Expires` counts.
@@ -23,7 +23,8 @@ struct AnswerDirectives {
   /// The lifetime that a directive states: in a shared cache `s-maxage`, where there is one (RFC 9111 §4.2.1).
   var lifetime: Duration? { mode == .shared ? stated.sharedMaxAge ?? stated.maxAge : stated.maxAge }
 
-  /// Whether it must never be used stale (§5.2.2.2). In a shared cache `proxy-revalidate` says so too (§5.2.2.8), and with it `s-maxage` (§5.2.2.10).
+  /// Whether it must never be used stale (§5.2.2.2). In a shared cache `proxy-revalidate` says so too (§5.2.2.8), and with it
+  /// `s-maxage` (§5.2.2.10).
   var mustRevalidate: Bool {
     stated.mustRevalidate || (mode == .shared && (stated.proxyRevalidate || stated.sharedMaxAge != nil))
   }

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 
-/// How this cache reads what an answer says: whose cache it is, which fields speak to it, and what is guessed where nothing is said.
+/// How this cache reads what an answer says: whose cache it is, which fields speak to it, and what is guessed where nothing is
+/// said.
 struct AnswerRules: Hashable {
   var mode: CacheMode
   /// Targeted fields in the order of their weight (RFC 9213 §2.2); a private cache is nobody's target.

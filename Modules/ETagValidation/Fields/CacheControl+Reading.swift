@@ -21,8 +21,8 @@ extension CacheControl {
     }
   }
 
-  /// Names in quotes limit the directive to these fields. Without any name, or with one that caches decide by, it stands for the whole answer: an
-  /// answer without its `Vary` would be everybody's.
+  /// Names in quotes limit the directive to these fields. Without any name, or with one that caches decide by, it stands for the
+  /// whole answer: an answer without its `Vary` would be everybody's.
   mutating func limitNoCache(to names: [String]) {
     noCacheFields += names
     if !Self.canBeLeftOut(names) { noCache = true }

@@ -4,11 +4,12 @@ public import HTTPTypes
 ///
 /// Reading never fails: what can't be understood has the meaning that serves least from a cache.
 ///
-/// - Names in any case, blanks around commas, empty members and several field lines are accepted; unknown directives are ignored (§5.2.3).
-/// - Numbers may be quoted. More than 2^31 is 2^31 (§1.2.2). A missing, negative, fractional or otherwise unreadable number is 0, so the answer is
-///   stale (§4.2.1); for `min-fresh` it is 2^31.
-/// - When a directive is stated twice, the more restrictive value counts: the smaller number, for `min-fresh` the larger. (§4.2.1 allows the first
-///   value or "stale"; the smallest is never fresher than the first.)
+/// - Names in any case, blanks around commas, empty members and several field lines are accepted; unknown directives are ignored
+///   (§5.2.3).
+/// - Numbers may be quoted. More than 2^31 is 2^31 (§1.2.2). A missing, negative, fractional or otherwise unreadable number is 0,
+///   so the answer is stale (§4.2.1); for `min-fresh` it is 2^31.
+/// - When a directive is stated twice, the more restrictive value counts: the smaller number, for `min-fresh` the larger. (§4.2.1
+///   allows the first value or "stale"; the smallest is never fresher than the first.)
 ///
 /// ```swift
 /// let directives = CacheControl("public, max-age=60, stale-while-revalidate=30")
@@ -30,7 +31,8 @@ public struct CacheControl: Hashable, Sendable {
 
   /// Nothing of it may be stored (§5.2.1.5, §5.2.2.5).
   public var noStore = false
-  /// Ask before every use (§5.2.1.4, §5.2.2.4). False for the form with field names in quotes, unless one of them is a field that caches decide by.
+  /// Ask before every use (§5.2.1.4, §5.2.2.4). False for the form with field names in quotes, unless one of them is a field that
+  /// caches decide by.
   public var noCache = false
   /// The fields that `no-cache="…"` lets nobody see without asking, in lower case: the answer is stored without them.
   public var noCacheFields: [String] = []
@@ -46,7 +48,8 @@ public struct CacheControl: Hashable, Sendable {
   public var mustUnderstand = false
   /// May be stored though it usually would not (§5.2.2.9).
   public var isPublic = false
-  /// Not for shared caches (§5.2.2.7). False for the form with field names in quotes, unless one of them is a field that caches decide by.
+  /// Not for shared caches (§5.2.2.7). False for the form with field names in quotes, unless one of them is a field that caches
+  /// decide by.
   public var isPrivate = false
   /// The fields that `private="…"` keeps from shared caches, in lower case: these store the answer without them.
   public var privateFields: [String] = []

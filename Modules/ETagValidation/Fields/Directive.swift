@@ -6,7 +6,8 @@ struct Directive {
     case none
     case token(String)
     case quoted(String)
-    /// There is one, but not as the grammar has it: blanks around `=`, an open quote, something behind the closing quote, no token.
+    /// There is one, but not as the grammar has it: blanks around `=`, an open quote, something behind the closing quote, no
+    /// token.
     case unreadable
   }
 

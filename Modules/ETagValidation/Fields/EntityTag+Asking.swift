@@ -8,9 +8,9 @@ extension EntityTag {
 
   /// Whether an answer's `ETag` may go back to the origin as `If-None-Match`.
   ///
-  /// What begins with `*` would be read as "any representation", and text with a comma as a list of tags, with `*` or another representation's tag among
-  /// them: both would confirm what is stored for ever. One well-formed tag is safe whatever it contains; of what is malformed, text without a comma is one
-  /// value to the origin as well, which knows best what it means.
+  /// What begins with `*` would be read as "any representation", and text with a comma as a list of tags, with `*` or another
+  /// representation's tag among them: both would confirm what is stored for ever. One well-formed tag is safe whatever it
+  /// contains; of what is malformed, text without a comma is one value to the origin as well, which knows best what it means.
   static func isAsked(with field: HTTPField) -> Bool {
     field.withUnsafeBytesOfValue { bytes in
       let text = bytes.drop(while: isBlank)

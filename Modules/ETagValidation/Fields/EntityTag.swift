@@ -2,7 +2,8 @@ public import HTTPTypes
 
 /// An entity tag: the origin's label for one state of a resource (RFC 9110 §8.8.3).
 ///
-/// Text that is no tag, without quotes or with one inside, is accepted as a weak tag: nothing says that it labels bytes. A lower-case `w/` counts as `W/`.
+/// Text that is no tag, without quotes or with one inside, is accepted as a weak tag: nothing says that it labels bytes. A
+/// lower-case `w/` counts as `W/`.
 ///
 /// ```swift
 /// EntityTag("W/\"1\"")?.weaklyMatches(EntityTag("\"1\"")!)  // true

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// The members of a comma-separated list in one field line (RFC 9110 §5.6.1): trimmed, empty ones left out, commas in quoted strings no
-/// separators.
+/// The members of a comma-separated list in one field line (RFC 9110 §5.6.1): trimmed, empty ones left out, commas in quoted
+/// strings no separators.
 ///
-/// A quote that is never closed is an ordinary character, so that it can't hide the members behind it (`private="x, no-store`). Linear in the
-/// line's length, whatever the bytes.
+/// A quote that is never closed is an ordinary character, so that it can't hide the members behind it (`private="x, no-store`).
+/// Linear in the line's length, whatever the bytes.
 struct FieldList: Sequence, IteratorProtocol {
   private var rest: Substring.UTF8View
   private var honoursQuotes = true

@@ -57,7 +57,8 @@ struct FreshnessRules {
     return max(.zero, (expires ?? .distantPast) - date)
   }
 
-  /// The lifetime that is guessed (RFC 9111 §4.2.2): for statuses that may be guessed about, and for answers that are marked as `public`.
+  /// The lifetime that is guessed (RFC 9111 §4.2.2): for statuses that may be guessed about, and for answers that are marked as
+  /// `public`.
   func guessedLifetime(
     of response: HTTPResponse, _ directives: AnswerDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {

@@ -3,7 +3,8 @@ internal import HTTPTypes
 extension HTTPFields {
   /// Without the fields that are about one connection (RFC 9111 §3.1, RFC 9110 §7.6.1).
   ///
-  /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would hide a `no-cache`.
+  /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would
+  /// hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
     var gone: [HTTPField.Name] = []
     for index in indices {
@@ -32,10 +33,11 @@ extension HTTPFields {
     return names
   }
 
-  /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values of that name.
+  /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values
+  /// of that name.
   ///
-  /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out (§3.2). `Date` and `Age` tell how old one message is: those of the
-  /// earlier message never outlive it.
+  /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out
+  /// (§3.2). `Date` and `Age` tell how old one message is: those of the earlier message never outlive it.
   func updated(by notModified: HTTPFields) -> HTTPFields {
     let news = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
     if let updated = updated(atEndBy: news) { return updated }
@@ -48,8 +50,8 @@ extension HTTPFields {
     return merged
   }
 
-  /// The same, where an earlier 304 has put the same fields to the end already: what says the same stays where it is, and as a rule that is all but the date. Nil: they are
-  /// not there.
+  /// The same, where an earlier 304 has put the same fields to the end already: what says the same stays where it is, and as a
+  /// rule that is all but the date. Nil: they are not there.
   private func updated(atEndBy news: [HTTPField]) -> HTTPFields? {
     let end = count - news.count
     guard end >= 0 else { return nil }
@@ -101,8 +103,9 @@ extension HTTPFields {
     "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  /// Whether a field belongs to the stored bytes, however the origin describes them later: how they are coded, which part they are, how many, and their label
-  /// (RFC 9111 §3.2). `Content-Digest` of an answer without content is that of nothing (RFC 9530 §2).
+  /// Whether a field belongs to the stored bytes, however the origin describes them later: how they are coded, which part they
+  /// are, how many, and their label (RFC 9111 §3.2). `Content-Digest` of an answer without content is that of nothing (RFC 9530
+  /// §2).
   static func isTiedToBytes(_ name: String) -> Bool {
     switch name.utf8.count {
     case 4: name == "etag"

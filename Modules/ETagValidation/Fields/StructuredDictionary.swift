@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// A dictionary of structured fields (RFC 8941 §3.2, with the types that RFC 9651 adds), read as strictly as §4.2 demands: what does not parse to its last byte is none.
+/// A dictionary of structured fields (RFC 8941 §3.2, with the types that RFC 9651 adds), read as strictly as §4.2 demands: what
+/// does not parse to its last byte is none.
 ///
 /// Parameters and inner lists are read over; no directive uses them. Linear in the text's length.
 struct StructuredDictionary {

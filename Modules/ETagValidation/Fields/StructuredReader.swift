@@ -1,4 +1,5 @@
-/// Reads the items of structured fields from left to right (RFC 8941 §4.2, RFC 9651 §4.2); nil at the first byte that does not belong there.
+/// Reads the items of structured fields from left to right (RFC 8941 §4.2, RFC 9651 §4.2); nil at the first byte that does not
+/// belong there.
 struct StructuredReader {
   private let bytes: [UInt8]
   private var position = 0

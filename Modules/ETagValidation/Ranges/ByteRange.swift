@@ -7,7 +7,8 @@ enum ByteRange: Equatable {
   /// The last so many bytes.
   case suffix(Int64)
 
-  /// The ranges that the field asks for; nil when it is none that a recipient must understand (another unit, malformed), so that it is ignored (§14.2).
+  /// The ranges that the field asks for; nil when it is none that a recipient must understand (another unit, malformed), so that
+  /// it is ignored (§14.2).
   ///
   /// Numbers beyond 2^63 are read as 2^63 - 1, which no body reaches.
   static func ranges(_ text: String) -> [ByteRange]? {

@@ -8,7 +8,8 @@ struct ContentRange: Equatable {
 
   init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
 
-  /// That of an answer; nil when there is none, when there are several lines, or when it does not say all three numbers in a way that makes sense.
+  /// That of an answer; nil when there is none, when there are several lines, or when it does not say all three numbers in a way
+  /// that makes sense.
   init?(_ fields: HTTPFields) {
     guard fields.contains(.contentRange) else { return nil }
     let lines = fields[values: .contentRange]

@@ -3,8 +3,8 @@ internal import HTTPTypes
 
 /// A stored answer as the bytes that it holds: the whole, or, where it is a 206, one contiguous range (RFC 9111 §3.3).
 ///
-/// A stored part keeps its `Content-Range` and, among the selecting fields, the range it was asked with: so its variant is not the whole answer's, and no plain look into
-/// memory takes it for that.
+/// A stored part keeps its `Content-Range` and, among the selecting fields, the range it was asked with: so its variant is not
+/// the whole answer's, and no plain look into memory takes it for that.
 struct StoredPart {
   let range: ContentRange
 
@@ -29,8 +29,8 @@ extension StoredMetadata {
 }
 
 extension HTTPRequest {
-  /// The single range that a GET asks for; nil without `Range`, or where it is ignored: malformed, of another unit, several ranges, another method
-  /// (RFC 9110 §14.2).
+  /// The single range that a GET asks for; nil without `Range`, or where it is ignored: malformed, of another unit, several
+  /// ranges, another method (RFC 9110 §14.2).
   var singleRange: ByteRange? {
     guard method == .get, headerFields.contains(.range) else { return nil }
     let lines = headerFields[values: .range]

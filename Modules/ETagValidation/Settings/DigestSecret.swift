@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// 128 secret bits under which credentials become digests before they reach a store.
 ///
-/// Persistent stores need one secret for as long as their entries shall match: with a random one, answers that were selected by `Authorization` or
-/// `Cookie` are not found again after a restart.
+/// Persistent stores need one secret for as long as their entries shall match: with a random one, answers that were selected by
+/// `Authorization` or `Cookie` are not found again after a restart.
 public struct DigestSecret: Hashable, Sendable {
   let key: SipHash.Key
 

@@ -1,6 +1,7 @@
 /// One spelling for the values that mean the same (RFC 9111 §4.1), on bytes, because a value need not be UTF-8.
 enum FieldValue {
-  /// The lines as one: blanks at the ends go; of a list, members are trimmed, empty ones left out, the others joined by `, `. Text in quotes stays.
+  /// The lines as one: blanks at the ends go; of a list, members are trimmed, empty ones left out, the others joined by `, `.
+  /// Text in quotes stays.
   static func normalised(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
     let members = isList ? lines.flatMap(members(of:)) : lines.map { trimmed($0[...]) }
     return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))

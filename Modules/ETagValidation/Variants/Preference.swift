@@ -1,13 +1,15 @@
-/// One spelling for the lists of what a client prefers (RFC 9110 §12.5): the members in the order of their weights, letters in lower case, no blanks around `;`.
+/// One spelling for the lists of what a client prefers (RFC 9110 §12.5): the members in the order of their weights, letters in
+/// lower case, no blanks around `;`.
 ///
-/// Members of one weight keep their order in `Accept-Language` alone: by the letter it means nothing there either, but servers look at it (§12.5.4). The other fields
-/// give no order a meaning.
+/// Members of one weight keep their order in `Accept-Language` alone: by the letter it means nothing there either, but servers
+/// look at it (§12.5.4). The other fields give no order a meaning.
 struct Preference {
   /// In thousandths; 1,000 where none is stated (§12.4.2).
   private let weight: Int
   private let text: [UInt8]
 
-  /// A line without weights, quotes and capitals, as nearly all are, at a tenth of the cost: every request for an answer with `Vary` comes through here. Nil: it is another line.
+  /// A line without weights, quotes and capitals, as nearly all are, at a tenth of the cost: every request for an answer with
+  /// `Vary` comes through here. Nil: it is another line.
   ///
   /// - Parameter isOrdered: the members may not change places.
   static func normalised(plain line: [UInt8], isOrdered: Bool) -> [UInt8]? {

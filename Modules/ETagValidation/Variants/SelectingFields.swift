@@ -3,8 +3,9 @@ internal import HTTPTypes
 
 /// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalised, secrets as digests.
 ///
-/// In a private cache `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor everybody's, nor the other way
-/// round. A shared cache stores such an answer only where the origin means it for everybody (RFC 9111 §3.5), so there `Vary` alone says what selects.
+/// In a private cache `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor
+/// everybody's, nor the other way round. A shared cache stores such an answer only where the origin means it for everybody (RFC
+/// 9111 §3.5), so there `Vary` alone says what selects.
 ///
 /// Of a part, the range that it holds is one more: its variant is never that of the whole answer.
 struct SelectingFields {
@@ -39,7 +40,8 @@ struct SelectingFields {
     HTTPFields(entries.compactMap { entry in entry.value.map { HTTPField(name: entry.name, value: $0) } })
   }
 
-  /// A canonical text: a line for each field, `name=value`, or `name` alone for one that the request did not have; empty when nothing selects.
+  /// A canonical text: a line for each field, `name=value`, or `name` alone for one that the request did not have; empty when
+  /// nothing selects.
   ///
   /// ASCII: other bytes, control characters and `%` are percent-encoded, so that two texts are equal only when all bytes are.
   var variant: String {
@@ -86,8 +88,8 @@ struct SelectingFields {
     return known.bytes == storedForm(of: line.name, in: fields, secret: secret)
   }
 
-  /// Whether the two bear the same `Authorization`, as far as it selects: a shared cache looks at the stored one alone, so that what a private cache has left in a
-  /// store is nobody's.
+  /// Whether the two bear the same `Authorization`, as far as it selects: a shared cache looks at the stored one alone, so that
+  /// what a private cache has left in a store is nobody's.
   static func haveSameCredentials(
     _ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode
   ) -> Bool {

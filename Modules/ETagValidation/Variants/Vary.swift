@@ -7,7 +7,8 @@ struct Vary {
 
   /// Each once, ordered by name.
   let names: [HTTPField.Name]
-  /// `*`, or a member that can't be a field's name: what selected the answer is not known, so it matches no request (RFC 9111 §4.1).
+  /// `*`, or a member that can't be a field's name: what selected the answer is not known, so it matches no request (RFC 9111
+  /// §4.1).
   let matchesNothing: Bool
 
   init(_ fields: HTTPFields) {

@@ -36,8 +36,8 @@ struct Demo {
     return report
   }
 
-  /// What a process does for the first time costs it extra (libraries, threads, tables): neither the passes with a cache nor the one without are to pay
-  /// for that.
+  /// What a process does for the first time costs it extra (libraries, threads, tables): neither the passes with a cache nor the
+  /// one without are to pay for that.
   private func warmUp(_ origin: OriginServer) async throws {
     origin.setRoute("/warm-up", Route(Data("warm".utf8), fields: [.cacheControl: "max-age=60"]))
     for _ in 0..<2 {
@@ -179,7 +179,8 @@ struct Demo {
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)
-    // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds it on disk.
+    // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds
+    // it on disk.
     pass.expect(
       requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, .disk,
       validation: .notAttempted)

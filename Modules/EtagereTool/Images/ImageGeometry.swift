@@ -4,7 +4,8 @@ import Etagere
 
 /// How large a picture is to become, as it is typed: `400x`, `x300`, `400x300`, `400x300^`, `400x300!`.
 ///
-/// Spelled as ImageMagick and vipsthumbnail spell it; like vipsthumbnail's `>`, and unlike ImageMagick, nothing is made larger but by `!`.
+/// Spelled as ImageMagick and vipsthumbnail spell it; like vipsthumbnail's `>`, and unlike ImageMagick, nothing is made larger
+/// but by `!`.
 struct ImageGeometry: ExpressibleByArgument, Equatable {
   let processor: ImageProcessor
   private let text: String

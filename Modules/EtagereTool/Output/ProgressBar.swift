@@ -2,7 +2,8 @@
 import Etagere
 import Foundation
 
-/// One line at the bottom of a terminal: how many of how many, and how far the transfers are. Nothing at all where standard error is no terminal.
+/// One line at the bottom of a terminal: how many of how many, and how far the transfers are. Nothing at all where standard error
+/// is no terminal.
 actor ProgressBar {
   private let total: Int
   private let isShown: Bool

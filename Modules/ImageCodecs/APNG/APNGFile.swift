@@ -39,7 +39,8 @@ struct APNGFile {
 
   /// Nil: it stands still, or is no PNG at all.
   ///
-  /// - Parameter comparesSums: whether a chunk with a wrong check sum is damage. Not where only the head is asked for: it takes a look at every byte.
+  /// - Parameter comparesSums: whether a chunk with a wrong check sum is damage. Not where only the head is asked for: it takes a
+  ///   look at every byte.
   init?(_ data: Data, comparesSums: Bool = true) {
     var reader = Reader(comparesSums: comparesSums)
     data.withUnsafeBytes { bytes in

@@ -5,7 +5,8 @@ internal import Foundation
 internal import ImageIO
 
 /// A file as ImageIO reads it.
-// Proof of `@unchecked Sendable`: a source over bytes that are all there is never changed again, and ImageIO's functions on it may be called from any thread.
+// Proof of `@unchecked Sendable`: a source over bytes that are all there is never changed again, and ImageIO's functions on it
+// may be called from any thread.
 struct ImageIOSource: @unchecked Sendable {
   private let source: CGImageSource
   private let format: ImageFormat

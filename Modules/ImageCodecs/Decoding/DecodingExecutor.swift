@@ -7,8 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A place for work that computes: as many threads as there are cores, apart from the cooperative pool, so that a hundred pictures that are decoded take no thread from
-/// what waits for the network or the disk. In the order in which the work comes.
+/// A place for work that computes: as many threads as there are cores, apart from the cooperative pool, so that a hundred
+/// pictures that are decoded take no thread from what waits for the network or the disk. In the order in which the work comes.
 ///
 /// ```swift
 /// configuration.executor = DecodingExecutor()
@@ -35,7 +35,8 @@ public final class DecodingExecutor: TaskExecutor {
 
   /// How many pieces of work run at the same time.
   public let width: Int
-  // Somebody waits for these pictures. With `.utility` Linux's Dispatch makes the threads, and libvips' own that come from them, nice: on a busy machine they get little.
+  // Somebody waits for these pictures. With `.utility` Linux's Dispatch makes the threads, and libvips' own that come from them,
+  // nice: on a busy machine they get little.
   private let queue = DispatchQueue(label: "Etagere.DecodingExecutor", qos: .default, attributes: .concurrent)
   private let state = Lock(State())
 

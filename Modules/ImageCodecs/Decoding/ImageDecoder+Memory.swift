@@ -7,9 +7,9 @@ public import Foundation
 #endif
 
 extension ImageDecoder {
-  /// The pixels that come into being by the header's word: those of the picture as it is to become, and of what the codec decodes before it is made smaller; and what it holds
-  /// in full size all the same: a progressive JPEG's coefficients, what a WebP has without loss, an AVIF's planes, the pictures that an SVG carries. 0 for what is no
-  /// picture.
+  /// The pixels that come into being by the header's word: those of the picture as it is to become, and of what the codec decodes
+  /// before it is made smaller; and what it holds in full size all the same: a progressive JPEG's coefficients, what a WebP has
+  /// without loss, an AVIF's planes, the pictures that an SVG carries. 0 for what is no picture.
   public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
     guard let reading = try? EngineRoom.read(data, limits, forDecoding: false) else { return 0 }
     let header = reading.header

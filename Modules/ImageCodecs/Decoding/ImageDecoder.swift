@@ -13,8 +13,9 @@ public import Foundation
 /// let resource = try await manager.load(url, as: .image(size: .fit(400, 400)))  // cached as such
 /// ```
 ///
-/// Where a codec can decode to a smaller size (JPEG, WebP, SVG), the pixels of the full size never come into being. What it holds in full all the same (a progressive
-/// JPEG's coefficients, a lossless WebP, the pictures that an SVG carries) counts in ``workingMemory(for:_:)``.
+/// Where a codec can decode to a smaller size (JPEG, WebP, SVG), the pixels of the full size never come into being. What it holds
+/// in full all the same (a progressive JPEG's coefficients, a lossless WebP, the pictures that an SVG carries) counts in
+/// ``workingMemory(for:_:)``.
 public struct ImageDecoder: ResourceDecoder {
   /// Which frames of an animated picture a ``DecodedImage`` has.
   public enum Frames: String, Sendable {
@@ -60,8 +61,8 @@ public struct ImageDecoder: ResourceDecoder {
 
   /// Decodes bytes. Takes the time of decoding, on the caller's thread; a cancelled task's decoding ends.
   ///
-  /// - Throws: `CacheError.Code.decodingFailed` with format and reason when they are no picture, or a damaged one; `.imageLimitExceeded` when it is beyond ``limits``;
-  ///   `.unsupported` when no engine here reads its format; `.cancelled`.
+  /// - Throws: `CacheError.Code.decodingFailed` with format and reason when they are no picture, or a damaged one;
+  ///   `.imageLimitExceeded` when it is beyond ``limits``; `.unsupported` when no engine here reads its format; `.cancelled`.
   public func decode(_ data: Data, url: URL? = nil) throws(CacheError) -> DecodedImage {
     let reading = try EngineRoom.read(data, limits)
     let (engine, header, watch) = (reading.engine, reading.header, reading.watch)

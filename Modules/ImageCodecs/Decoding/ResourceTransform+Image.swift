@@ -8,15 +8,18 @@ extension ResourceTransform where Value == DecodedImage {
   /// print(resource.value.size, resource.source)
   /// ```
   ///
-  /// Where a processor's first step makes pictures smaller, the decoder does that, and a codec that can never makes the full size.
+  /// Where a processor's first step makes pictures smaller, the decoder does that, and a codec that can never makes the full
+  /// size.
   ///
-  /// With an encoder a durable store keeps the processed picture too, as the load's `StoragePolicy` says, and a later process shows it without decoding the original:
+  /// With an encoder a durable store keeps the processed picture too, as the load's `StoragePolicy` says, and a later process
+  /// shows it without decoding the original:
   ///
   /// ```swift
   /// let thumbnail = ResourceTransform.image(.resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
-  /// What its file would not hold (``ImageEncoder/canEncode(_:)``) is made of the original at each start. A picture that was stored has the header of its own file.
+  /// What its file would not hold (``ImageEncoder/canEncode(_:)``) is made of the original at each start. A picture that was
+  /// stored has the header of its own file.
   ///
   /// - Parameters:
   ///   - processor: what is done to them.

@@ -22,8 +22,8 @@ public struct ImageEncoder: Hashable, Sendable {
   public var alphaFormat: ImageFormat?
   /// From 1, the smallest file, to 100, the best picture. For JPEG, WebP and AVIF; what a number means is each codec's own.
   public var quality: Int
-  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours. WebP keeps what can be seen: where alpha is 0, libvips (8.14)
-  /// lets the codec write the colours that take the fewest bytes.
+  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours. WebP keeps what
+  /// can be seen: where alpha is 0, libvips (8.14) lets the codec write the colours that take the fewest bytes.
   public var isLossless = false
   /// How long to look for a smaller file: from 0, at once, to 9. Nil: the codec's usual way.
   public var effort: Int?
@@ -42,8 +42,9 @@ public struct ImageEncoder: Hashable, Sendable {
 
   /// A picture's file. Takes the time of encoding, on the caller's thread; a cancelled task's encoding ends.
   ///
-  /// - Throws: `CacheError.Code.unsupported` when no engine here writes the format, `.invalidConfiguration` for a quality or an effort that does not exist,
-  ///   `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``, `.cancelled`.
+  /// - Throws: `CacheError.Code.unsupported` when no engine here writes the format, `.invalidConfiguration` for a quality or an
+  ///   effort that does not exist, `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``,
+  ///   `.cancelled`.
   public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
     guard (1...100).contains(quality) else {
       throw CacheError(.invalidConfiguration, reason: "a quality is 1 to 100, not \(quality)")

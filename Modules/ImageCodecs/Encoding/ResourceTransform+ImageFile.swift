@@ -13,8 +13,9 @@ extension ResourceTransform where Value == Data {
   /// let thumbnail = try await manager.load(url, as: .imageFile(.resize(.fit(400, 400)), as: .webp)).data
   /// ```
   ///
-  /// They are kept as they are, in memory and, as the load's `StoragePolicy` says, in the durable store: every load returns the same bytes until the original changes. Of an
-  /// animated picture it is the first frame; what is transparent is the encoder's background in a format without alpha.
+  /// They are kept as they are, in memory and, as the load's `StoragePolicy` says, in the durable store: every load returns the
+  /// same bytes until the original changes. Of an animated picture it is the first frame; what is transparent is the encoder's
+  /// background in a format without alpha.
   ///
   /// - Parameters:
   ///   - processor: what is done to them.

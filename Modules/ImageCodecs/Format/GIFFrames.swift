@@ -6,7 +6,8 @@ internal import Foundation
 
 /// A GIF's frames by its blocks, without decoding one: codecs stop counting somewhere, and take memory for each.
 struct GIFFrames {
-  /// How many there are, or more: where codecs differ about what a malformed file says, every byte that may begin a frame is taken for one.
+  /// How many there are, or more: where codecs differ about what a malformed file says, every byte that may begin a frame is
+  /// taken for one.
   private(set) var count = 0
   /// Whether the bytes end before the file says that it does. Codecs take such a file for one with fewer frames.
   private(set) var isCut = false
@@ -21,7 +22,8 @@ struct GIFFrames {
       switch bytes[next] {
       case 0x3B: return
       case 0x21:
-        // A comment's blocks follow its label, any other kind's a first block of fixed length. One of no length ends the extension for some, and not for others.
+        // A comment's blocks follow its label, any other kind's a first block of fixed length. One of no length ends the
+        // extension for some, and not for others.
         guard next + 2 < bytes.count, bytes[next + 1] == 0xFE || bytes[next + 2] != 0 else { return countAll(bytes, from: next) }
         next = Self.endOfSubBlocks(bytes, next + 2)
       case 0x2C:

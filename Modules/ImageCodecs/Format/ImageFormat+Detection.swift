@@ -10,7 +10,8 @@ extension ImageFormat {
 
   /// The format of bytes; nil: of a picture in none that is known here.
   ///
-  /// - Parameter data: the whole file, or its beginning: 32 bytes are enough but for SVG, whose first element may come after comments.
+  /// - Parameter data: the whole file, or its beginning: 32 bytes are enough but for SVG, whose first element may come after
+  ///   comments.
   public init?(of data: Data) {
     let bytes = Array(data.prefix(Self.detectionLength))
     guard let format = Self.byMagic(bytes) ?? (MarkupStart(bytes)?.element == "svg" ? .svg : nil) else { return nil }

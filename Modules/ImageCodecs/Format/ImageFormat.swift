@@ -1,4 +1,5 @@
-/// In what transform a picture's bytes are. It is told by the first bytes, never by a name or a content type, which are wrong often enough.
+/// In what transform a picture's bytes are. It is told by the first bytes, never by a name or a content type, which are wrong
+/// often enough.
 ///
 /// ```swift
 /// let format = ImageFormat(of: bytes)

@@ -4,7 +4,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a codec keeps of a JPEG whose pixels come in several scans: all coefficients, two bytes each, in full size, however small the picture is to become.
+/// What a codec keeps of a JPEG whose pixels come in several scans: all coefficients, two bytes each, in full size, however small
+/// the picture is to become.
 enum JPEGCoefficients {
   /// In bytes; 0 where one scan has all components, which is decoded row by row.
   static func byteCount(_ data: Data) -> Int {

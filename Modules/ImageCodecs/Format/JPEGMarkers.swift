@@ -14,7 +14,8 @@ internal import Foundation
 
 /// A JPEG's markers (ISO/IEC 10918-1 §B.1.1).
 enum JPEGMarkers {
-  /// Calls `visit` for each marker that has a length, in order, with what lies behind that length, as far as it is there. Until it returns false.
+  /// Calls `visit` for each marker that has a length, in order, with what lies behind that length, as far as it is there. Until
+  /// it returns false.
   static func walk(_ data: Data, _ visit: (_ marker: UInt8, _ content: UnsafeRawBufferPointer) -> Bool) {
     data.withUnsafeBytes { bytes in
       var next = 2

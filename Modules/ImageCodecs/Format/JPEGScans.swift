@@ -6,8 +6,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Counts a JPEG's scans by its markers (ISO/IEC 10918-1 §B.2). Each goes over the whole picture, however few bytes it has, within one call of a codec: a hundred thousand bytes can
-/// take minutes. Progressive pictures have about ten.
+/// Counts a JPEG's scans by its markers (ISO/IEC 10918-1 §B.2). Each goes over the whole picture, however few bytes it has,
+/// within one call of a codec: a hundred thousand bytes can take minutes. Progressive pictures have about ten.
 enum JPEGScans {
   static let most = 100
 

@@ -4,7 +4,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Counts a PNG's frames by its chunks (PNG, third edition, §11.3.2: `acTL` says how many there are, each has an `fcTL`), without decoding one.
+/// Counts a PNG's frames by its chunks (PNG, third edition, §11.3.2: `acTL` says how many there are, each has an `fcTL`), without
+/// decoding one.
 enum PNGFrames {
   static func count(_ data: Data) -> Int {
     data.withUnsafeBytes { bytes in

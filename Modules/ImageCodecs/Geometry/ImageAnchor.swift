@@ -5,7 +5,8 @@ public struct ImageAnchor: Hashable, Sendable {
   /// From 0 (top) to 1 (bottom).
   public let y: Double
 
-  /// A place in the picture, from 0, 0 (upper left) to 1, 1 (lower right). What lies outside, or is not a number, is taken to the edge, or to the middle.
+  /// A place in the picture, from 0, 0 (upper left) to 1, 1 (lower right). What lies outside, or is not a number, is taken to the
+  /// edge, or to the middle.
   public init(x: Double, y: Double) {
     self.x = x.isNaN ? 0.5 : min(max(x, 0), 1)
     self.y = y.isNaN ? 0.5 : min(max(y, 0), 1)

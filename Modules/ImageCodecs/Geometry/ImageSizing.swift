@@ -1,4 +1,5 @@
-/// How large a picture becomes: a rule that turns any picture's size into another. Values, without pixels; both platforms' engines compute with them.
+/// How large a picture becomes: a rule that turns any picture's size into another. Values, without pixels; both platforms'
+/// engines compute with them.
 ///
 /// ```swift
 /// let photo = PixelSize(4000, 3000)
@@ -25,7 +26,8 @@ public struct ImageSizing: Hashable, Sendable {
   public static func width(_ width: Int) -> Self { Self(.fit(.atLeastOne(width, .max))) }
   /// At most so high, as wide as that makes it.
   public static func height(_ height: Int) -> Self { Self(.fit(.atLeastOne(.max, height))) }
-  /// The smallest size of the same shape that covers `width` × `height` pixels. It is larger than them on one side: a crop takes the rest off.
+  /// The smallest size of the same shape that covers `width` × `height` pixels. It is larger than them on one side: a crop takes
+  /// the rest off.
   public static func fill(_ width: Int, _ height: Int) -> Self { Self(.fill(.atLeastOne(width, height))) }
   /// Exactly so large, whatever that does to the shape. Enlarges.
   public static func exact(_ width: Int, _ height: Int) -> Self {

@@ -1,5 +1,6 @@
 extension PixelSize {
-  /// The part of `size` that an anchor keeps of a picture of this size. A side that is longer than the picture's is the picture's.
+  /// The part of `size` that an anchor keeps of a picture of this size. A side that is longer than the picture's is the
+  /// picture's.
   public func crop(to size: PixelSize, anchor: ImageAnchor = .center) -> PixelRect {
     let kept = PixelSize(min(max(size.width, 0), width), min(max(size.height, 0), height))
     return PixelRect(

@@ -14,7 +14,8 @@ public struct PixelSize: Hashable, Sendable {
   /// A size of its sides.
   public init(_ width: Int, _ height: Int) { self.init(width: width, height: height) }
 
-  /// The pixels that a size in points has on a screen of `scale` pixels a point, rounded up: a picture is never softer than its place.
+  /// The pixels that a size in points has on a screen of `scale` pixels a point, rounded up: a picture is never softer than its
+  /// place.
   public init(points width: Double, _ height: Double, scale: Double) {
     self.init(width: Self.pixels(width, scale), height: Self.pixels(height, scale))
   }

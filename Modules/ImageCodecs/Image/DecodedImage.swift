@@ -22,7 +22,8 @@ public struct DecodedImage: Sendable {
   public let header: ImageHeader
   /// Where it came from.
   public var url: URL?
-  /// The bytes it was decoded from, where they were kept: for animated pictures, whose other frames are made of them, and when ``ImageDecoder/keepsOriginal`` says so.
+  /// The bytes it was decoded from, where they were kept: for animated pictures, whose other frames are made of them, and when
+  /// ``ImageDecoder/keepsOriginal`` says so.
   public let original: Data?
   /// Whether the file is cut short or damaged, and this is what could be decoded: see ``ImageDecoder/allowsPartial``.
   public let isPartial: Bool
@@ -66,19 +67,23 @@ public struct DecodedImage: Sendable {
   /// How often its frames are shown; nil: for ever.
   public var loopCount: Int? { header.loopCount }
 
-  /// What it weighs in memory, in bytes: the pixels that are there, and the bytes it was decoded from, where it has them. A frame that is made on demand is its caller's.
+  /// What it weighs in memory, in bytes: the pixels that are there, and the bytes it was decoded from, where it has them. A frame
+  /// that is made on demand is its caller's.
   public var cost: Int { buffer.byteCount + (original?.count ?? 0) + (frames?.cost ?? 0) }
 
-  /// The pixels of the picture, or of its first frame, as RGBA, 8 bits a channel, straight alpha. Those of a picture without alpha are held in three bytes or one, and widened
-  /// at each call; where there is no room for that, they are as they are held, and ``PixelBuffer/channels`` says so.
+  /// The pixels of the picture, or of its first frame, as RGBA, 8 bits a channel, straight alpha. Those of a picture without
+  /// alpha are held in three bytes or one, and widened at each call; where there is no room for that, they are as they are held,
+  /// and ``PixelBuffer/channels`` says so.
   public var pixels: PixelBuffer { buffer.rgba }
 
-  /// The pixels of one frame, made when they are asked for, as RGBA. In order is cheapest: each frame builds upon the ones before it, and going back begins anew.
+  /// The pixels of one frame, made when they are asked for, as RGBA. In order is cheapest: each frame builds upon the ones before
+  /// it, and going back begins anew.
   ///
   /// Takes the time of decoding: not for the main thread.
   ///
-  /// - Throws: `CacheError.Code.misuse` where there is no such frame, `.decodingFailed` where the file is damaged there, `.imageLimitExceeded` when making it, with all that lie
-  ///   between it and the last one made, takes longer than `ImageLimits.time` (asked again, it goes on from there) or needs more memory than there is, `.cancelled`.
+  /// - Throws: `CacheError.Code.misuse` where there is no such frame, `.decodingFailed` where the file is damaged there,
+  ///   `.imageLimitExceeded` when making it, with all that lie between it and the last one made, takes longer than
+  ///   `ImageLimits.time` (asked again, it goes on from there) or needs more memory than there is, `.cancelled`.
   public func pixels(ofFrame index: Int) throws(CacheError) -> PixelBuffer {
     guard index >= 0, index < frameCount else {
       throw CacheError(.misuse, reason: "\(format): there is no frame \(index) among \(frameCount)")

@@ -53,8 +53,8 @@ public struct ImageHeader: Hashable, Sendable {
 
   /// Reads the header of a file.
   ///
-  /// - Throws: `CacheError.Code.decodingFailed` when it is no picture or its header is damaged, `.imageLimitExceeded` when it is beyond `limits`, and
-  ///   `.unsupported` when no engine here reads it.
+  /// - Throws: `CacheError.Code.decodingFailed` when it is no picture or its header is damaged, `.imageLimitExceeded` when it is
+  ///   beyond `limits`, and `.unsupported` when no engine here reads it.
   public init(of data: Data, limits: ImageLimits = .standard) throws(CacheError) {
     self = try EngineRoom.read(data, limits).header
   }

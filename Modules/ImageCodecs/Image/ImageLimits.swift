@@ -12,8 +12,8 @@ public struct ImageLimits: Hashable, Sendable {
   public var side = 65_535
   /// How many frames.
   public var frames = 2_000
-  /// How long decoding one frame may take. It is looked at between pieces of the picture; within one call of a codec nothing can stop it, which is why the other limits come
-  /// first.
+  /// How long decoding one frame may take. It is looked at between pieces of the picture; within one call of a codec nothing can
+  /// stop it, which is why the other limits come first.
   public var time: Duration = .seconds(20)
 
   /// The usual limits, but for what `change` sets.

@@ -1,6 +1,7 @@
 public import CacheCore
 
-/// Pixels in memory: rows from top to bottom, pixels from left to right, no gaps, 8 bits a channel, sRGB. Alpha is **straight** (not multiplied into the colours).
+/// Pixels in memory: rows from top to bottom, pixels from left to right, no gaps, 8 bits a channel, sRGB. Alpha is **straight**
+/// (not multiplied into the colours).
 ///
 /// ```swift
 /// let pixels = image.pixels  // RGBA
@@ -76,7 +77,8 @@ public struct PixelBuffer: Sendable {
     }
   }
 
-  /// The same pixels with four channels; these, where they have four, **or where memory runs out**: ``channels`` says which. ``widened()`` throws then.
+  /// The same pixels with four channels; these, where they have four, **or where memory runs out**: ``channels`` says which.
+  /// ``widened()`` throws then.
   public var rgba: PixelBuffer { (try? widened()) ?? self }
 
   /// The same pixels with four channels; these, where they have four.

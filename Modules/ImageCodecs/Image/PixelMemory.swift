@@ -7,7 +7,8 @@ internal import Musl
 #endif
 
 /// A block of memory that holds a picture's bytes, given back when nobody has it any more.
-// Proof of `@unchecked Sendable`: written by the initialiser's caller alone, before anybody else has it, and only read from then on.
+// Proof of `@unchecked Sendable`: written by the initialiser's caller alone, before anybody else has it, and only read from then
+// on.
 final class PixelMemory: @unchecked Sendable {
   let byteCount: Int
   private let start: UnsafeMutableRawPointer

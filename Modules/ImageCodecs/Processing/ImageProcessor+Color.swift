@@ -4,7 +4,8 @@ extension ImageProcessor {
   /// Shades of grey, by the luma of Rec. 709.
   public static let gray = ImageProcessor([ImageStep(name: "gray") { pixels, _ throws(CacheError) in try pixels.gray() }])
 
-  /// Lays a colour over the picture. `amount` goes from 0, nothing is seen of it, to 1, nothing else is seen; the picture's alpha stays.
+  /// Lays a colour over the picture. `amount` goes from 0, nothing is seen of it, to 1, nothing else is seen; the picture's alpha
+  /// stays.
   public static func tint(_ color: RGBA, amount: Double = 0.5) -> Self {
     let weight = Int(clamping: (amount.isNaN ? 0 : min(max(amount, 0), 1)) * Double(color.alpha))
     let step = ImageStep(name: "tint(\(color.red),\(color.green),\(color.blue),\(weight))") { pixels, _ throws(CacheError) in

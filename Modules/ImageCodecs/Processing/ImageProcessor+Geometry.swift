@@ -3,7 +3,8 @@ public import CacheCore
 extension ImageProcessor {
   /// Makes the picture smaller (or larger, where the rule says so).
   ///
-  /// As the first step of `ResourceTransform.image(_:)` it is the decoder's: where the codec can, the pixels of the full size never come into being.
+  /// As the first step of `ResourceTransform.image(_:)` it is the decoder's: where the codec can, the pixels of the full size
+  /// never come into being.
   public static func resize(_ sizing: ImageSizing) -> Self {
     let step = ImageStep(name: "resize(\(sizing))", sizing: sizing) { pixels, watch throws(CacheError) in
       let size = sizing.size(of: pixels.size)
@@ -22,7 +23,8 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Keeps a part, as far as it lies within the picture; one that lies outside altogether is `CacheError.Code.invalidConfiguration`.
+  /// Keeps a part, as far as it lies within the picture; one that lies outside altogether is
+  /// `CacheError.Code.invalidConfiguration`.
   public static func crop(_ rect: PixelRect) -> Self {
     let step = ImageStep(name: "crop(\(rect.size.width)x\(rect.size.height)+\(rect.x)+\(rect.y))") {
       pixels, _ throws(CacheError) in
@@ -35,8 +37,8 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Keeps the part of `width` × `height` pixels that draws the eye, as the platform's engine sees it (libvips' "attention", Vision's saliency): not the same part
-  /// everywhere.
+  /// Keeps the part of `width` × `height` pixels that draws the eye, as the platform's engine sees it (libvips' "attention",
+  /// Vision's saliency): not the same part everywhere.
   public static func crop(attention width: Int, _ height: Int) -> Self {
     let step = ImageStep(name: "attention(\(width)x\(height))") { pixels, _ throws(CacheError) in
       let centred = pixels.size.crop(to: .atLeastOne(width, height))

@@ -1,6 +1,7 @@
 public import CacheCore
 
-/// Changes pictures: one step or several, put together with `+`. Its identity is made of its steps and their parameters, so equal ones share one cached picture.
+/// Changes pictures: one step or several, put together with `+`. Its identity is made of its steps and their parameters, so equal
+/// ones share one cached picture.
 ///
 /// ```swift
 /// let avatar = ImageProcessor.fill(96, 96) + .circle + .border(width: 2, color: RGBA(255, 255, 255), radius: 48)
@@ -8,8 +9,9 @@ public import CacheCore
 /// print(avatar)  // resize(fill(96x96))|crop(96x96,0.5,0.5)|circle|border(2.0,255,255,255,255,48.0)
 /// ```
 ///
-/// Lengths are in pixels. All steps but resizing and finding what draws the eye are computed here, in whole numbers where that can be done, and come out equal on every
-/// platform. Those of an animated picture are taken with each of its frames, when it is asked for.
+/// Lengths are in pixels. All steps but resizing and finding what draws the eye are computed here, in whole numbers where that
+/// can be done, and come out equal on every platform. Those of an animated picture are taken with each of its frames, when it is
+/// asked for.
 public struct ImageProcessor: ResourceProcessor {
   let steps: [ImageStep]
 
@@ -29,7 +31,8 @@ public struct ImageProcessor: ResourceProcessor {
 
   /// The changed picture. Takes the time of the work, on the caller's thread; a cancelled task's work ends.
   ///
-  /// - Throws: `CacheError.Code.imageLimitExceeded` when a step would make more pixels than `ImageLimits.standard` allows, or takes longer; `.cancelled`.
+  /// - Throws: `CacheError.Code.imageLimitExceeded` when a step would make more pixels than `ImageLimits.standard` allows, or
+  ///   takes longer; `.cancelled`.
   public func process(_ image: DecodedImage) throws(CacheError) -> DecodedImage {
     if steps.isEmpty { return image }
     let frames = image.frames.map { ProcessedFrames(source: $0, processor: self, format: image.format) }

@@ -21,7 +21,8 @@ extension PixelBuffer {
     }
   }
 
-  /// A colour laid over each pixel, by a weight from 0 to 255. Colour that is laid where nothing is seen is seen there no more than its weight.
+  /// A colour laid over each pixel, by a weight from 0 to 255. Colour that is laid where nothing is seen is seen there no more
+  /// than its weight.
   func mixed(with color: RGBA, weight: (Int, Int) -> Int) throws(CacheError) -> PixelBuffer {
     let pixels = try widened()
     let over = [Int(color.red), Int(color.green), Int(color.blue)]

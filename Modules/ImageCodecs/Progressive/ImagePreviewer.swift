@@ -14,8 +14,8 @@ public import Foundation
 /// previewer.stop()
 /// ```
 ///
-/// One preview is made at a time, elsewhere: bytes never wait for it, and scans that come meanwhile are passed over but for the last. While they come the bytes are held here
-/// a second time.
+/// One preview is made at a time, elsewhere: bytes never wait for it, and scans that come meanwhile are passed over but for the
+/// last. While they come the bytes are held here a second time.
 public final class ImagePreviewer: Sendable {
   private struct State {
     var bytes = Data()

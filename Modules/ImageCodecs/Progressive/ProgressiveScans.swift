@@ -4,7 +4,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Finds where the scans of a progressive JPEG end while its bytes come (ISO/IEC 10918-1, annexes B and G). Looks at each byte once.
+/// Finds where the scans of a progressive JPEG end while its bytes come (ISO/IEC 10918-1, annexes B and G). Looks at each byte
+/// once.
 struct ProgressiveScans {
   private enum Place {
     /// Before the marker that every file begins with.

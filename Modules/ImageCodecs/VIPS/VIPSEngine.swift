@@ -97,7 +97,8 @@ struct VIPSEngine: ImageEngine {
 
   // MARK: Parts of it
 
-  /// How many times smaller a codec that can is to make the picture. The rest, where the shape becomes another one, is resampling.
+  /// How many times smaller a codec that can is to make the picture. The rest, where the shape becomes another one, is
+  /// resampling.
   private static func factor(_ from: PixelSize, _ to: PixelSize, _ format: ImageFormat) -> Double {
     let (x, y) = (Double(from.width) / Double(to.width), Double(from.height) / Double(to.height))
     guard format == .svg else { return max(min(x, y), 1) }

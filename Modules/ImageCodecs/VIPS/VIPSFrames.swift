@@ -8,10 +8,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The frames of a GIF or a WebP, read in order by libvips as one tall picture of which only the rows that are asked for are made. Who goes back begins anew.
+/// The frames of a GIF or a WebP, read in order by libvips as one tall picture of which only the rows that are asked for are
+/// made. Who goes back begins anew.
 ///
-/// What reads them holds a picture in full size, or two. It is kept from the second frame to the last but one, while somebody is looking: not for the first, which is all that
-/// many ever see of it.
+/// What reads them holds a picture in full size, or two. It is kept from the second frame to the last but one, while somebody is
+/// looking: not for the first, which is all that many ever see of it.
 final class VIPSFrames: FrameSource {
   private struct State {
     var reader: VIPSImage?
@@ -75,7 +76,8 @@ final class VIPSFrames: FrameSource {
     }
     // Let go of where it fails: what it would make next is unknown then.
     keep(nil, &state)
-    // Each builds upon the one before it. By their last rows, one at a time: who has no time left goes on from here when asked again.
+    // Each builds upon the one before it. By their last rows, one at a time: who has no time left goes on from here when asked
+    // again.
     for passed in state.next..<index {
       if let end = watch.end {
         keep(reader, &state)

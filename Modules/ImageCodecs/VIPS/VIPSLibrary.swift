@@ -55,8 +55,8 @@ enum VIPSLibrary {
     }
   }
 
-  /// What the library says about the last failure, in one line. It has one list for all threads: where several pictures fail in one moment, one's reason can name another's,
-  /// so it stands behind our own and decides nothing.
+  /// What the library says about the last failure, in one line. It has one list for all threads: where several pictures fail in
+  /// one moment, one's reason can name another's, so it stands behind our own and decides nothing.
   static func failure(_ what: String, _ format: ImageFormat? = nil) -> CacheError {
     var reason = format.map { "\($0): \(what)" } ?? what
     if let text = etagere_vips_take_error() {

@@ -149,7 +149,8 @@ final class DatabaseFile: Sendable {
     }
   }
 
-  /// Called by both sides of a continuation. The thread sanitizer does not see the order that a continuation makes, and takes the next use of the result for a race.
+  /// Called by both sides of a continuation. The thread sanitizer does not see the order that a continuation makes, and takes the
+  /// next use of the result for a race.
   private func handOver() {
     #if TSAN
     state.withLock { _ in }

@@ -4,7 +4,8 @@ internal import GRDB
 
 /// Clearing away what looks found, behind their backs: who reads does not wait for who writes.
 extension SQLiteEngine {
-  /// One change at a time, for all that was found meanwhile: while somebody else writes, what waits is no more than what is stored.
+  /// One change at a time, for all that was found meanwhile: while somebody else writes, what waits is no more than what is
+  /// stored.
   func clearAway(_ new: Finds) {
     guard !new.isEmpty else { return }
     clearing.withLock { clearing in

@@ -8,7 +8,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The entries: those that can be found have no `until`; the others are being written, or are only there for who reads them still, and may be removed then.
+/// The entries: those that can be found have no `until`; the others are being written, or are only there for who reads them
+/// still, and may be removed then.
 enum EntryTable {
   /// Bytes that an entry may have beside its body.
   static let metadataLimit = 4 << 20

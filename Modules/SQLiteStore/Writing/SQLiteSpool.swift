@@ -11,7 +11,8 @@ internal import Foundation
 
 /// The body that a writer has taken so far: what readers that follow it see.
 ///
-/// The first bytes lie in the database, whole pieces of them; the latest ones in memory, half a MiB of them at most while nothing is written.
+/// The first bytes lie in the database, whole pieces of them; the latest ones in memory, half a MiB of them at most while nothing
+/// is written.
 final class SQLiteSpool: Sendable {
   static let pendingLimit = 8 * ChunkTable.size
 

@@ -2,7 +2,8 @@ internal import CacheCore
 
 /// Keeps copies between the layers from overtaking changes: what was found before a change must not be put over it.
 ///
-/// Changes of one resource come one after the other, or two commits could leave two layers with different answers; a removal of everything comes alone.
+/// Changes of one resource come one after the other, or two commits could leave two layers with different answers; a removal of
+/// everything comes alone.
 final class Epochs: Sendable {
   private struct Resource {
     var epoch: UInt64 = 0

@@ -4,7 +4,8 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// One conditional request after the other on one connection, by async-http-client alone: a round trip, and what a client can't do without.
+/// One conditional request after the other on one connection, by async-http-client alone: a round trip, and what a client can't
+/// do without.
 struct BareRevalidation {
   private let client = HTTPClient(eventLoopGroupProvider: .singleton)
   private let request: HTTPClientRequest

@@ -12,7 +12,8 @@ struct Address: Sendable {
   }
 }
 
-/// One of the ways to have a resource that are compared. Each reads every body to its end, and takes nothing but 200 for an answer.
+/// One of the ways to have a resource that are compared. Each reads every body to its end, and takes nothing but 200 for an
+/// answer.
 protocol Client: Sendable {
   /// Reads the whole body into memory.
   ///

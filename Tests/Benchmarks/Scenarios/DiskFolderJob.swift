@@ -37,7 +37,8 @@ struct DiskFolderJob: Job {
     (0..<trimmed).map { "\(folder)/files/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
   }
 
-  /// Bare files of the entries' size, made before them by the same process: neither are what the system has just had in its hands.
+  /// Bare files of the entries' size, made before them by the same process: neither are what the system has just had in its
+  /// hands.
   private func fillBare() throws {
     for shard in 0..<256 {
       try FileManager.default.createDirectory(atPath: "\(folder)/files/\(shard)", withIntermediateDirectories: true)

@@ -5,7 +5,8 @@ import ETagValidation
 import Foundation
 import ImageCodecs
 
-/// Distinct large pictures that are asked for at once, small: what the process holds at most, and whether it computes all the time.
+/// Distinct large pictures that are asked for at once, small: what the process holds at most, and whether it computes all the
+/// time.
 struct ImagesStormJob: Job {
   static let name = "images-storm"
 

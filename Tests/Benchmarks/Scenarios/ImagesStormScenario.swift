@@ -4,7 +4,8 @@ import HTTPTypes
 import ImageCodecs
 import LoopbackOrigin
 
-/// Whether the memory of many large pictures that are asked for at once is bounded by the budget, with both cores busy and none lost.
+/// Whether the memory of many large pictures that are asked for at once is bounded by the budget, with both cores busy and none
+/// lost.
 struct ImagesStormScenario {
   let bench: Bench
 

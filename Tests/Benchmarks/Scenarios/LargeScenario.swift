@@ -66,7 +66,8 @@ struct LargeScenario {
     for way in ways {
       let own = measured[way] ?? []
       let name = way.size == Self.size ? way.name : "\(way.name), 2 GB"
-      // Without back-pressure it is the disk that decides whether so much comes through: an error is an answer then, and not a defect.
+      // Without back-pressure it is the disk that decides whether so much comes through: an error is an answer then, and not a
+      // defect.
       if way.size == Self.size || way.client.engine.hasBackPressure {
         report.take(failuresOf: own, by: name)
       } else {

@@ -26,8 +26,8 @@ struct Sky: Sendable {
   init(engine: Engine) {
     let whole = Pattern.bytes(Self.paths * 4_000 + 1)
     bodies = (0..<Self.paths).map { Data(whole.prefix($0 * 4_000 + 1)) }
-    // A stall costs its load a second of idleness, so there is one kind to seven others. A close in mid-head ends a process that reads it with URLSession
-    // on Linux.
+    // A stall costs its load a second of idleness, so there is one kind to seven others. A close in mid-head ends a process that
+    // reads it with URLSession on Linux.
     var kinds: [OriginDelivery] = [
       OriginDelivery(), OriginDelivery(framing: .chunked(of: 700)), OriginDelivery(), OriginDelivery(framing: .untilClose),
       .fault(.cut(afterBodyBytes: 900)), .fault(.resetBeforeHead), .fault(.reset(afterBodyBytes: 2_000)),

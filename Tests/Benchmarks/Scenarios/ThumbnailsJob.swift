@@ -7,7 +7,8 @@ import ETagValidation
 import Foundation
 import ImageCodecs
 
-/// A folder of photographs to a folder of thumbnails, with all cores: through the loader and its cache, twice, or by libvips' own program.
+/// A folder of photographs to a folder of thumbnails, with all cores: through the loader and its cache, twice, or by libvips' own
+/// program.
 struct ThumbnailsJob: Job {
   static let name = "thumbnails"
 
@@ -49,7 +50,8 @@ struct ThumbnailsJob: Job {
     return measurement
   }
 
-  /// The program on as many files at once as there are cores, a thread for each: quicker here than its own several threads for each.
+  /// The program on as many files at once as there are cores, a thread for each: quicker here than its own several threads for
+  /// each.
   private func runProgram(_ names: [String], into output: URL) throws {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     let process = Process()

@@ -15,7 +15,8 @@ final class Child {
 
   static var program: String { Bundle.main.executablePath ?? CommandLine.arguments[0] }
 
-  /// Starts `arguments` of this program, or of the one whose path is given. They must not outlive this process: nobody reads their output then.
+  /// Starts `arguments` of this program, or of the one whose path is given. They must not outlive this process: nobody reads
+  /// their output then.
   init(_ arguments: [String], program: String = Child.program) throws {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw BrokenPromise("pipe: \(Self.text(errno))") }

@@ -3,8 +3,8 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// What is stored under a key: bytes and metadata are made of a number, so an entry that was read tells which one it claims to be, and whether it is that
-/// one down to the last byte.
+/// What is stored under a key: bytes and metadata are made of a number, so an entry that was read tells which one it claims to
+/// be, and whether it is that one down to the last byte.
 struct Value: Hashable, Sendable {
   static let time = Timestamp(seconds: 1_767_225_600)
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a store stands on is taken away while it is used, and given back. Each case in a process of its own; those that mount something in a namespace of its
-/// own too, so that nothing is left mounted however it ends.
+/// What a store stands on is taken away while it is used, and given back. Each case in a process of its own; those that mount
+/// something in a namespace of its own too, so that nothing is left mounted however it ends.
 struct EnvironmentSuite {
   private let trial: Trial
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Damages a filled folder in every way, 100,000 times, in a process of its own: so that a trap is told with the damage that led to it.
+/// Damages a filled folder in every way, 100,000 times, in a process of its own: so that a trap is told with the damage that led
+/// to it.
 struct FlipSuite {
   private let trial: Trial
 

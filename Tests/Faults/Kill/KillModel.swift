@@ -1,4 +1,5 @@
-/// What may be in the folder after a process was killed: of what it has told to be done, all; of what it was doing, each part or none of it.
+/// What may be in the folder after a process was killed: of what it has told to be done, all; of what it was doing, each part or
+/// none of it.
 struct KillModel {
   /// By key number; a key that has no value has none in the folder either.
   private(set) var values: [Int: Value] = [:]

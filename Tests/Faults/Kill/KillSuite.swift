@@ -3,7 +3,8 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// `kill -9` of a process that writes, at random instants, again and again on one folder; after each of them the folder is looked through.
+/// `kill -9` of a process that writes, at random instants, again and again on one folder; after each of them the folder is looked
+/// through.
 struct KillSuite {
   private let trial: Trial
   private let path: String

@@ -2,8 +2,8 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
-/// Random operations on a memory cache and on a dictionary. Which entry leaves is the policy's business; what is there must be what was stored last, what left
-/// must have been counted, and no limit may be exceeded.
+/// Random operations on a memory cache and on a dictionary. Which entry leaves is the policy's business; what is there must be
+/// what was stored last, what left must have been counted, and no limit may be exceeded.
 struct MemoryModel {
   private let cache: MemoryCache
   private let clock = ManualClock()

@@ -3,10 +3,11 @@ import Foundation
 
 @testable import DiskStore
 
-/// Any bytes as an entry's file; the last one chooses: bit 0, whether the checksums stay as they are (as a rule they are put right, since nothing gets
-/// past a wrong one); bits 1 and 2, how much room follows that was never written.
+/// Any bytes as an entry's file; the last one chooses: bit 0, whether the checksums stay as they are (as a rule they are put
+/// right, since nothing gets past a wrong one); bits 1 and 2, how much room follows that was never written.
 ///
-/// Whatever they are, the answer is an entry or a reason, in little memory; and an entry gives its own bytes and no others, also when one of them changes.
+/// Whatever they are, the answer is an entry or a reason, in little memory; and an entry gives its own bytes and no others, also
+/// when one of them changes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzEntry(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))

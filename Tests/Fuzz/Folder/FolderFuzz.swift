@@ -3,7 +3,8 @@ import Foundation
 
 @testable import DiskStore
 
-/// Any bytes as what lies beside the entries: the first one chooses between `folder.key`, `generation`, `index` and a file's name.
+/// Any bytes as what lies beside the entries: the first one chooses between `folder.key`, `generation`, `index` and a file's
+/// name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -4,7 +4,8 @@ import HTTPTypes
 
 // libFuzzer's entry: `Scripts/fuzz` builds it with the modules' sources. It is in no target of the package.
 
-/// Any bytes as the heads of some exchanges: the first chooses mode and policy, the rest are lines; an empty line ends a head. Every second head is a request's.
+/// Any bytes as the heads of some exchanges: the first chooses mode and policy, the rest are lines; an empty line ends a head.
+/// Every second head is a request's.
 ///
 /// Whatever they are, nothing traps, and what is decided fits what is stored.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -2,8 +2,8 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-/// Any bytes as encoded metadata. What can be read is written and read again as the same, a piece of it is nothing, and the validator can work with it:
-/// with lengths, statuses and times that no server states.
+/// Any bytes as encoded metadata. What can be read is written and read again as the same, a piece of it is nothing, and the
+/// validator can work with it: with lengths, statuses and times that no server states.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzMetadata(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -3,7 +3,8 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// One pass over all pictures: what was asked of the origin, where the answers and the thumbnails came from, and whether they show what the origin has now.
+/// One pass over all pictures: what was asked of the origin, where the answers and the thumbnails came from, and whether they
+/// show what the origin has now.
 struct ImageDemoPass: Encodable, Sendable {
   var name: String
   var requests = 0

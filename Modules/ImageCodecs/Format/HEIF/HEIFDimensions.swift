@@ -4,9 +4,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The largest picture that a HEIF file (AVIF, HEIC) can unfold to, read before any codec sees it: codecs have limits of their own, and those are not the caller's.
+/// The largest picture that a HEIF file (AVIF, HEIC) can unfold to, read before any codec sees it: codecs have limits of their
+/// own, and those are not the caller's.
 ///
-/// Its boxes say so (ISO/IEC 23008-12 §6.5.3, `ispe`), but a decoder goes by the bitstreams and by what grids are made of: they are asked too.
+/// Its boxes say so (ISO/IEC 23008-12 §6.5.3, `ispe`), but a decoder goes by the bitstreams and by what grids are made of: they
+/// are asked too.
 struct HEIFDimensions {
   private(set) var largest: PixelSize?
   /// Whether there is more to walk through than any picture has.

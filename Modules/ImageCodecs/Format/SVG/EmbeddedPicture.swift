@@ -6,8 +6,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A picture that a drawing carries as `data:` (RFC 2397): PNG, JPEG or GIF, in base64. Those are the ones that every engine draws; what else there is would be read by
-/// codecs whose limits nobody has looked at, or be missing from a picture that passes for whole.
+/// A picture that a drawing carries as `data:` (RFC 2397): PNG, JPEG or GIF, in base64. Those are the ones that every engine
+/// draws; what else there is would be read by codecs whose limits nobody has looked at, or be missing from a picture that passes
+/// for whole.
 struct EmbeddedPicture {
   let data: Data
   let format: ImageFormat

@@ -11,8 +11,8 @@ struct MarkupEntities {
   /// How many bytes they may still unfold to, all together: entities within entities grow without bound.
   private var room = 4 << 20
 
-  /// Takes a declaration. Parsers disagree about which one of two counts, and markup in one would have to be read as such wherever it is used: both are refused, since no
-  /// drawing needs them.
+  /// Takes a declaration. Parsers disagree about which one of two counts, and markup in one would have to be read as such
+  /// wherever it is used: both are refused, since no drawing needs them.
   mutating func declare(_ name: ArraySlice<UInt8>, _ literal: ArraySlice<UInt8>) throws(CacheError) {
     let name = String(decoding: name, as: UTF8.self)
     // References to characters are undone where an entity is declared, the others where it is used (§4.4).

@@ -6,18 +6,20 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Refuses drawings that point out of themselves, to a file or a host. No engine here follows such a reference; a drawing whose parts are missing would be shown as if
-/// it were whole. The pictures that one carries (`data:`) are held against the limits, since the engine will not do that.
+/// Refuses drawings that point out of themselves, to a file or a host. No engine here follows such a reference; a drawing whose
+/// parts are missing would be shown as if it were whole. The pictures that one carries (`data:`) are held against the limits,
+/// since the engine will not do that.
 ///
-/// A reference to a part of the same drawing (`#name`) is none of these, nor is a link (`<a href>`). What a parser would refuse anyway may get past here; what one reads is
-/// read here in the same way, in one pass.
+/// A reference to a part of the same drawing (`#name`) is none of these, nor is a link (`<a href>`). What a parser would refuse
+/// anyway may get past here; what one reads is read here in the same way, in one pass.
 struct SVGReferences {
   /// Reads the header of a picture within the drawing.
   typealias HeaderReader = (Data) throws(CacheError) -> ImageHeader
 
   private var reader: MarkupReader
   private var entities = MarkupEntities()
-  /// What a style sheet says, from its first to its last tag, without what comments and sections cut it into; nil: this is no style sheet.
+  /// What a style sheet says, from its first to its last tag, without what comments and sections cut it into; nil: this is no
+  /// style sheet.
   private var style: [UInt8]?
   private var pictures = 0
   private var pixels = 0
@@ -32,7 +34,8 @@ struct SVGReferences {
     self.header = header
   }
 
-  /// - Returns: what the pictures take while the drawing is made, in bytes: each is kept as four for a pixel, and one at a time is decoded to as many.
+  /// - Returns: what the pictures take while the drawing is made, in bytes: each is kept as four for a pixel, and one at a time
+  ///   is decoded to as many.
   @discardableResult
   static func check(
     _ data: Data, _ limits: ImageLimits, _ watch: DecodingWatch, header: @escaping HeaderReader
@@ -80,7 +83,8 @@ struct SVGReferences {
     style = nil
   }
 
-  /// `<?name …?>`. A style sheet that is named so lies elsewhere; and in an encoding that has other characters in ASCII's places nothing could be found.
+  /// `<?name …?>`. A style sheet that is named so lies elsewhere; and in an encoding that has other characters in ASCII's places
+  /// nothing could be found.
   private mutating func instruction() throws(CacheError) {
     reader.skip(2)
     let content = reader.take(past: "?>")

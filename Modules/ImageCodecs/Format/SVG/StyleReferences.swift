@@ -1,6 +1,7 @@
 /// Where a style leads by `url(…)` and `@import` (CSS Syntax Module Level 3 §4.3).
 enum StyleReferences {
-  /// What stands for a character that was escaped and is no letter, digit or dash: it is part of a name or of a string then, whatever it is otherwise.
+  /// What stands for a character that was escaped and is no letter, digit or dash: it is part of a name or of a string then,
+  /// whatever it is otherwise.
   private static let escaped: UInt8 = 0
 
   /// The first reference that leads out of a drawing; nil: there is none.
