@@ -37,6 +37,35 @@ struct EverydayCallTests {
     #expect(house.network.requests.count == 1)
   }
 
+  @Test("a URL is loaded into a file in every way in which a request is")
+  func fileOfURL() async throws {
+    let house = try House()
+    let folder = try DownloadFolder()
+    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    let options = RequestOptions { $0.writes = [] }
+
+    let loaded = await withCheckedContinuation { continuation in
+      house.manager.load(house.url, to: folder.file(), sizeLimit: 5, options: options) { continuation.resume(returning: $0) }
+    }
+    #expect(try loaded.get().file == folder.file())
+    #expect(folder.content() == Data("chair".utf8))
+
+    var last: LoadProgress?
+    for try await event in house.manager.events(for: house.url, to: folder.file(), options: options) {
+      switch event {
+      case .progress(let progress): last = progress
+      case .stale: Issue.record("nothing is stored")
+      case .final(let resource): #expect(resource.file == folder.file())
+      }
+    }
+    #expect(last?.received == 5)
+    let refused = await withCheckedContinuation { continuation in
+      house.manager.load(house.url, to: folder.file(), sizeLimit: 4, options: options) { continuation.resume(returning: $0) }
+    }
+    #expect(throws: CacheError.self) { try refused.get() }
+    #expect(house.network.requests.count == 3)
+  }
+
   @Test("progress is reported to a callback of a load with a transform")
   func progress() async throws {
     let house = try House()

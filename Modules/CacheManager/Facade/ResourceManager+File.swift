@@ -6,14 +6,14 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Resources that go into a file, of any size: they stream there, and memory does not grow with them.
+/// Loads that stream a response into a file, in constant memory.
 ///
-/// Policies, validation, redirects, sharing and errors are those of any load. The file comes into being in one step, at the end:
-/// until then, and when the load fails or is cancelled, what was there before stays, whole. The bytes are written to
-/// `.etagere-….part` in the same folder, which a process that is killed leaves behind.
+/// Policies, validation, redirects, coalescing and errors are those of any load. The file appears in one step, at the end. Until
+/// then, and if the load fails or is cancelled, a file that was there before stays unchanged. The bytes are first written to
+/// `.etagere-….part` in the same folder; a process that is killed leaves that file behind.
 ///
-/// The durable store takes its copy as the bytes come (as far as `RequestOptions.writes` allows, and as it has room for them);
-/// the memory store gets none. A stored answer that may be used is copied from the store by its stream.
+/// The durable store receives a copy while the bytes arrive, as far as `RequestOptions.writes` and its size limit allow. The
+/// memory store receives none. A cached response that may be used is copied from the store.
 extension ResourceManager {
   // MARK: async
 
@@ -25,15 +25,15 @@ extension ResourceManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - url: what to load.
-  ///   - file: the `file:` URL that it is to be at; its folder must be there. What is at that place is replaced, a link too.
-  ///   - sizeLimit: bytes that the body may have; nil: any number. `RequestOptions.maximumBodySize` is about memory and does not
-  ///     count here.
-  ///   - isDurable: whether the bytes are flushed to the disk before the file takes its place, so that a loss of power leaves the
-  ///     old file or the new one. Costs a flush.
-  ///   - options: what this load sets for itself; the rest comes from the manager.
-  /// - Throws: what any load throws; `CacheError.Code.fileSystem` and `CacheError.Code.diskFull`, with path and number, when the
-  ///   file can't be written.
+  ///   - url: The URL to load.
+  ///   - file: The `file:` URL of the result. Its folder must exist. A file or a symbolic link at this path is replaced.
+  ///   - sizeLimit: The largest body in bytes, or `nil` for no limit. `RequestOptions.maximumBodySize` limits bodies in memory
+  ///     and does not apply.
+  ///   - isDurable: Whether the bytes are flushed to the disk before the file appears, so that a power failure leaves either the
+  ///     old file or the new one.
+  ///   - options: The options of this load.
+  /// - Throws: The errors of any load. `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with the path and the `errno`,
+  ///   if the file cannot be written.
   public func load(
     _ url: URL, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Resource<URL> {
@@ -48,7 +48,7 @@ extension ResourceManager {
       request, to: FileDestination(url: file, isDurable: isDurable, calls: .system), sizeLimit: sizeLimit)
   }
 
-  /// The same, with system calls that a test can let fail.
+  /// Loads a request into a file by system calls that a test can replace.
   package func load(
     _ request: ResourceRequest, to file: URL, calls: DraftCalls
   ) async throws(CacheError) -> Resource<URL> {
@@ -75,13 +75,22 @@ extension ResourceManager {
 
   // MARK: Events
 
-  /// Loads a request into a file as a stream of events, progress and the result, which starts when its first event is asked for.
+  /// Returns the events of a load into a file: its progress, then its result. The load starts with the first iteration.
   ///
-  /// - Parameters:
-  ///   - request: what to load.
-  ///   - file: see ``load(_:to:sizeLimit:isDurable:options:)``, as for the rest.
-  ///   - sizeLimit: bytes that the body may have.
-  ///   - isDurable: whether the bytes are flushed to the disk first.
+  /// ```swift
+  /// for try await event in manager.events(for: url, to: folder.appending(path: "film.mp4")) {
+  ///   if case .progress(let progress) = event { bar.fraction = progress.fraction }
+  /// }
+  /// ```
+  ///
+  /// For the parameters see ``load(_:to:sizeLimit:isDurable:options:)``.
+  public func events(
+    for url: URL, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false, options: RequestOptions = RequestOptions()
+  ) -> ResourceEvents<URL> {
+    events(for: ResourceRequest(url, options: options), to: file, sizeLimit: sizeLimit, isDurable: isDurable)
+  }
+
+  /// Returns the events of a request's load into a file: see ``events(for:to:sizeLimit:isDurable:options:)``.
   public func events(
     for request: ResourceRequest, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false
   ) -> ResourceEvents<URL> {
@@ -103,15 +112,23 @@ extension ResourceManager {
 
   // MARK: Callbacks
 
-  /// Loads a request into a file and calls back, once.
+  /// Loads a URL into a file and calls back once.
   ///
-  /// - Parameters:
-  ///   - request: what to load.
-  ///   - file: see ``load(_:to:sizeLimit:isDurable:options:)``, as for the rest.
-  ///   - sizeLimit: bytes that the body may have.
-  ///   - isDurable: whether the bytes are flushed to the disk first.
-  ///   - progress: called in order, one at a time, on the same queue as `completion` (a serial one), and never after it.
-  ///   - completion: called exactly once, on the options' or the manager's `CallbackQueue`.
+  /// For `progress` and `completion` see ``load(_:options:progress:completion:)``, for the other parameters
+  /// ``load(_:to:sizeLimit:isDurable:options:)``.
+  @discardableResult
+  public func load(
+    _ url: URL, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false, options: RequestOptions = RequestOptions(),
+    progress: (@Sendable (LoadProgress) -> Void)? = nil,
+    completion: @escaping @Sendable (Result<Resource<URL>, CacheError>) -> Void
+  ) -> LoadTask {
+    load(
+      ResourceRequest(url, options: options), to: file, sizeLimit: sizeLimit, isDurable: isDurable, progress: progress,
+      completion: completion)
+  }
+
+  /// Loads a request into a file and calls back once: see
+  /// ``load(_:to:sizeLimit:isDurable:options:progress:completion:)``.
   @discardableResult
   public func load(
     _ request: ResourceRequest, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false,
