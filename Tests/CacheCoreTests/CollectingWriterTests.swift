@@ -1,7 +1,8 @@
-import CacheCore
 import Foundation
 import HTTPTypes
 import Testing
+
+@testable import CacheCore
 
 @Suite("A writer that collects the body", .timeLimit(.minutes(1)))
 struct CollectingWriterTests {
@@ -23,12 +24,15 @@ struct CollectingWriterTests {
       freshness: Freshness(generatedAt: now, freshUntil: now))
   }
 
-  private func writer(failingWith error: CacheError? = nil) -> CollectingWriter {
-    CollectingWriter(metadata) { [published] metadata, body throws(CacheError) in
+  private func writer(sizeLimit: Int = .max, failingWith error: CacheError? = nil) -> CollectingWriter {
+    CollectingWriter(metadata, sizeLimit: sizeLimit) { [published] metadata, body throws(CacheError) in
       if let error { throw error }
       published.append(metadata, body)
     }
   }
+
+  /// Returns as soon as a reader waits for bytes.
+  private func readerWaits(_ writer: CollectingWriter) async { while writer.waitingReaders == 0 { await Task.yield() } }
 
   private func failure(_ work: () async throws(CacheError) -> Void) async -> CacheError? {
     do throws(CacheError) {
@@ -58,10 +62,12 @@ struct CollectingWriterTests {
     let body = try writer.reader()
     #expect(try await body.source.next() == Data("one ".utf8))
     async let rest = body.source.next()
+    await readerWaits(writer)
     try await writer.write(Data("two".utf8))
     #expect(try await rest == Data("two".utf8))
     let late = try writer.reader()
     async let end = body.source.next()
+    await readerWaits(writer)
     _ = try await writer.commit(trailers: [.eTag: "\"1\""])
     #expect(try await end == nil)
     #expect(body.source.trailers?[.eTag] == "\"1\"")
@@ -73,6 +79,7 @@ struct CollectingWriterTests {
     var writer: CollectingWriter? = writer()
     let body = try #require(try writer?.reader())
     async let error = failure { () throws(CacheError) in _ = try await body.collect() }
+    if let writer { await readerWaits(writer) }
     if !isReleased { writer?.abort() }
     writer = nil
     #expect(await error?.code == .truncatedBody)
@@ -84,6 +91,7 @@ struct CollectingWriterTests {
     let writer = writer(failingWith: CacheError(.diskFull, reason: "no space left"))
     let body = try writer.reader()
     async let error = failure { () throws(CacheError) in _ = try await body.collect() }
+    await readerWaits(writer)
     #expect(await failure { () throws(CacheError) in _ = try await writer.commit(trailers: nil) }?.code == .diskFull)
     #expect(await error?.code == .diskFull)
   }
@@ -105,9 +113,36 @@ struct CollectingWriterTests {
     let writer = writer()
     let body = try writer.reader()
     let task = Task { await failure { () throws(CacheError) in _ = try await body.source.next() } }
+    await readerWaits(writer)
     if isTask { task.cancel() } else { body.source.cancel() }
     #expect(await task.value?.isCancellation == true)
     try await writer.write(Data("x".utf8))
     _ = try await writer.commit(trailers: nil)
+  }
+
+  @Test("a body up to the size limit is published, and a larger one is refused")
+  func sizeLimit() async throws {
+    let writer = writer(sizeLimit: 5)
+    try await writer.write(Data("12345".utf8))
+    #expect(await failure { () throws(CacheError) in try await writer.write(Data("6".utf8)) }?.code == .entryTooLarge)
+    // The refused bytes are no part of the body.
+    #expect(try await writer.commit(trailers: nil).bodyLength == 5)
+    #expect(published.all.map(\.body) == [Data("12345".utf8)])
+  }
+
+  @Test("a reader that has fallen behind gets the body in pieces")
+  func pieces() async throws {
+    let writer = writer()
+    let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+    try await writer.write(bytes)
+    let body = try writer.reader()
+    _ = try await writer.commit(trailers: nil)
+    var (pieces, collected) = (0, Data())
+    while let piece = try await body.source.next() {
+      pieces += 1
+      #expect(piece.count <= 65_536)
+      collected.append(piece)
+    }
+    #expect(collected == bytes && pieces == 4)
   }
 }

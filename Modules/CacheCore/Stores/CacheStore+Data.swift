@@ -7,6 +7,9 @@ public import Foundation
 #endif
 
 /// Bytes under names that the caller chooses. No resource manager is needed.
+///
+/// They share the store's size limit with cached responses and may be evicted. `removeAll()` removes them, and so do `clear()`
+/// and `purge(.everything)` of a `ResourceManager` that uses the store.
 extension CacheStore {
   /// Stores bytes under a name. They replace the bytes that the name had before.
   ///

@@ -16,8 +16,11 @@ public import Foundation
 ///   CollectingWriter(metadata) { metadata, body throws(CacheError) in try await database.replace(key, metadata, body) }
 /// }
 /// ```
+///
+/// The whole body is held in memory until the entry has ended, and for as long as a reader follows it.
 public final class CollectingWriter: EntryWriter {
   private let metadata: StoredMetadata
+  private let sizeLimit: Int
   private let publish: @Sendable (StoredMetadata, Data) async throws(CacheError) -> Void
   private let collected = CollectedBody()
 
@@ -25,18 +28,25 @@ public final class CollectingWriter: EntryWriter {
   ///
   /// - Parameters:
   ///   - metadata: The metadata of the entry.
+  ///   - sizeLimit: The largest body in bytes. The write that exceeds it throws `CacheError.Code.entryTooLarge`; a load then goes
+  ///     on without the store.
   ///   - publish: Makes the entry visible. It is called at most once, with the complete metadata and the whole body. If it
   ///     throws, the entry is aborted.
   public init(
-    _ metadata: StoredMetadata, publish: @escaping @Sendable (StoredMetadata, Data) async throws(CacheError) -> Void
+    _ metadata: StoredMetadata, sizeLimit: Int = .max,
+    publish: @escaping @Sendable (StoredMetadata, Data) async throws(CacheError) -> Void
   ) {
     self.metadata = metadata
+    self.sizeLimit = sizeLimit
     self.publish = publish
   }
 
   deinit { abort() }
 
-  public func write(_ chunk: Data) async throws(CacheError) { try collected.append(chunk) }
+  /// The number of readers that wait for more bytes.
+  var waitingReaders: Int { collected.waitingReaders }
+
+  public func write(_ chunk: Data) async throws(CacheError) { try collected.append(chunk, upTo: sizeLimit) }
 
   public func reader() throws(CacheError) -> ResourceBody { collected.reader() }
 
@@ -87,9 +97,14 @@ private final class CollectedBody: Sendable {
 
   private let state = Lock(State())
 
-  func append(_ chunk: Data) throws(CacheError) {
+  var waitingReaders: Int { state.withLock { $0.waiting.count } }
+
+  func append(_ chunk: Data, upTo limit: Int) throws(CacheError) {
     let waiting = try state.withLock { state throws(CacheError) in
       guard !state.isClosed else { throw CacheError(.misuse, reason: "a write after the end of the entry") }
+      guard chunk.count <= limit - state.bytes.count else {
+        throw CacheError(.entryTooLarge, reason: "the entry is larger than the \(limit) bytes that the store takes")
+      }
       state.bytes.append(chunk)
       return state.takeWaiting()
     }
@@ -123,7 +138,9 @@ private final class CollectedBody: Sendable {
 
   private func step(after position: Int) -> Step {
     state.withLock { state in
-      if position < state.bytes.count { return .bytes(state.bytes.subdata(in: position..<state.bytes.count)) }
+      // A reader that has fallen behind does not copy the whole rest at once.
+      let end = min(state.bytes.count, position + 65_536)
+      if position < end { return .bytes(state.bytes.subdata(in: position..<end)) }
       return state.result.map { .end($0) } ?? .waiting
     }
   }
