@@ -71,6 +71,7 @@ struct ContractTests {
       (.losesLength, "bodies of any size come back byte for byte, with their metadata"),
       (.listsUnasked, "the list of what is stored has the entries that are asked for, in every form, and no others"),
       (.forgetsOneOfMany, "several entries that are asked for at once are those that one by one would be found, and no others"),
+      (.countsRemoved, "a store that counts its entries counts those that were stored, and none after removing all"),
       (.endsShort, "who follows a writer that is aborted gets an error, not a short body"),
     ])
   func flawedStores(_ flaw: FlawedStore.Flaw, _ broken: String) async {

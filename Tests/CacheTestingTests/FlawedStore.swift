@@ -7,12 +7,14 @@ import HTTPTypes
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
     case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
-      listsUnasked, forgetsOneOfMany
+      listsUnasked, forgetsOneOfMany, countsRemoved
   }
 
   let id = ComponentID.unique(FlawedStore.self)
   private let sound = VolatileStore()
   private let flaw: Flaw
+  /// The usage when everything was removed.
+  private let removed = Lock<StoreUsage?>(nil)
 
   init(_ flaw: Flaw) { self.flaw = flaw }
 
@@ -32,7 +34,7 @@ final class FlawedStore: CacheStore {
       entry.body = ResourceBody(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
     case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
-      .forgetsOneOfMany:
+      .forgetsOneOfMany, .countsRemoved:
       break
     }
     return entry
@@ -48,7 +50,7 @@ final class FlawedStore: CacheStore {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
     case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked,
-      .forgetsOneOfMany:
+      .forgetsOneOfMany, .countsRemoved:
       return writer
     }
   }
@@ -67,7 +69,16 @@ final class FlawedStore: CacheStore {
     try await sound.remove(key, ifRevision: flaw == .ignoresRevisions ? nil : revision)
   }
 
-  func removeAll() async throws(CacheError) { try await sound.removeAll() }
+  func removeAll() async throws(CacheError) {
+    let usage = try await sound.usage()
+    removed.withLock { $0 = usage }
+    try await sound.removeAll()
+  }
+
+  func usage() async throws(CacheError) -> StoreUsage? {
+    if flaw == .countsRemoved, let removed = removed.withLock({ $0 }) { return removed }
+    return try await sound.usage()
+  }
 
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool

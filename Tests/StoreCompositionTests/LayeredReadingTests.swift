@@ -1,5 +1,6 @@
 import CacheCore
 import CacheTesting
+import DiskStore
 import HTTPTypes
 import StoreComposition
 import Testing
@@ -42,6 +43,19 @@ struct LayeredReadingTests {
       #expect(try await layer.entry(for: key)?.metadata.revision == stored.revision)
     }
     #expect(store.counters.promotions == 1)
+  }
+
+  @Test("the usage is the sum over the layers, and unknown if a layer does not count")
+  func usage() async throws {
+    let folder = try TemporaryFolder()
+    let (upper, lower) = (VolatileStore(), try DiskCache(path: folder.path, configuration: .init(sizeLimit: 1 << 20)))
+    try await LayeredStore([upper, lower]).store(Data(count: 1_000), for: key, metadata: metadata())
+    let usage = try #require(await lower.usage())
+    #expect(usage.entries == 1 && usage.bytes >= 1_000)
+    #expect(try await LayeredStore([upper, lower]).usage() == StoreUsage(entries: 2, bytes: 1_000 + usage.bytes, limit: nil))
+    #expect(try await LayeredStore([NullStore(), lower]).usage() == usage)
+    #expect(try await LayeredStore([upper, PiecewiseStore(pieces: 1)]).usage() == nil)
+    await lower.close()
   }
 
   @Test("a larger body than the limit is not copied, and none is with a limit of 0", arguments: [0, 3])

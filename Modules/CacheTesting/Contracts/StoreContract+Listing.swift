@@ -10,6 +10,17 @@ internal import Foundation
 /// A store may leave listing to the seam's default; one that lists has to be right.
 extension StoreContract {
   static let listing: [Case] = [
+    Case(name: "a store that counts its entries counts those that were stored, and none after removing all") { store in
+      guard let empty = try await store.usage() else { return }
+      try ContractViolation.expect(empty.entries == 0 && empty.bytes == 0, "an empty store has \(empty)")
+      let keys = ["one", "two"].map { CacheKey(resource: "https://example.com/counted/\($0)") }
+      for key in keys { try await store.store(bytes(1_000), for: key, metadata: metadata(key.resource)) }
+      // A store made of stores may count an entry once for each of them.
+      guard let both = try await store.usage() else { throw ContractViolation("a store that has entries does not count them") }
+      try ContractViolation.expect(both.entries >= 2 && both.bytes >= 2_000, "two bodies of 1,000 bytes are counted as \(both)")
+      try await store.removeAll()
+      try ContractViolation.expectEqual(try await store.usage()?.entries, 0, "the number of entries after removing all")
+    },
     Case(name: "the list of what is stored has the entries that are asked for, in every form, and no others") { store in
       let resources = (0..<20).map { "https://example.com/listed/\($0)" }
       for resource in resources {

@@ -132,6 +132,13 @@ public final class VolatileStore: CacheStore {
     }
   }
 
+  /// Counts entries and the bytes of their bodies.
+  public func usage() async throws(CacheError) -> StoreUsage? {
+    try checked { state in
+      StoreUsage(entries: state.entries.count, bytes: state.entries.values.reduce(0) { $0 + Int64($1.body.count) })
+    }
+  }
+
   func checked<Result>(_ work: (inout State) -> Result) throws(CacheError) -> Result {
     try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
