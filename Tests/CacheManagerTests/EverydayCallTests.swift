@@ -27,12 +27,8 @@ struct EverydayCallTests {
     house.manager.load(ResourceRequest(house.url)) { continuation.yield(try? $0.get().text) }
     #expect(await iterator.next() == "chair")
 
-    for try await event in house.manager.events(for: house.url, as: Self.upper) {
-      if case .final(let resource) = event { #expect(resource.value == "CHAIR") }
-    }
-    for try await event in house.manager.events(for: ResourceRequest(house.url)) {
-      if case .final(let resource) = event { #expect(resource.text == "chair") }
-    }
+    #expect(try await house.manager.events(for: house.url, as: Self.upper).finals.map(\.value) == ["CHAIR"])
+    #expect(try await house.manager.events(for: ResourceRequest(house.url)).finals.map(\.text) == ["chair"])
     #expect(try await house.manager.lookup(house.url, as: Self.upper) == .memory(isFresh: true))
     #expect(house.network.requests.count == 1)
   }
@@ -50,15 +46,8 @@ struct EverydayCallTests {
     #expect(try loaded.get().file == folder.file())
     #expect(folder.content() == Data("chair".utf8))
 
-    var last: LoadProgress?
-    for try await event in house.manager.events(for: house.url, to: folder.file(), options: options) {
-      switch event {
-      case .progress(let progress): last = progress
-      case .stale: Issue.record("nothing is stored")
-      case .final(let resource): #expect(resource.file == folder.file())
-      }
-    }
-    #expect(last?.received == 5)
+    let events = house.manager.events(for: house.url, to: folder.file(), options: options)
+    #expect(try await events.finals.map(\.file) == [folder.file()])
     let refused = await withCheckedContinuation { continuation in
       house.manager.load(house.url, to: folder.file(), sizeLimit: 4, options: options) { continuation.resume(returning: $0) }
     }
@@ -74,7 +63,8 @@ struct EverydayCallTests {
     await withCheckedContinuation { continuation in
       house.manager.load(house.url, as: Self.upper) { progress in
         received.withLock { $0.append(progress.received) }
-      } completion: { _ in
+      } completion: { result in
+        #expect(throws: Never.self) { try result.get() }
         continuation.resume()
       }
     }
@@ -170,6 +160,39 @@ struct EverydayCallTests {
     #expect(try await house.manager.load(house.url).text == "own")
   }
 
+  @Test("a response that was requested while bytes were stored does not replace them")
+  func responseInBetween() async throws {
+    let (house, store) = try House.held()
+    let (commit, answer) = (store.hold(.commit), Gate())
+    let storing = Task { try await house.manager.store(Data("own".utf8), for: house.url) }
+    await commit.arrived()
+    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: answer) }
+    let late = Task { try await house.manager.load(house.url).text }
+    await answer.arrived()
+    commit.open()
+    try await storing.value
+    answer.open()
+    #expect(try await late.value == "old")
+    #expect(try await house.manager.load(house.url).text == "own")
+    house.restart()
+    #expect(try await house.manager.load(house.url).text == "own")
+    #expect(house.network.requests.count == 1)
+  }
+
+  @Test("without a validator, stored bytes live as long as the caller says", arguments: [true, false])
+  func storedWithoutValidator(isInMemoryAlone: Bool) async throws {
+    let house = try House {
+      $0.validator = nil
+      if isInMemoryAlone { $0.store = nil }
+    }
+    house.network.serve(house.url) { _ in .ok("the origin's") }
+    try await house.manager.store(Data("own".utf8), for: house.url, freshFor: .seconds(10))
+    house.clock.advance(by: .seconds(9))
+    #expect(try await house.manager.load(house.url).text == "own")
+    house.clock.advance(by: .seconds(1))
+    #expect(try await house.manager.load(house.url).text == "the origin's")
+  }
+
   @Test("stored bytes replace every variant")
   func storedVariants() async throws {
     let house = try House()
@@ -200,9 +223,31 @@ struct EverydayCallTests {
     let memory = try #require(usage.memory)
     #expect(memory.entries >= 1 && memory.bytes >= 1_000 && memory.limit == 10 << 20)
     #expect(memory.entries == house.memory.count && memory.bytes == Int64(house.memory.totalCost))
-    // A test double that counts nothing.
-    #expect(usage.disk == nil)
+    #expect(usage.disk == StoreUsage(entries: 1, bytes: 1_000))
+  }
+
+  @Test("a manager without stores has no usage, and the error of a store is the caller's")
+  func usageWithoutStores() async throws {
     #expect(try await ResourceManager(ResourceManager.Configuration()).usage() == CacheUsage())
+    let house = try House()
+    house.disk.failure = CacheError(.fileSystem, reason: "input/output error")
+    let error = await #expect(throws: CacheError.self) { try await house.manager.usage() }
+    #expect(error?.code == .fileSystem)
+  }
+
+  // MARK: Modifiers
+
+  @Test("events ask nothing of the request's modifiers before they are iterated")
+  func eventsAreLazy() async throws {
+    let house = try House()
+    house.network.serve(house.url) { _ in .ok("chair") }
+    let calls = Lock(0)
+    let options = RequestOptions { $0.requestModifier = { _ in calls.withLock { $0 += 1 } } }
+    let folder = try DownloadFolder()
+    let events = house.manager.events(for: house.url, to: folder.file(), options: options)
+    #expect(calls.withLock { $0 } == 0)
+    #expect(try await events.finals.count == 1)
+    #expect(calls.withLock { $0 } == 1)
   }
 
   // MARK: Retries of one request
@@ -260,5 +305,18 @@ struct EverydayCallTests {
     _ = try await house.manager.load(house.url)
     #expect(await house.manager.close(within: .seconds(5)))
     #expect(try await house.failure(house.url, .policy(.reload)).code == .closed)
+  }
+}
+
+extension ResourceEvents {
+  /// The resources of the final events.
+  fileprivate var finals: [Resource<Value>] {
+    get async throws {
+      var finals: [Resource<Value>] = []
+      for try await event in self {
+        if case .final(let resource) = event { finals.append(resource) }
+      }
+      return finals
+    }
   }
 }

@@ -9,23 +9,23 @@ import Testing
 
 /// A manager whose origin is asked by many requests at once.
 struct Crowd: Sendable, CustomTestStringConvertible {
-  enum ResourceTransform: CaseIterable, Sendable { case respond, load }
+  enum Call: CaseIterable, Sendable { case respond, load }
 
-  let transform: ResourceTransform
+  let call: Call
   let mode: CacheMode
   let isModified: Bool
   let isOnDiskAlone: Bool
 
-  static let all = ResourceTransform.allCases.flatMap { transform in
+  static let all = Call.allCases.flatMap { call in
     [CacheMode.private, .shared].flatMap { mode in
       [false, true].flatMap { isModified in
-        [false, true].map { Crowd(transform: transform, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
+        [false, true].map { Crowd(call: call, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
       }
     }
   }
 
   var testDescription: String {
-    "\(transform), \(mode), \(isModified ? 200 : 304), \(isOnDiskAlone ? "disk" : "memory and disk")"
+    "\(call), \(mode), \(isModified ? 200 : 304), \(isOnDiskAlone ? "disk" : "memory and disk")"
   }
 
   func house(_ joins: JoinCounter) throws -> House {
@@ -37,7 +37,7 @@ struct Crowd: Sendable, CustomTestStringConvertible {
   }
 
   func text(_ house: House, _ url: URL) async throws -> String {
-    switch transform {
+    switch call {
     case .respond: try await house.ask(path: url.path).text
     case .load: try await house.manager.load(url).text
     }

@@ -58,8 +58,8 @@ extension ResourceManager {
   private func load(
     _ request: ResourceRequest, to destination: FileDestination, sizeLimit: Int64?
   ) async throws(CacheError) -> Resource<URL> {
-    let load = try fileLoad(request, sizeLimit)
     let core = core
+    let load = try Self.fileLoad(request, sizeLimit, core)
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -94,11 +94,10 @@ extension ResourceManager {
   public func events(
     for request: ResourceRequest, to file: URL, sizeLimit: Int64? = nil, isDurable: Bool = false
   ) -> ResourceEvents<URL> {
-    let (core, destination) = (core, FileDestination(url: file, isDurable: isDurable, calls: .system))
-    let resolved = Result { () throws(CacheError) in try fileLoad(request, sizeLimit) }
-    return ResourceEvents { channel in
+    let destination = FileDestination(url: file, isDurable: isDurable, calls: .system)
+    return ResourceEvents { [core] channel in
       do throws(CacheError) {
-        let load = try resolved.get()
+        let load = try Self.fileLoad(request, sizeLimit, core)
         let task = LoadTask(priority: LoadPriority(load.priority))
         channel.onAbandon { task.cancel() }
         core.startFile(
@@ -138,7 +137,7 @@ extension ResourceManager {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
     let queue = request.options.callbackQueue ?? configuration.callbackQueue
     do throws(CacheError) {
-      let load = try fileLoad(request, sizeLimit)
+      let load = try Self.fileLoad(request, sizeLimit, core)
       let callbacks = Callbacks(queue: queue, progress: progress, completion: completion)
       core.startFile(
         load, FileDestination(url: file, isDurable: isDurable, calls: .system), task,
@@ -150,8 +149,10 @@ extension ResourceManager {
     return task
   }
 
-  private func fileLoad(_ request: ResourceRequest, _ sizeLimit: Int64?) throws(CacheError) -> ResolvedLoad {
-    try ResolvedLoad(request, configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
+  private static func fileLoad(
+    _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCore
+  ) throws(CacheError) -> ResolvedLoad {
+    try ResolvedLoad(request, core.configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 
