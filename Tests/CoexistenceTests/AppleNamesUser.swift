@@ -9,8 +9,8 @@ import StoreComposition
 
 // No macros of Swift Testing here: this file imports another `Test`. `CoexistenceTests` calls it.
 
-/// Uses the names of both sides without a module's name. It compiles only as long as no public name of ours is also one of
-/// Apple's.
+/// Uses the names of both sides without a module's name. It compiles only as long as no public name of ours is one of those in
+/// `AppleNames`.
 struct AppleNamesUser: Layout, Publisher, Subscription, Trait {
   @State var count = 1
   let form = Form()
