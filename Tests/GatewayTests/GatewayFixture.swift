@@ -23,7 +23,7 @@ struct GatewayFixture: Sendable {
     _ change: (inout GatewaySettings) -> Void = { _ in },
     _ body: (GatewayFixture, OriginServer) async throws -> Void
   ) async throws {
-    let origin = try await OriginServer.start()
+    let origin = try await OriginServer.start(requestBodyLimit: 1 << 30)
     do {
       try await run(inFrontOf: origin.port, change) { try await body($0, origin) }
     } catch {
