@@ -179,6 +179,27 @@ struct EverydayCallTests {
     #expect(house.network.requests.count == 1)
   }
 
+  @Test("stored bytes replace a response that another load stores in the meantime", arguments: [false, true])
+  func storedInBetween(varies: Bool) async throws {
+    let (house, store) = try House.held()
+    let commit = store.hold(.commit)
+    let storing = Task { try await house.manager.store(Data("own".utf8), for: house.url) }
+    await commit.arrived()
+    let fields: HTTPFields = varies ? [.vary: "Accept-Language"] : [:]
+    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: fields) }
+    let german = ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"])
+    #expect(try await house.manager.load(german).text == "old")
+    commit.open()
+    try await storing.value
+    for request in [german, ResourceRequest(house.url)] {
+      #expect(try await house.manager.load(request).text == "own")
+      house.restart()
+      #expect(try await house.manager.load(request).text == "own")
+    }
+    #expect(house.network.requests.count == 1)
+    #expect(try await store.base.variants(of: ResourceID.make(uri: house.url.absoluteString)).count == 1)
+  }
+
   @Test("without a validator, stored bytes live as long as the caller says", arguments: [true, false])
   func storedWithoutValidator(isInMemoryAlone: Bool) async throws {
     let house = try House {
@@ -237,7 +258,7 @@ struct EverydayCallTests {
 
   // MARK: Modifiers
 
-  @Test("events ask nothing of the request's modifiers before they are iterated")
+  @Test("events do not call the request modifier before they are iterated")
   func eventsAreLazy() async throws {
     let house = try House()
     house.network.serve(house.url) { _ in .ok("chair") }

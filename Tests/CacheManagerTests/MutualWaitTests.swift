@@ -22,7 +22,7 @@ struct MutualWaitTests {
           post: { _ in }, deliver: {}, end: { continuation.resume(returning: $0) }, askAlone: {})
         _ = core.flights.join(FlightID(request: FlightKey(load)), load, alone: false, task: loading, waiter: waiter) { flight in
           // The load can be found from here on, and has not looked for others yet.
-          core.startStoring(load, storing, .init(event: nil, end: { _ in }, endsWithStale: true))
+          core.startStoring(load, storing, .init(event: nil, end: { _ in }, endsWithStale: true)) { _ in }
           flight.start { flight in
             await core.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
           }

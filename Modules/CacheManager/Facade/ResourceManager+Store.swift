@@ -16,18 +16,21 @@ extension ResourceManager {
   /// ```
   ///
   /// The bytes replace every stored variant of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag`
-  /// field the origin can confirm them. A response to a load that began before this call ended is not stored over them.
+  /// field the origin can confirm them.
+  ///
+  /// A load that began before this call returned does not store its response in place of the bytes. If the durable store is
+  /// writing that response at this moment, the URL may be left without a cached response.
   ///
   /// - Parameters:
   ///   - data: The body of the response.
   ///   - url: The URL. Its scheme may be any.
-  ///   - lifetime: The time for which loads use the bytes without asking the origin. Fractions of a second are dropped. A
-  ///     `Cache-Control` field takes precedence. For a manager without a validator, which reads no fields, it is the time to live
-  ///     of the entry.
+  ///   - lifetime: The time for which loads use the bytes without asking the origin. With a validator, a `Cache-Control` field
+  ///     takes precedence, and fractions of a second are dropped. Without a validator no field is read, and this is the time to
+  ///     live of the entry.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
   /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
-  ///   its fields forbid it. What was stored of the URL before is removed even then.
+  ///   its fields forbid it. Responses that were stored earlier are removed first, unless the store fails to remove them.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()
@@ -44,37 +47,59 @@ extension ResourceManager {
     }
     // First, so that a response that was requested before is not stored any more, and no other variant can be selected.
     try await remove(url, options: options)
-    guard options.store.resolved(configuration.store) != nil, options.writes.contains(.disk) else {
-      _ = try await load(url, options: options)
-      try outdateLoads(of: url, options)
+    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
+    guard let store = load.store, options.writes.contains(.disk) else {
+      _ = try await self.load(url, options: options)
+      // A durable store may still be removing transforms for that load, which would then count as outdated itself.
+      if load.store == nil { outdateOtherLoads(of: load) }
       guard try await contains(url, in: options.writes, options: options) else {
         throw CacheError(.notCached, reason: "the response was not stored", url: url.absoluteString)
       }
       return
     }
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
-    let result = await withTaskCancellationHandler {
+    let result: Result<Resource<Revision>, CacheError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+        core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)) {
+          $0.metadata.revision
+        }
       }
     } onCancel: {
       task.cancel()
     }
-    _ = try result.get()
-    try outdateLoads(of: url, options)
-    // A response that was stored in the meantime gives way.
-    load.memory.map(MemoryFacets.init)?.remove(load.parts.resource)
+    let revision = try result.get().value
+    outdateOtherLoads(of: load)
+    try await removeOthers(than: revision, of: load, from: store)
     // From disk into memory. A failure costs the next load a look at the disk and nothing else.
     (options.policy, options.reads) = (.cacheOnly, .disk)
     if options.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
   }
 
-  /// Lets no load that is under way store its response, and lets no other load join it.
-  private func outdateLoads(of url: URL, _ options: RequestOptions) throws(CacheError) {
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
+  /// Keeps running loads of the resource from storing their responses. No new load joins a running one, because a load of another
+  /// URL may be redirected to this one.
+  private func outdateOtherLoads(of load: ResolvedLoad) {
     core.flights.closeToOthers()
     core.removals.advance(removing: load.parts.resource)
+  }
+
+  /// Removes the responses that other loads of the resource have stored in the meantime.
+  ///
+  /// - Throws: the error of the store, or `CacheError.Code.notCached` if such a response took the place of the given revision.
+  private func removeOthers(
+    than revision: Revision, of load: ResolvedLoad, from store: any CacheStore
+  ) async throws(CacheError) {
+    load.memory.map(MemoryFacets.init)?.remove(load.parts.resource)
+    var isStored = false
+    for variant in try await store.variants(of: load.parts.resource) {
+      if variant.metadata.revision == revision {
+        isStored = true
+      } else {
+        try await store.remove(variant.key, ifRevision: variant.metadata.revision)
+      }
+    }
+    guard isStored else {
+      throw CacheError(.notCached, reason: "another response took the place of the stored one", url: load.address)
+    }
   }
 }
 

@@ -20,7 +20,11 @@ extension LoadCore {
   /// once, whatever happens.
   ///
   /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
-  func startStoring(_ load: ResolvedLoad, _ task: LoadTask, _ sink: Sink<Void>) {
+  ///
+  /// - Parameter value: The value of the resource that `sink.end` is called with.
+  func startStoring<Value: Sendable>(
+    _ load: ResolvedLoad, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (Fetched) -> Value
+  ) {
     let load = load.placed
     let once = OnceSink(load: load, task: task, sink: sink)
     guard load.writes.contains(.disk) else {
@@ -36,12 +40,15 @@ extension LoadCore {
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
-    join(storing, as: load, alone: false, task, once)
+    join(storing, as: load, alone: false, task, once, value)
   }
 
-  private func join(_ storing: ResolvedLoad, as load: ResolvedLoad, alone: Bool, _ task: LoadTask, _ once: OnceSink<Void>) {
-    var waiter = once.waiter { (fetched: Fetched) in ((), fetched) }
-    waiter.askAlone = { self.join(storing, as: load, alone: true, task, once) }
+  private func join<Value: Sendable>(
+    _ storing: ResolvedLoad, as load: ResolvedLoad, alone: Bool, _ task: LoadTask, _ once: OnceSink<Value>,
+    _ value: @escaping @Sendable (Fetched) -> Value
+  ) {
+    var waiter = once.waiter { (fetched: Fetched) in (value(fetched), fetched) }
+    waiter.askAlone = { self.join(storing, as: load, alone: true, task, once, value) }
     let joined = flights.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { flight in
       flight.start(on: storing.downloader?.preferredExecutor) { flight in
         let result = await self.store(storing, as: load, in: flight.number, flight.priority) { flight.report($0) }

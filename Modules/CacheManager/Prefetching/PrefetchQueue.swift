@@ -103,8 +103,7 @@ final class PrefetchQueue: Sendable {
         item.load, .bytes, item.task,
         .init(event: nil, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
     case .disk:
-      core.startStoring(
-        item.load, item.task, .init(event: nil, end: { self.ended(number, $0) }, endsWithStale: true))
+      core.startStoring(item.load, item.task, .init(event: nil, end: { self.ended(number, $0) }, endsWithStale: true)) { _ in }
     }
   }
 
