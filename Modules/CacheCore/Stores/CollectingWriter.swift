@@ -17,7 +17,7 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The whole body is held in memory until the entry has ended, and for as long as a reader follows it.
+/// The body stays in memory until the writer and all its readers are released.
 public final class CollectingWriter: EntryWriter {
   private let metadata: StoredMetadata
   private let sizeLimit: Int
@@ -28,8 +28,8 @@ public final class CollectingWriter: EntryWriter {
   ///
   /// - Parameters:
   ///   - metadata: The metadata of the entry.
-  ///   - sizeLimit: The largest body in bytes. The write that exceeds it throws `CacheError.Code.entryTooLarge`; a load then goes
-  ///     on without the store.
+  ///   - sizeLimit: The largest body in bytes. The write that exceeds it throws `CacheError.Code.entryTooLarge`. A load
+  ///     then continues without the store; a prefetch and `ResourceManager.store(_:for:)` fail.
   ///   - publish: Makes the entry visible. It is called at most once, with the complete metadata and the whole body. If it
   ///     throws, the entry is aborted.
   public init(
@@ -78,7 +78,7 @@ private final class CollectedBody: Sendable {
     var bytes = Data()
     /// No more bytes are taken.
     var isClosed = false
-    /// The trailers of a committed entry, or the reason why there is none.
+    /// The trailers of a committed entry, or the error that ended it.
     var result: Result<HTTPFields?, CacheError>?
     var lastReader = 0
     var waiting: [Int: CheckedContinuation<Void, Never>] = [:]

@@ -1,6 +1,6 @@
 /// The number and size of the entries in a store.
 public struct StoreUsage: Hashable, Sendable {
-  /// The number of entries. Transformed values and metadata count as entries of their own.
+  /// The number of entries. A transformed value counts as an entry of its own. In memory, so does the metadata of each resource.
   public var entries: Int
   /// The size of the entries, in bytes, as the store counts it towards its limit.
   public var bytes: Int64

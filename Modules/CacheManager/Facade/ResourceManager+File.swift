@@ -12,8 +12,8 @@ public import Foundation
 /// then, and if the load fails or is cancelled, a file that was there before stays unchanged. The bytes are first written to
 /// `.etagere-….part` in the same folder; a process that is killed leaves that file behind.
 ///
-/// The durable store receives a copy while the bytes arrive, as far as `RequestOptions.writes` and its size limit allow. The
-/// memory store receives none. A cached response that may be used is copied from the store.
+/// The durable store receives a copy while the bytes arrive, as far as `RequestOptions.writes` and the store's size limit
+/// allow. The memory store receives none. A cached response that may be used is copied from the store.
 extension ResourceManager {
   // MARK: async
 
@@ -28,7 +28,7 @@ extension ResourceManager {
   ///   - url: The URL to load.
   ///   - file: The `file:` URL of the result. Its folder must exist. A file or a symbolic link at this path is replaced.
   ///   - sizeLimit: The largest body in bytes, or `nil` for no limit. `RequestOptions.maximumBodySize` limits bodies in memory
-  ///     and does not apply.
+  ///     and does not apply. A larger body is `CacheError.Code.bodyTooLarge`.
   ///   - isDurable: Whether the bytes are flushed to the disk before the file appears, so that a power failure leaves either the
   ///     old file or the new one.
   ///   - options: The options of this load.

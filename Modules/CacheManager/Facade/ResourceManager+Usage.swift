@@ -27,6 +27,7 @@ extension ResourceManager {
     CacheUsage(memory: configuration.memory?.usage(), disk: try await configuration.store?.usage())
   }
 
-  /// The memory budget of running loads: the bytes that they have reserved, and the number of loads that wait for memory.
+  /// The memory that running loads have reserved, and the number of loads that wait for memory. The entries of the memory store
+  /// are not part of it; see `usage()`.
   public var memoryUse: MemoryUse { core.budget.use }
 }
