@@ -13,24 +13,24 @@ extension SessionDataTask {
   ) throws(CacheError) -> [Event] {
     try state.withLock { state throws(CacheError) in
       state.lastActivity = uptime
-      return try state.reception.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
+      return try state.assembler.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
     }
   }
 
   func receive(_ data: Data, at uptime: Duration) -> [Event] {
     state.withLock { state in
       state.lastActivity = uptime
-      return state.reception.receive(data)
+      return state.assembler.receive(data)
     }
   }
 
   /// From here on silence is counted: the transfer starts.
-  func watchIdleness(_ watch: DeadlineWatch, at now: Duration) {
-    let appointment = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
+  func watchIdleness(_ watch: DeadlineTimer, at now: Duration) {
+    let scheduled = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
     state.withLock { state in
       guard !state.log.hasEnded else { return }
       state.lastActivity = now
-      state.idleness = appointment
+      state.idleness = scheduled
     }
   }
 
@@ -41,7 +41,7 @@ extension SessionDataTask {
   func pauseIdleness() { state.withLock { $0.lastActivity = nil } }
 
   /// What the platform measured.
-  func note(_ times: TaskTimes) { state.withLock { $0.reception.times = times } }
+  func note(_ times: TaskTimes) { state.withLock { $0.assembler.times = times } }
 
   /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because
   /// it has.
@@ -56,28 +56,28 @@ extension SessionDataTask {
   }
 
   /// A challenge is answered with a credential: what comes from here on is one user's.
-  func noteCredential() { state.withLock { $0.reception.usesCredential = true } }
+  func noteCredential() { state.withLock { $0.assembler.usesCredential = true } }
 
   /// The answer that was held back counts.
-  func releaseHeld() -> [Event] { state.withLock { $0.reception.release() } }
+  func releaseHeld() -> [Event] { state.withLock { $0.assembler.release() } }
 
   func receiveEnd(_ error: (any Error)?, response: URLResponse?, at uptime: Duration) -> [Event] {
     state.withLock { state in
-      let held = state.reception.releaseAtEnd(error)
-      return held + state.reception.end(error, response: response, at: uptime)
+      let held = state.assembler.releaseAtEnd(error)
+      return held + state.assembler.end(error, response: response, at: uptime)
     }
   }
 
   /// Whether an answer is held back that a credential may supersede.
-  var isHolding: Bool { state.withLock { $0.reception.isHolding } }
+  var isHolding: Bool { state.withLock { $0.assembler.isHolding } }
 
   /// Bytes that are going to be delivered, once the head is there; nil: unknown.
-  var bodyLength: Int64? { state.withLock { $0.reception.bodyLength } }
+  var bodyLength: Int64? { state.withLock { $0.assembler.bodyLength } }
 
   /// Takes a body's next bytes and passes them on, in one critical section; false when they need ``receive(_:at:)``.
   func pass(_ data: Data, at uptime: Duration) -> Bool {
     let delivery: Delivery? = state.withLock { state in
-      guard state.reception.count(data) else { return nil }
+      guard state.assembler.count(data) else { return nil }
       state.lastActivity = uptime
       return state.deliver(data, limit: bufferLimit)
     }

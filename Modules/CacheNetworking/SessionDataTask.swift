@@ -31,14 +31,14 @@ public final class SessionDataTask: Sendable {
 
   struct State {
     var log: TransferLog
-    var reception: Reception
+    var assembler: ResponseAssembler
     var isStarted = false
     /// The highest that any sharer asked for; below all of them before the first does.
     var priority: Float = -1
     /// When something last came or went; nil while the platform waits for a network.
     var lastActivity: Duration?
     /// Looks whether it is idle, from the start to the end.
-    var idleness: DeadlineWatch.Appointment?
+    var idleness: DeadlineTimer.ScheduledDeadline?
   }
 
   /// The platform's task. Resume and cancel through this object, not there.
@@ -82,9 +82,9 @@ public final class SessionDataTask: Sendable {
     body = plan.body
     self.bufferLimit = bufferLimit
     self.didEnd = didEnd
-    let reception = Reception(
+    let assembler = ResponseAssembler(
       method: plan.head.method, startedAt: startedAt, proxy: plan.proxy, tunnel: plan.isTunnelled)
-    state = Lock(State(log: TransferLog(joinLimit: joinLimit), reception: reception, lastActivity: startedAt))
+    state = Lock(State(log: TransferLog(joinLimit: joinLimit), assembler: assembler, lastActivity: startedAt))
   }
 
   /// Adds a callback, which gets everything from the head on: what has come already at once, on the calling thread.
@@ -160,10 +160,10 @@ public final class SessionDataTask: Sendable {
   public var sharers: Int { state.withLock { $0.log.activeReaders } }
 
   /// When the last byte of a whole answer came, by the downloader's clock.
-  var endedAt: Duration? { state.withLock { $0.reception.endedAt } }
+  var endedAt: Duration? { state.withLock { $0.assembler.endedAt } }
 
   /// What was measured up to now.
-  public var metrics: TransferMetrics { state.withLock { $0.reception.metrics } }
+  public var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
 
   private func stop() {
     cancelPlatform()

@@ -32,7 +32,7 @@ public final class SessionDownloader: Downloader {
 
   private let transfers: TransferTable
   private let clock: any CacheClock
-  private let watch: DeadlineWatch
+  private let watch: DeadlineTimer
   private let background: BackgroundHold
   private let held = Lock(Held())
 
@@ -53,7 +53,7 @@ public final class SessionDownloader: Downloader {
   ) {
     id = .unique(SessionDownloader.self)
     self.clock = clock
-    watch = DeadlineWatch(clock: clock)
+    watch = DeadlineTimer(clock: clock)
     background = BackgroundHold(backgroundTime)
     transfers = TransferTable(
       SessionEngine(number: 0, configuration: configuration, delegate: delegate, platform: Self.copy(platform)))
@@ -185,7 +185,7 @@ public final class SessionDownloader: Downloader {
   // MARK: One download
 
   private func start(
-    _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?, _ began: Duration
+    _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineTimer.ScheduledDeadline?, _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
     // Read once: see `SessionEngine`.
     let engine = transfers.engine
@@ -254,7 +254,7 @@ public final class SessionDownloader: Downloader {
 
   /// What every request goes through, with hooks or without.
   private func send(
-    _ request: DownloadRequest, in engine: SessionEngine, _ handle: DownloadTask, _ deadline: DeadlineWatch.Appointment?,
+    _ request: DownloadRequest, in engine: SessionEngine, _ handle: DownloadTask, _ deadline: DeadlineTimer.ScheduledDeadline?,
     _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
     let url = try Self.url(of: request.head)

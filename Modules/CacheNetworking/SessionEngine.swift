@@ -20,11 +20,11 @@ final class SessionEngine: Sendable {
   let platform: URLSessionConfiguration?
   let session: URLSession
   let routing: ProxyRouting
-  private let life = Lock(Life())
+  private let lifecycle = Lock(Lifecycle())
 
   private enum Ending { case finishing, cancelling }
 
-  private struct Life {
+  private struct Lifecycle {
     /// Who makes a task right now.
     var users = 0
     var ending: Ending?
@@ -53,16 +53,16 @@ final class SessionEngine: Sendable {
   /// Runs `work`, which may ask the session for tasks; nil when its end has begun. An end that begins meanwhile comes after it:
   /// Foundation on Linux traps when a session that was invalidated is asked for a task.
   func whileOpen<Result>(_ work: () -> Result) -> Result? {
-    let isOpen = life.withLock { life in
-      guard life.ending == nil else { return false }
-      life.users += 1
+    let isOpen = lifecycle.withLock { lifecycle in
+      guard lifecycle.ending == nil else { return false }
+      lifecycle.users += 1
       return true
     }
     guard isOpen else { return nil }
     defer {
-      let ending: Ending? = life.withLock { life in
-        life.users -= 1
-        return life.users == 0 ? life.ending : nil
+      let ending: Ending? = lifecycle.withLock { lifecycle in
+        lifecycle.users -= 1
+        return lifecycle.users == 0 ? lifecycle.ending : nil
       }
       if let ending { invalidate(ending) }
     }
@@ -76,10 +76,10 @@ final class SessionEngine: Sendable {
   func cancel() { end(.cancelling) }
 
   private func end(_ ending: Ending) {
-    let isNow = life.withLock { life in
-      guard life.ending == nil else { return false }
-      life.ending = ending
-      return life.users == 0
+    let isNow = lifecycle.withLock { lifecycle in
+      guard lifecycle.ending == nil else { return false }
+      lifecycle.ending = ending
+      return lifecycle.users == 0
     }
     if isNow { invalidate(ending) }
   }

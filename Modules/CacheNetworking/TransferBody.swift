@@ -9,7 +9,7 @@ final class TransferBody: ResourceBody.Source {
   /// What the request adds to the transfer, until its body has ended.
   private struct Held {
     /// The request's own time limit.
-    var deadline: DeadlineWatch.Appointment?
+    var deadline: DeadlineTimer.ScheduledDeadline?
     /// Raises the transfer with the request's priority.
     var observation: LoadPriority.Observation?
   }
@@ -19,7 +19,7 @@ final class TransferBody: ResourceBody.Source {
   private let outcome = Lock<Outcome?>(nil)
   private let held: Lock<Held>
 
-  init(_ share: TransferTable.Share, priority: LoadPriority, deadline: DeadlineWatch.Appointment?) {
+  init(_ share: TransferTable.Share, priority: LoadPriority, deadline: DeadlineTimer.ScheduledDeadline?) {
     task = share.transfer
     token = share.token
     let observation = priority.onRaise { [weak task = share.transfer] level in task?.raise(to: level) }

@@ -39,9 +39,9 @@ final class TransferTable: Sendable {
   private let state: Lock<State>
   private let tables = Lock(Tables())
   /// Held while a transfer that may be joined is made, by its key: equal requests wait for each other, and others hardly ever do.
-  private let doors = (0..<16).map { _ in Door() }
+  private let shards = (0..<16).map { _ in Shard() }
 
-  private final class Door: Sendable {
+  private final class Shard: Sendable {
     let lock = Lock(())
   }
 
@@ -68,7 +68,7 @@ final class TransferTable: Sendable {
     guard state.withLock({ $0.closing == nil }) else { throw Self.closed }
     // Making takes a session some time, so nothing is locked meanwhile that others need.
     guard let key else { return try begin(nil, engine, make) }
-    return try doors[abs(key.hashValue % doors.count)].lock.withLock { (_: inout Void) throws(CacheError) in
+    return try shards[abs(key.hashValue % shards.count)].lock.withLock { (_: inout Void) throws(CacheError) in
       if let running = tables.withLock({ $0.joinable[key] }), let token = running.join() {
         return Share(transfer: running, token: token)
       }

@@ -16,7 +16,7 @@ final class DiskEngine: Sendable {
   let checksBodies: Bool
   let index: EntryIndex
   let indexFile = Lock(IndexFileState())
-  let firstAnswers = HeadStart()
+  let firstAnswers = StartupGate()
   private let counted = Lock(DiskCounters())
   // Apart from the others: every look-up counts one of them.
   private let hits = Atomic<Int>(0)

@@ -26,7 +26,7 @@ public struct ETagValidator: ResponseValidator {
   public let parts: PartialAnswers
   /// How many answers of one resource are kept, parts included; the oldest give way.
   public let variantLimit: Int
-  let rules: AnswerRules
+  let rules: ResponseRules
   let secret: DigestSecret
 
   /// Whose cache it is.
@@ -70,7 +70,7 @@ public struct ETagValidator: ResponseValidator {
     targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialAnswers = .ignored,
     digestSecret: DigestSecret = .random()
   ) {
-    rules = AnswerRules(
+    rules = ResponseRules(
       mode: mode, targets: targets, heuristics: heuristics, defaultLifetime: defaultLifetime.map { max(.zero, $0) })
     self.variantLimit = max(1, variantLimit)
     self.parts = parts

@@ -19,7 +19,7 @@ protocol EntryStorage: AnyObject, Sendable {
 }
 
 /// When entries of a store expire. A class, so that a hit does not copy what it seldom needs.
-final class Lifetimes: Sendable {
+final class TTLPolicy: Sendable {
   let clock: any CacheClock
   /// Of entries that state none.
   let usual: Expiration

@@ -22,7 +22,7 @@ extension MemoryCache {
     }
 
     /// A fifth of the machine's memory, at most 512 MiB.
-    public static let defaultCost = min(512 << 20, (Machine.memory ?? 1 << 30) / 5)
+    public static let defaultCost = min(512 << 20, (HostResources.memory ?? 1 << 30) / 5)
 
     /// What an entry weighs under these limits.
     func cost(of entry: MemoryEntry, _ key: CacheKey) -> Int {

@@ -44,7 +44,7 @@ public final class MemoryCache: MemoryStoring {
     self.limits = limits
     self.expiration = expiration
     let storage = ShardedStorage(
-      eviction, limits, Lifetimes(clock: clock, usual: expiration, slidesOnRead: slidesOnRead),
+      eviction, limits, TTLPolicy(clock: clock, usual: expiration, slidesOnRead: slidesOnRead),
       shards: shards.map(ShardCount.powerOfTwo) ?? ShardCount.suiting(limits))
     self.storage = storage
     pressure = reactsToMemoryPressure ? PressureSource(storage) : nil

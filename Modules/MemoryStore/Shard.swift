@@ -5,21 +5,21 @@ internal import CacheCore
 /// A slab: entries live in numbered slots, a table leads from fingerprints to slots, and the policy orders the slots. What leaves
 /// is handed to the caller, so that values are released outside the lock.
 struct Shard<Policy: EvictionPolicy> {
-  private var slab: Slab
-  // The slab's own, which lives as long as the shard has it: valid up to `slab.count`.
-  private var residents: UnsafeMutablePointer<Slab.Resident>
-  private var terms: UnsafeMutablePointer<Slab.Terms>
+  private var slots: SlotStorage
+  // The slab's own, which lives as long as the shard has it: valid up to `slots.count`.
+  private var residents: UnsafeMutablePointer<SlotStorage.Resident>
+  private var limits: UnsafeMutablePointer<SlotStorage.SlotLimits>
   private var isTimed: UnsafeMutablePointer<Bool>
   private var free: [Int] = []
   private var index = FingerprintTable()
   private var policy: Policy
   private(set) var cost = 0
-  private(set) var tally = Tally()
+  private(set) var counters = ShardCounters()
 
   init(_ policy: Policy) {
     self.policy = policy
-    slab = Slab()
-    (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
+    slots = SlotStorage()
+    (residents, limits, isTimed) = (slots.residents, slots.limits, slots.isTimed)
   }
 
   var count: Int { index.count }
@@ -30,45 +30,45 @@ struct Shard<Policy: EvictionPolicy> {
   // MARK: Reading
 
   /// What a look-up has found.
-  enum Finding {
+  enum LookupResult {
     case entry(MemoryEntry)
     case nothing
     /// It must leave, by ``removeExpired(_:at:left:)``: here nobody holds what leaves until the lock is open.
     case expired(Timestamp)
   }
 
-  mutating func entry(for key: CacheKey, lifetimes: Lifetimes) -> Finding {
+  mutating func entry(for key: CacheKey, ttl: TTLPolicy) -> LookupResult {
     guard let slot = slot(of: key), let entry = residents[slot].entry else {
-      tally.misses += 1
+      counters.misses += 1
       return .nothing
     }
     if isTimed[slot] {
-      let now = lifetimes.clock.now
-      guard now < terms[slot].deadline else {
-        tally.misses += 1
+      let now = ttl.clock.now
+      guard now < limits[slot].deadline else {
+        counters.misses += 1
         return .expired(now)
       }
-      if let sliding = lifetimes.sliding { slide(slot, (entry.expiration ?? sliding).deadline(from: now)) }
+      if let sliding = ttl.sliding { slide(slot, (entry.expiration ?? sliding).deadline(from: now)) }
     }
-    tally.hits += 1
+    counters.hits += 1
     policy.access(slot)
     return .entry(entry)
   }
 
   private mutating func slide(_ slot: Int, _ deadline: Timestamp) {
-    slab.write(Slab.Terms(deadline: deadline, cost: terms[slot].cost), to: slot)
+    slots.write(SlotStorage.SlotLimits(deadline: deadline, cost: limits[slot].cost), to: slot)
   }
 
   /// The entry, unless it is expired; neither a hit nor a miss.
-  func resident(for key: CacheKey, lifetimes: Lifetimes) -> MemoryEntry? {
+  func resident(for key: CacheKey, ttl: TTLPolicy) -> MemoryEntry? {
     guard let slot = slot(of: key) else { return nil }
-    return !isTimed[slot] || lifetimes.clock.now < terms[slot].deadline ? residents[slot].entry : nil
+    return !isTimed[slot] || ttl.clock.now < limits[slot].deadline ? residents[slot].entry : nil
   }
 
   /// The keys of what is not expired.
   func keys(at now: Timestamp) -> [CacheKey] {
-    (0..<slab.count).compactMap { slot in
-      residents[slot].entry != nil && now < terms[slot].deadline ? residents[slot].key : nil
+    (0..<slots.count).compactMap { slot in
+      residents[slot].entry != nil && now < limits[slot].deadline ? residents[slot].key : nil
     }
   }
 
@@ -76,37 +76,37 @@ struct Shard<Policy: EvictionPolicy> {
 
   /// Puts the newcomer into its predecessor's slot, or a free one. Its weight is claimed already.
   mutating func place(
-    _ entry: MemoryEntry, for key: CacheKey, _ newcomer: Newcomer, in predecessor: Int?, left: inout Departures
+    _ entry: MemoryEntry, for key: CacheKey, _ newEntry: NewEntry, in predecessor: Int?, left: inout EvictedEntries
   ) {
-    tally.insertions += 1
-    let its = Slab.Terms(deadline: newcomer.deadline, cost: newcomer.cost)
+    counters.insertions += 1
+    let its = SlotStorage.SlotLimits(deadline: newEntry.deadline, cost: newEntry.cost)
     if let slot = predecessor {
-      tally.left(.replaced)
+      counters.left(.replaced)
       left.add(exchangeEntry(of: slot, for: entry))
-      cost += newcomer.cost - terms[slot].cost
-      slab.write(its, to: slot)
-      policy.replace(slot, fingerprint: newcomer.fingerprint, cost: newcomer.cost)
+      cost += newEntry.cost - limits[slot].cost
+      slots.write(its, to: slot)
+      policy.replace(slot, fingerprint: newEntry.fingerprint, cost: newEntry.cost)
       return
     }
     let slot: Int
     if let reused = free.popLast() {
       slot = reused
-      residents[slot] = Slab.Resident(key: key, entry: entry)
-      slab.write(its, to: slot)
+      residents[slot] = SlotStorage.Resident(key: key, entry: entry)
+      slots.write(its, to: slot)
     } else {
-      slot = slab.count
-      if slab.isFull {
-        slab = slab.grown()
-        (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
+      slot = slots.count
+      if slots.isFull {
+        slots = slots.grown()
+        (residents, limits, isTimed) = (slots.residents, slots.limits, slots.isTimed)
       }
-      slab.append(Slab.Resident(key: key, entry: entry), its)
+      slots.append(SlotStorage.Resident(key: key, entry: entry), its)
     }
-    index.insert(slot, newcomer.fingerprint)
-    cost += newcomer.cost
-    policy.insert(slot, fingerprint: newcomer.fingerprint, cost: newcomer.cost)
+    index.insert(slot, newEntry.fingerprint)
+    cost += newEntry.cost
+    policy.insert(slot, fingerprint: newEntry.fingerprint, cost: newEntry.cost)
   }
 
-  func weight(of slot: Int) -> Weight { Weight(cost: terms[slot].cost, count: 1) }
+  func weight(of slot: Int) -> Weight { Weight(cost: limits[slot].cost, count: 1) }
 
   /// Lets one entry go, and tells what it weighed; nil when nobody leaves.
   ///
@@ -115,51 +115,51 @@ struct Shard<Policy: EvictionPolicy> {
   /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what
   ///   it weighed was the newcomer's before.
   mutating func evict(
-    _ reason: MemoryCacheCounters.Reason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout Departures
+    _ reason: MemoryCacheCounters.Reason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout EvictedEntries
   ) -> Weight? {
-    guard let slot = policy.evict(toFit: cost), (0..<slab.count).contains(slot), residents[slot].entry != nil else { return nil }
+    guard let slot = policy.evict(toFit: cost), (0..<slots.count).contains(slot), residents[slot].entry != nil else { return nil }
     guard slot == predecessor else { return vacate(slot, reason, &left) }
     predecessor = nil
     _ = vacate(slot, .replaced, &left)
     return Weight()
   }
 
-  mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout Departures) -> Weight? {
+  mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout EvictedEntries) -> Weight? {
     var nobody: Int?
     return evict(reason, toFit: cost, sparing: &nobody, &left)
   }
 
-  mutating func refuse() { tally.refusals += 1 }
+  mutating func refuse() { counters.refusals += 1 }
 
   // MARK: Removing
 
   /// Takes out what the key holds, and tells what it weighed.
   mutating func remove(
-    _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: MemoryCacheCounters.Reason, left: inout Departures
+    _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: MemoryCacheCounters.Reason, left: inout EvictedEntries
   ) -> Weight {
     guard let slot = slot(of: key), revision == nil || residents[slot].entry?.revision == revision else { return Weight() }
     return take(slot, reason, &left)
   }
 
-  mutating func removeAll(left: inout Departures) -> Weight {
+  mutating func removeAll(left: inout EvictedEntries) -> Weight {
     var weight = Weight()
-    for slot in 0..<slab.count where residents[slot].entry != nil { weight += take(slot, .removed, &left) }
-    slab = Slab()
-    (residents, terms, isTimed) = (slab.residents, slab.terms, slab.isTimed)
+    for slot in 0..<slots.count where residents[slot].entry != nil { weight += take(slot, .removed, &left) }
+    slots = SlotStorage()
+    (residents, limits, isTimed) = (slots.residents, slots.limits, slots.isTimed)
     free = []
     index.removeAll()
     return weight
   }
 
   /// Takes out what the key holds, if it is expired by then.
-  mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout Departures) -> Weight {
-    guard let slot = slot(of: key), terms[slot].deadline <= now else { return Weight() }
+  mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout EvictedEntries) -> Weight {
+    guard let slot = slot(of: key), limits[slot].deadline <= now else { return Weight() }
     return take(slot, .expired, &left)
   }
 
-  mutating func removeExpired(at now: Timestamp, left: inout Departures) -> Weight {
+  mutating func removeExpired(at now: Timestamp, left: inout EvictedEntries) -> Weight {
     var weight = Weight()
-    for slot in 0..<slab.count where residents[slot].entry != nil && terms[slot].deadline <= now {
+    for slot in 0..<slots.count where residents[slot].entry != nil && limits[slot].deadline <= now {
       weight += take(slot, .expired, &left)
     }
     return weight
@@ -171,31 +171,31 @@ struct Shard<Policy: EvictionPolicy> {
     return entry
   }
 
-  private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout Departures) -> Weight {
+  private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout EvictedEntries) -> Weight {
     policy.remove(slot)
     return vacate(slot, reason, &left)
   }
 
-  private mutating func vacate(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout Departures) -> Weight {
-    let weight = Weight(cost: terms[slot].cost, count: 1)
+  private mutating func vacate(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout EvictedEntries) -> Weight {
+    let weight = Weight(cost: limits[slot].cost, count: 1)
     index.remove(slot, residents[slot].key.fingerprint)
     left.add(exchangeEntry(of: slot, for: nil))
-    residents[slot] = Slab.Resident(key: Vacancy.key, entry: nil)
+    residents[slot] = SlotStorage.Resident(key: FreeSlot.key, entry: nil)
     free.append(slot)
     cost -= weight.cost
-    tally.left(reason)
+    counters.left(reason)
     return weight
   }
 }
 
 /// What the bounds and the order need to know of an entry that comes to live in a store. Numbers only: it travels without
 /// touching a reference count.
-struct Newcomer {
+struct NewEntry {
   let fingerprint: Int
   let cost: Int
   let deadline: Timestamp
 }
 
-private enum Vacancy {
+private enum FreeSlot {
   static let key = CacheKey(resource: "")
 }

@@ -7,7 +7,7 @@ enum ShardCount {
   static let most = 64
 
   /// A power of two: as many as the limits fill, at most four for each processor.
-  static func suiting(_ limits: MemoryCache.Limits, processors: Int = Machine.processors) -> Int {
+  static func suiting(_ limits: MemoryCache.Limits, processors: Int = HostResources.processors) -> Int {
     let entries = min(limits.count, limits.cost / usualCost)
     return powerOfTwo(min(entries / entriesPerShard, processors * 4))
   }

@@ -1,7 +1,7 @@
 internal import CacheCore
 
 /// What a visit to one shard brought.
-private enum Gift {
+private enum ShardContribution {
   case nothing, something, enough
 }
 
@@ -12,27 +12,27 @@ extension ShardedStorage {
   /// shard that is busy is passed by and asked again in the next round. With nobody else about, all shards give until that is
   /// enough.
   func gather(
-    for newcomer: Newcomer, _ number: Int, _ own: inout Shard<Policy>, sparing predecessor: inout Int?, _ owned: inout Weight,
-    _ left: inout Departures
+    for newEntry: NewEntry, _ number: Int, _ own: inout Shard<Policy>, sparing predecessor: inout Int?, _ owned: inout Weight,
+    _ left: inout EvictedEntries
   ) -> Bool {
     var givers = shardCount
     var roundsLeft = rounds(for: number)
-    let first = first(for: newcomer, number, own)
+    let first = first(for: newEntry, number, own)
     while roundsLeft > 0 {
-      let part = lack(of: newcomer, owned) / givers
+      let part = lack(of: newEntry, owned) / givers
       var given = 0
       var isSomeoneBusy = false
       for step in 0..<shardCount {
         let visited = (first + step) % shardCount
-        let gift =
+        let contribution =
           visited == number
-          ? take(part, for: newcomer, from: &own, sparing: &predecessor, &owned, &left)
+          ? take(part, for: newEntry, from: &own, sparing: &predecessor, &owned, &left)
           : withShardIfFree(visited) { shard in
             // Another shard's slots have nothing to do with the predecessor's.
             var nobody: Int?
-            return take(part, for: newcomer, from: &shard, sparing: &nobody, &owned, &left)
+            return take(part, for: newEntry, from: &shard, sparing: &nobody, &owned, &left)
           }
-        switch gift {
+        switch contribution {
         case .enough: return true
         case .something: given += 1
         case .nothing: break
@@ -42,7 +42,7 @@ extension ShardedStorage {
       guard given > 0 || isSomeoneBusy else { return false }
       if given == 0 {
         roundsLeft -= 1
-        Machine.yield()
+        HostResources.yield()
       }
       givers = max(1, given)
     }
@@ -53,29 +53,29 @@ extension ShardedStorage {
   /// up first, and what it held is the other's.
   private func rounds(for number: Int) -> Int { 64 + number }
 
-  private func first(for newcomer: Newcomer, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
-    holdsClearlyLess(own, .cost) ? other(than: number, for: newcomer) : number
+  private func first(for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
+    holdsClearlyLess(own, .cost) ? other(than: number, for: newEntry) : number
   }
 
   /// The bytes that must still leave.
-  private func lack(of newcomer: Newcomer, _ owned: Weight) -> Int {
-    newcomer.cost - owned.cost - (budget.limits.cost - budget.cost)
+  private func lack(of newEntry: NewEntry, _ owned: Weight) -> Int {
+    newEntry.cost - owned.cost - (budget.limits.cost - budget.cost)
   }
 
   /// Evicts until that is `part` bytes, at least one entry.
   private func take(
-    _ part: Int, for newcomer: Newcomer, from shard: inout Shard<Policy>, sparing predecessor: inout Int?,
-    _ owned: inout Weight, _ left: inout Departures
-  ) -> Gift {
-    var gift = Gift.nothing
+    _ part: Int, for newEntry: NewEntry, from shard: inout Shard<Policy>, sparing predecessor: inout Int?,
+    _ owned: inout Weight, _ left: inout EvictedEntries
+  ) -> ShardContribution {
+    var contribution = ShardContribution.nothing
     var taken = 0
-    while let reason = budget.claim(newcomer.cost, &owned) {
-      guard gift == .nothing || taken < part,
-        let weight = shard.evict(reason, toFit: newcomer.cost, sparing: &predecessor, &left)
-      else { return gift }
+    while let reason = budget.claim(newEntry.cost, &owned) {
+      guard contribution == .nothing || taken < part,
+        let weight = shard.evict(reason, toFit: newEntry.cost, sparing: &predecessor, &left)
+      else { return contribution }
       owned += weight
       taken += weight.cost
-      gift = .something
+      contribution = .something
     }
     return .enough
   }

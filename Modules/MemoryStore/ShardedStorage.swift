@@ -19,13 +19,13 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
 
   let shardCount: Int
   let budget: Budget
-  let lifetimes: Lifetimes
+  let ttl: TTLPolicy
   private let shards: UnsafeMutablePointer<Place>
 
-  init(_ policy: Policy, _ limits: MemoryCache.Limits, _ lifetimes: Lifetimes, shards count: Int) {
+  init(_ policy: Policy, _ limits: MemoryCache.Limits, _ ttl: TTLPolicy, shards count: Int) {
     shardCount = count
     budget = Budget(limits)
-    self.lifetimes = lifetimes
+    self.ttl = ttl
     var policy = policy
     policy.bound(
       cost: Self.share(of: limits.cost, among: count), count: Self.share(of: limits.count, among: count))
@@ -60,7 +60,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   @specialized(where Policy == LeastFrequentlyUsed)
   #endif
   func entry(for key: CacheKey) -> MemoryEntry? {
-    switch withShard(number(of: key), { $0.entry(for: key, lifetimes: lifetimes) }) {
+    switch withShard(number(of: key), { $0.entry(for: key, ttl: ttl) }) {
     case .entry(let entry): return entry
     case .nothing: return nil
     case .expired(let now):
@@ -70,12 +70,12 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   }
 
   private func removeExpired(_ key: CacheKey, at now: Timestamp) {
-    var left = Departures()
+    var left = EvictedEntries()
     withShard(number(of: key)) { budget.release($0.removeExpired(key, at: now, left: &left)) }
   }
 
   func keys() -> [CacheKey] {
-    let now = lifetimes.clock.now
+    let now = ttl.clock.now
     return (0..<shardCount).flatMap { number in withShard(number) { $0.keys(at: now) } }
   }
 
@@ -84,7 +84,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
 
   var counters: MemoryCacheCounters {
     var counters = MemoryCacheCounters()
-    for number in 0..<shardCount { withShard(number) { $0.tally }.add(to: &counters) }
+    for number in 0..<shardCount { withShard(number) { $0.counters }.add(to: &counters) }
     return counters
   }
 
@@ -96,10 +96,10 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   @specialized(where Policy == LeastFrequentlyUsed)
   #endif
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool {
-    var left = Departures()
-    let newcomer = newcomer(entry, key)
+    var left = EvictedEntries()
+    let newEntry = newEntry(entry, key)
     let number = number(of: key)
-    return withShard(number) { insert(entry, for: key, newcomer, into: &$0, number, &left) }
+    return withShard(number) { insert(entry, for: key, newEntry, into: &$0, number, &left) }
   }
 
   #if compiler(>=6.3)
@@ -108,41 +108,41 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   @specialized(where Policy == LeastFrequentlyUsed)
   #endif
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
-    var left = Departures()
+    var left = EvictedEntries()
     let number = number(of: key)
     return withShard(number) { shard in
-      switch change(shard.resident(for: key, lifetimes: lifetimes)) {
+      switch change(shard.resident(for: key, ttl: ttl)) {
       case .keep: return false
       case .remove:
         budget.release(shard.remove(key, .removed, left: &left))
         return true
-      case .replace(let entry): return insert(entry, for: key, newcomer(entry, key), into: &shard, number, &left)
+      case .replace(let entry): return insert(entry, for: key, newEntry(entry, key), into: &shard, number, &left)
       }
     }
   }
 
-  private func newcomer(_ entry: MemoryEntry, _ key: CacheKey) -> Newcomer {
-    Newcomer(fingerprint: key.fingerprint, cost: budget.limits.cost(of: entry, key), deadline: lifetimes.deadline(of: entry))
+  private func newEntry(_ entry: MemoryEntry, _ key: CacheKey) -> NewEntry {
+    NewEntry(fingerprint: key.fingerprint, cost: budget.limits.cost(of: entry, key), deadline: ttl.deadline(of: entry))
   }
 
   // MARK: Removing
 
   func remove(_ key: CacheKey, ifRevision: Revision?) {
-    var left = Departures()
+    var left = EvictedEntries()
     withShard(number(of: key)) { budget.release($0.remove(key, ifRevision: ifRevision, .removed, left: &left)) }
   }
 
   func removeAll() {
     for number in 0..<shardCount {
-      var left = Departures()
+      var left = EvictedEntries()
       withShard(number) { budget.release($0.removeAll(left: &left)) }
     }
   }
 
   func removeExpired() {
-    let now = lifetimes.clock.now
+    let now = ttl.clock.now
     for number in 0..<shardCount {
-      var left = Departures()
+      var left = EvictedEntries()
       withShard(number) { budget.release($0.removeExpired(at: now, left: &left)) }
     }
   }
@@ -151,7 +151,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   func trim(to target: Int) {
     let share = Double(max(0, target)) / Double(max(1, cost))
     for number in 0..<shardCount where shardCount > 1 {
-      var left = Departures()
+      var left = EvictedEntries()
       withShard(number) { shard in
         let part = (Double(shard.cost) * share).rounded(.up)
         while Double(shard.cost) > part, let weight = shard.evict(.trimmed, toFit: 0, &left) { budget.release(weight) }
@@ -161,7 +161,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     while hasGiven, cost > target {
       hasGiven = false
       for number in 0..<shardCount where cost > target {
-        var left = Departures()
+        var left = EvictedEntries()
         withShard(number) { shard in
           guard let weight = shard.evict(.trimmed, toFit: 0, &left) else { return }
           budget.release(weight)

@@ -35,7 +35,7 @@ extension SQLiteEngine {
       try requireRoom(key, metadata)
       try EntryTable.refresh(database, row, metadata, used: now)
       guard let limit = configuration.sizeLimit else { return (true, 0) }
-      return (true, try EntryTable.shrink(database, to: limit, sparing: row.id, stay(at: now)))
+      return (true, try EntryTable.shrink(database, to: limit, sparing: row.id, retention(at: now)))
     }
     if evicted > 0 { count { $0.evictions[.size, default: 0] += evicted } }
     return isDone
@@ -46,17 +46,17 @@ extension SQLiteEngine {
       if let revision {
         guard case .entry(let row) = try EntryTable.find(database, key), row.metadata.revision == revision else { return }
       }
-      try EntryTable.discard(database, key, stay(at: now))
+      try EntryTable.discard(database, key, retention(at: now))
     }
   }
 
   func removeAll() async throws(CacheError) {
-    try await change { [self] database, _ in try EntryTable.discardAll(database, stay(at: now)) }
+    try await change { [self] database, _ in try EntryTable.discardAll(database, retention(at: now)) }
   }
 
   func trim(to size: Int64) async throws(CacheError) -> Int {
     let removed = try await change { [self] database, _ in
-      try EntryTable.shrink(database, to: max(0, size), sparing: nil, stay(at: now))
+      try EntryTable.shrink(database, to: max(0, size), sparing: nil, retention(at: now))
     }
     if removed > 0 { count { $0.evictions[.trimmed, default: 0] += removed } }
     return removed
@@ -69,7 +69,7 @@ extension SQLiteEngine {
       try EntryTable.each(database) { found in
         if case .entry(let row) = found, isExpired(row.metadata, at: now) { expired.append(row.id) }
       }
-      return try expired.count { try EntryTable.discard(database, $0, stay(at: now)) }
+      return try expired.count { try EntryTable.discard(database, $0, retention(at: now)) }
     }
     if removed > 0 { count { $0.evictions[.expired, default: 0] += removed } }
     return removed

@@ -13,23 +13,23 @@ final class SQLiteEngine: Sendable {
   /// Bytes of a body that comes along with its entry.
   static let atHand: Int64 = 131_072
   /// How long a larger body stays for readers in other processes when its entry is replaced or removed.
-  static let stay = Duration.seconds(60)
+  static let retention = Duration.seconds(60)
   /// After so long without a word its writer's process is taken for dead.
   static let patience = Duration.seconds(600)
 
   let file: DatabaseFile
   let configuration: SQLiteCache.Configuration
-  let pins = Pins()
-  let backlog: Backlog
+  let leases = EntryLeases()
+  let backlog: WriteBacklog
   private let counted = Lock(SQLiteCounters())
-  private let uses = Lock<[Pins.Place: Timestamp]>([:])
+  private let uses = Lock<[EntryLeases.Place: Timestamp]>([:])
   let isCollecting = Lock(false)
   /// What looks found to clear away, and who does it.
-  let clearing = Lock<(finds: Finds?, task: Task<Void, Never>?)>((nil, nil))
+  let clearing = Lock<(cleanup: CleanupQueue?, task: Task<Void, Never>?)>((nil, nil))
 
   init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
     self.configuration = configuration
-    backlog = Backlog(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit)
+    backlog = WriteBacklog(count: configuration.pendingLimit, bytes: configuration.pendingSizeLimit)
     file = try DatabaseFile(path, configuration)
   }
 
@@ -47,7 +47,9 @@ final class SQLiteEngine: Sendable {
     (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
   }
 
-  func stay(at now: Timestamp) -> EntryTable.Stay { EntryTable.Stay(small: Self.atHand, now: now, end: now + Self.stay) }
+  func retention(at now: Timestamp) -> EntryTable.RetentionDeadline {
+    EntryTable.RetentionDeadline(small: Self.atHand, now: now, end: now + Self.retention)
+  }
 
   // MARK: Changing
 
@@ -83,7 +85,7 @@ final class SQLiteEngine: Sendable {
   var overload: CacheError { CacheError(.overloaded, reason: "too much waits to be stored already", path: file.path) }
 
   /// Notes a use, which the next change writes down; where nothing can be written they are let go of.
-  func use(_ place: Pins.Place, at now: Timestamp) {
+  func use(_ place: EntryLeases.Place, at now: Timestamp) {
     let isFull = uses.withLock { uses in
       uses.updateValue(now, forKey: place) == nil && uses.count.isMultiple(of: 4_096)
     }
@@ -103,7 +105,7 @@ final class SQLiteEngine: Sendable {
   ///
   /// - Returns: whether there are more.
   private func collect(_ database: Database, _ opening: DatabaseFile.Opening, entries: Int, pieces: Int64) throws -> Bool {
-    let pinned = pins.entries(in: opening)
+    let pinned = leases.entries(in: opening)
     let loose = try EntryTable.collectable(database, at: now, limit: pinned.count + entries + 1).filter { !pinned.contains($0) }
     for entry in loose.prefix(entries) {
       guard try ChunkTable.remove(database, entry, limit: pieces) else { return true }

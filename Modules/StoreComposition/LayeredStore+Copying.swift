@@ -5,13 +5,13 @@ extension LayeredStore {
   private enum Outcome { case copied, overtaken, gone, refused }
 
   /// Copies an entry into the layers above the one it was found in, in the background, by a reading of its own.
-  func promote(_ entry: StoredEntry, from index: Int, _ watch: Epochs.Watch) {
+  func promote(_ entry: StoredEntry, from index: Int, _ snapshot: CopyBarrier.Watch) {
     guard configuration.promotionLimit > 0 else { return }
     let key = entry.key
     guard let length = entry.metadata.bodyLength, length <= configuration.promotionLimit else {
       return count { $0.skippedPromotions += 1 }
     }
-    switch copies.begin(key) {
+    switch copyTable.begin(key) {
     case .busy: return count { $0.skippedPromotions += 1 }
     case .running: return
     case .begun: break
@@ -20,27 +20,27 @@ extension LayeredStore {
     Task { [self] in
       var isCopied = false
       for above in layers[..<index] {
-        if await copy(key, revision, from: layers[index], to: above, watch) == .copied { isCopied = true }
+        if await copy(key, revision, from: layers[index], to: above, snapshot) == .copied { isCopied = true }
       }
       if isCopied { count { $0.promotions += 1 } }
-      copies.end(key)
+      copyTable.end(key)
     }
   }
 
   /// Copies what has been stored into the layers below, one entry after the other.
   func writeBack(_ key: CacheKey) {
-    guard copies.owe(key) else { return }
+    guard copyTable.owe(key) else { return }
     Task { [self] in
-      while let key = copies.nextOwed() {
+      while let key = copyTable.nextOwed() {
         await settle(key)
-        copies.endOwed()
+        copyTable.endOwed()
       }
     }
   }
 
   private func settle(_ key: CacheKey) async {
-    await epochs.calm(key.resource)
-    let watch = epochs.watch(key.resource)
+    await barrier.calm(key.resource)
+    let snapshot = barrier.snapshot(key.resource)
     var source: (index: Int, revision: Revision)?
     for (index, layer) in layers.enumerated() where source == nil {
       source = (try? await layer.revision(of: key)).flatMap { $0 }.map { (index, $0) }
@@ -48,23 +48,23 @@ extension LayeredStore {
     var isLost = source == nil
     for layer in source.map({ layers[($0.index + 1)...] }) ?? layers[...] {
       var outcome = Outcome.gone
-      if let source { outcome = await copy(key, source.revision, from: layers[source.index], to: layer, watch) }
+      if let source { outcome = await copy(key, source.revision, from: layers[source.index], to: layer, snapshot) }
       switch outcome {
       case .copied: count { $0.writtenBack += 1 }
       case .overtaken: return writeBack(key)
       case .gone, .refused:
         isLost = true
         // What the layer has under the key is older.
-        guard epochs.beginCommit(watch) else { return writeBack(key) }
+        guard barrier.beginCommit(snapshot) else { return writeBack(key) }
         _ = await layer.remove(key)
-        epochs.endCommit(watch)
+        barrier.endCommit(snapshot)
       }
     }
     if isLost { count { $0.lostWritesBack += 1 } }
   }
 
   private func copy(
-    _ key: CacheKey, _ revision: Revision, from source: Layer, to target: Layer, _ watch: Epochs.Watch
+    _ key: CacheKey, _ revision: Revision, from source: Layer, to target: Layer, _ snapshot: CopyBarrier.Watch
   ) async -> Outcome {
     let entry: StoredEntry
     do throws(CacheError) {
@@ -82,8 +82,8 @@ extension LayeredStore {
       let writer = try await begin(key, entry.metadata, in: target)
       defer { writer.abort() }
       while let chunk = try await entry.body.source.next() { try await writer.write(chunk) }
-      guard epochs.beginCommit(watch) else { return .overtaken }
-      defer { epochs.endCommit(watch) }
+      guard barrier.beginCommit(snapshot) else { return .overtaken }
+      defer { barrier.endCommit(snapshot) }
       _ = try await writer.commit(trailers: entry.metadata.trailers)
       target.show(key)
       return .copied

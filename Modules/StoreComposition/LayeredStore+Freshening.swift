@@ -11,9 +11,9 @@ extension LayeredStore {
     async throws(CacheError) -> Bool
   {
     // A copy on its way up is what a layer that can't be written to leaves to freshen.
-    await copies.settled(key.resource)
-    await epochs.beginChange(key.resource)
-    defer { epochs.endChange(key.resource) }
+    await copyTable.settled(key.resource)
+    await barrier.beginChange(key.resource)
+    defer { barrier.endChange(key.resource) }
     guard try await shown(key) == revision else { return false }
     var first: Int?
     var readOnly: [Int] = []

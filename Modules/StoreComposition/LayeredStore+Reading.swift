@@ -5,12 +5,12 @@ extension LayeredStore {
   /// variant that another has. What two of them have is the upper one's.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
-    var watch: Epochs.Watch?
+    var snapshot: CopyBarrier.Watch?
     for (index, layer) in layers.enumerated() {
-      if index > 0, watch == nil { watch = epochs.watch(resource) }
+      if index > 0, snapshot == nil { snapshot = barrier.snapshot(resource) }
       for entry in try await layer.variants(of: resource) where found[entry.key] == nil {
         found[entry.key] = entry
-        if let watch { promote(entry, from: index, watch) }
+        if let snapshot { promote(entry, from: index, snapshot) }
       }
       if !found.isEmpty, found.keys.allSatisfy(\.variant.isEmpty) { break }
     }
@@ -27,11 +27,11 @@ extension LayeredStore {
   }
 
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    var watch: Epochs.Watch?
+    var snapshot: CopyBarrier.Watch?
     for (index, layer) in layers.enumerated() {
-      if index > 0, watch == nil { watch = epochs.watch(key.resource) }
+      if index > 0, snapshot == nil { snapshot = barrier.snapshot(key.resource) }
       guard let entry = try await layer.entry(for: key, range: range) else { continue }
-      if let watch { promote(entry, from: index, watch) }
+      if let snapshot { promote(entry, from: index, snapshot) }
       return entry
     }
     return nil
@@ -53,12 +53,12 @@ extension LayeredStore {
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     var missing = Set(keys)
     var found: [CacheKey: StoredEntry] = [:]
-    var watches: [CacheKey: Epochs.Watch] = [:]
+    var watches: [CacheKey: CopyBarrier.Watch] = [:]
     for (index, layer) in layers.enumerated() where !missing.isEmpty {
-      if index == 1 { for key in missing { watches[key] = epochs.watch(key.resource) } }
+      if index == 1 { for key in missing { watches[key] = barrier.snapshot(key.resource) } }
       for (key, entry) in try await layer.values(for: Array(missing)) where missing.remove(key) != nil {
         found[key] = entry
-        if let watch = watches[key] { promote(entry, from: index, watch) }
+        if let snapshot = watches[key] { promote(entry, from: index, snapshot) }
       }
     }
     return found

@@ -39,8 +39,8 @@ extension LayeredStore {
   }
 
   private func sweep(_ layer: Layer) async throws(CacheError) {
-    await epochs.beginSweep()
-    defer { epochs.endSweep() }
+    await barrier.beginSweep()
+    defer { barrier.endSweep() }
     guard layer.hidesAll else { return }
     try await layer.removeAll()
     if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer can't be emptied") }
@@ -59,12 +59,12 @@ extension LayeredStore {
   /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
   ///   read is no error.
   public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
-    await epochs.beginChange(key.resource)
-    defer { epochs.endChange(key.resource) }
+    await barrier.beginChange(key.resource)
+    defer { barrier.endChange(key.resource) }
     if let revision {
       guard try await shown(key) == revision else { return }
     }
-    copies.forget(key)
+    copyTable.forget(key)
     var failure: CacheError?
     for layer in layers {
       let error = await layer.remove(key)
@@ -78,9 +78,9 @@ extension LayeredStore {
   /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
   ///   read is no error.
   public func removeAll() async throws(CacheError) {
-    await epochs.beginSweep()
-    defer { epochs.endSweep() }
-    copies.forgetAll()
+    await barrier.beginSweep()
+    defer { barrier.endSweep() }
+    copyTable.forgetAll()
     var failure: CacheError?
     for layer in layers {
       do throws(CacheError) {

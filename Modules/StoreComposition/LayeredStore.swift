@@ -14,8 +14,8 @@ public import CacheCore
 /// The layers are this object's own: who changes one of them past it may be overwritten by a copy that was under way.
 public final class LayeredStore: CacheStore {
   let layers: [Layer]
-  let epochs = Epochs()
-  let copies = Copies()
+  let barrier = CopyBarrier()
+  let copyTable = CopyTable()
   private let counted: Lock<LayeredCounters>
 
   /// How it was set up.
@@ -45,5 +45,5 @@ public final class LayeredStore: CacheStore {
   func count(_ change: (inout LayeredCounters) -> Void) { counted.withLock { change(&$0) } }
 
   /// Returns when nothing is being copied between the layers, and nothing waits to be.
-  public func flush() async { await copies.idle() }
+  public func flush() async { await copyTable.idle() }
 }

@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Metrics of alternative sources")
 struct AlternativeMetricsTests {
-  private let house: House
+  private let fixture: ManagerFixture
   private let mirror: URL
   private let second: URL
 
   init() throws {
-    house = try House()
+    fixture = try ManagerFixture()
     mirror = try #require(URL(string: "https://mirror.example/picture.png"))
     second = try #require(URL(string: "https://second.example/picture.png"))
   }
@@ -21,11 +21,11 @@ struct AlternativeMetricsTests {
 
   @Test("the requests and the bytes of the sources that failed count")
   func failedSources() async throws {
-    house.network.answer(house.url, .ok(Data(count: 1_000)).cut(after: 10))
-    house.network.answer(mirror, .failure(.connectionRefused))
-    house.network.answer(second, .ok("second"))
+    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).cut(after: 10))
+    fixture.network.answer(mirror, .failure(.connectionRefused))
+    fixture.network.answer(second, .ok("second"))
 
-    let resource = try await house.manager.load(house.url, options: options)
+    let resource = try await fixture.manager.load(fixture.url, options: options)
 
     #expect(resource.text == "second")
     #expect(resource.metrics.attempts == 3 && resource.metrics.bytesOnWire == 10 + 6)
@@ -34,13 +34,13 @@ struct AlternativeMetricsTests {
 
   @Test("the time that a failed source took counts, and the head's time is the answer's")
   func time() async throws {
-    house.network.answer(house.url, .failure(.timedOut).after(.seconds(5)))
-    house.network.answer(mirror, .ok("mirrored").after(.seconds(2)))
+    fixture.network.answer(fixture.url, .failure(.timedOut).after(.seconds(5)))
+    fixture.network.answer(mirror, .ok("mirrored").after(.seconds(2)))
 
-    async let load = house.manager.load(house.url, options: options)
+    async let load = fixture.manager.load(fixture.url, options: options)
     for seconds in [5, 2] {
-      await house.clock.sleepers(1)
-      house.clock.advance(by: .seconds(seconds))
+      await fixture.clock.sleepers(1)
+      fixture.clock.advance(by: .seconds(seconds))
     }
 
     let metrics = try await load.metrics
@@ -49,7 +49,7 @@ struct AlternativeMetricsTests {
 
   @Test("the hops of a failed source count, and what an engine sent more often than once")
   func hops() async throws {
-    let (first, last) = (house.url, mirror)
+    let (first, last) = (fixture.url, mirror)
     let network = ClosureDownloader { seen throws(CacheError) in
       switch (seen.head.authority, seen.head.path) {
       case (first.host, "/picture.png"):
@@ -58,30 +58,30 @@ struct AlternativeMetricsTests {
       default: throw CacheError(.connectionLost, reason: "lost", attempt: 3)
       }
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
-    let metrics = try await house.manager.load(house.url, options: options).metrics
+    let metrics = try await fixture.manager.load(fixture.url, options: options).metrics
 
     #expect(metrics.attempts == 2 + 3 + 1 && metrics.bytesOnWire == 3 + 5)
   }
 
   @Test("what is decided without a request is none")
   func restricted() async throws {
-    house.network.answer(house.url, .failure(.networkRestricted))
-    house.network.answer(mirror, .ok("small"))
+    fixture.network.answer(fixture.url, .failure(.networkRestricted))
+    fixture.network.answer(mirror, .ok("small"))
     let options = RequestOptions { $0.alternatives = [.lowData(mirror)] }
 
-    #expect(try await house.manager.load(house.url, options: options).metrics.attempts == 1)
+    #expect(try await fixture.manager.load(fixture.url, options: options).metrics.attempts == 1)
   }
 
   @Test("a stored answer that stands in for all of them tells what they cost")
   func standIn() async throws {
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .failure(.offline))
-    house.network.answer(mirror, .ok(Data(count: 100)).cut(after: 20))
-    house.network.answer(second, .failure(.offline))
-    _ = try await house.manager.load(house.url)
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline))
+    fixture.network.answer(mirror, .ok(Data(count: 100)).cut(after: 20))
+    fixture.network.answer(second, .failure(.offline))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let stale = try await house.manager.load(house.url, options: options)
+    let stale = try await fixture.manager.load(fixture.url, options: options)
 
     #expect(stale.text == "old" && stale.validation == .failed)
     #expect(stale.metrics.attempts == 3 && stale.metrics.bytesOnWire == 20)

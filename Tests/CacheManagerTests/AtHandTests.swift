@@ -71,14 +71,14 @@ private final class ForthcomingStore: CacheStore {
 
 @Suite("What the durable store has at hand")
 struct AtHandTests {
-  /// A house whose memory is empty, as after a restart, and whose store has at hand, or not, what was loaded before.
+  /// A fixture whose memory is empty, as after a restart, and whose store has at hand, or not, what was loaded before.
   private struct Restarted {
-    let house: House
+    let fixture: ManagerFixture
     let store: ForthcomingStore
 
     init(_ situation: PlainHitTests.Situation, isForthcoming: Bool) async throws {
       let stores = Lock<ForthcomingStore?>(nil)
-      house = try House { configuration in
+      fixture = try ManagerFixture { configuration in
         guard let store = configuration.store as? VolatileStore else { return }
         let forthcoming = ForthcomingStore(store, isForthcoming: isForthcoming, clock: configuration.clock)
         stores.withLock { $0 = forthcoming }
@@ -86,22 +86,22 @@ struct AtHandTests {
         configuration.storeWriteTimeout = nil
       }
       store = try #require(stores.withLock { $0 })
-      let url = try house.url(situation.path)
-      house.network.answer(url, situation.answer)
-      house.network.answer(try house.url("/b"), .ok("b", cacheControl: "max-age=60"))
-      _ = try await house.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
-      house.restart()
+      let url = try fixture.url(situation.path)
+      fixture.network.answer(url, situation.answer)
+      fixture.network.answer(try fixture.url("/b"), .ok("b", cacheControl: "max-age=60"))
+      _ = try await fixture.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
+      fixture.restart()
       try await store.prepare()
-      house.clock.advance(by: situation.age)
+      fixture.clock.advance(by: situation.age)
     }
 
-    /// All that a load tells, but for its revision, which is new in each house.
+    /// All that a load tells, but for its revision, which is new in each fixture.
     func told(_ situation: PlainHitTests.Situation) async throws -> String {
       let request = ResourceRequest(
-        try house.url(situation.path), headerFields: situation.fields, options: situation.asked)
+        try fixture.url(situation.path), headerFields: situation.fields, options: situation.asked)
       let outcome: String
       do throws(CacheError) {
-        let resource = try await house.manager.load(request)
+        let resource = try await fixture.manager.load(request)
         outcome = """
           \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \
           \(resource.age) \(resource.isStale) \(resource.timing) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
@@ -109,8 +109,8 @@ struct AtHandTests {
       } catch {
         outcome = "\(error)"
       }
-      let memory = house.memory.keys().map { "\($0)" }.sorted()
-      return "\(outcome) \(house.network.requests) \(house.observer.events.count) \(memory)"
+      let memory = fixture.memory.keys().map { "\($0)" }.sorted()
+      return "\(outcome) \(fixture.network.requests) \(fixture.observer.events.count) \(memory)"
     }
   }
 
@@ -125,36 +125,36 @@ struct AtHandTests {
   func hit() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
     let before = restarted.store.questions
-    let events = restarted.house.observer.events.count
+    let events = restarted.fixture.observer.events.count
 
-    let first = try await restarted.house.manager.load(restarted.house.url)
-    let second = try await restarted.house.manager.load(restarted.house.url)
+    let first = try await restarted.fixture.manager.load(restarted.fixture.url)
+    let second = try await restarted.fixture.manager.load(restarted.fixture.url)
 
     #expect((first.source, first.text) == (.disk, "body"))
     #expect((second.source, second.text) == (.memory, "body"))
     #expect(restarted.store.questions == (before.atHand + 1, before.waiting))
     // Stored in memory, finished, finished.
-    #expect(restarted.house.observer.events.count == events + 3)
+    #expect(restarted.fixture.observer.events.count == events + 3)
   }
 
   @Test("is no answer for who wants a value of it, a file, less than it is, or no longer waits")
   func others() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
-    let (house, url) = (restarted.house, restarted.house.url)
+    let (fixture, url) = (restarted.fixture, restarted.fixture.url)
     let before = restarted.store.questions.atHand
 
     let transform = ResourceTransform<Int>(id: "count", cost: { _ in 8 }) { body, _ throws(CacheError) in
       try await body.collect(limit: .max).count
     }
-    #expect(try await house.manager.load(url, as: transform).value == 4)
-    house.restart()
+    #expect(try await fixture.manager.load(url, as: transform).value == 4)
+    fixture.restart()
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(url, options: RequestOptions { $0.maximumBodySize = 3 })
+      try await fixture.manager.load(url, options: RequestOptions { $0.maximumBodySize = 3 })
     }
     #expect(error?.code == .bodyTooLarge)
     let task = Task {
       try? await Turns.until { Task.isCancelled }
-      return try await house.manager.load(url)
+      return try await fixture.manager.load(url)
     }
     task.cancel()
     let cancelled = await #expect(throws: CacheError.self) { try await task.value }
@@ -166,8 +166,8 @@ struct AtHandTests {
   @Test("a closed manager gives nothing of it")
   func closed() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
-    await restarted.house.manager.close()
-    let error = await #expect(throws: CacheError.self) { try await restarted.house.manager.load(restarted.house.url) }
+    await restarted.fixture.manager.close()
+    let error = await #expect(throws: CacheError.self) { try await restarted.fixture.manager.load(restarted.fixture.url) }
     #expect(error?.code == .closed)
   }
 }

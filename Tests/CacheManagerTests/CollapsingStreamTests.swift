@@ -10,7 +10,9 @@ import Testing
 struct CollapsingStreamTests {
   private static let text = String(repeating: "0123456789", count: 100)
 
-  private func house(_ keeping: Keeping) throws -> House { try House(keeping) { $0.maximumBodyInMemory = 2_000 } }
+  private func fixture(_ keeping: Keeping) throws -> ManagerFixture {
+    try ManagerFixture(keeping) { $0.maximumBodyInMemory = 2_000 }
+  }
 
   private func answer(_ gate: Gate) -> ScriptedAnswer {
     .ok(Self.text, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate)
@@ -24,178 +26,180 @@ struct CollapsingStreamTests {
 
   @Test("who comes while the body comes reads it from its first byte on, at its own pace", arguments: Keeping.allCases)
   func joining(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let gate = Gate()
-    house.network.answer(house.url, answer(gate))
-    let leader = try await house.exchange()
+    fixture.network.answer(fixture.url, answer(gate))
+    let leader = try await fixture.exchange()
     gate.letThrough(2)
     for _ in 0..<2 { #expect(try await leader.body.source.next()?.count == 100) }
 
-    let follower = try await house.exchange()
-    #expect(follower.status.description == House.collapsed && follower.body.length == 1_000)
+    let follower = try await fixture.exchange()
+    #expect(follower.status.description == ManagerFixture.collapsed && follower.body.length == 1_000)
     var seen = 0
     while seen < 200 { seen += try #require(try await follower.body.source.next()).count }
     // The follower needs more than has come, and does not wait until the first reader does.
     gate.open()
     #expect(try await rest(of: follower.body) == String(Self.text.dropFirst(200)))
     #expect(try await rest(of: leader.body) == String(Self.text.dropFirst(200)))
-    #expect(house.network.requests.count == 1)
-    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+    #expect(fixture.network.requests.count == 1)
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
   }
 
   @Test(
     "a first reader who leaves takes nothing from the others, and when all have left the transfer ends",
     arguments: Keeping.allCases)
   func leaving(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let gate = Gate(isOpen: true)
-    house.network.answer(house.url, answer(gate), answer(gate))
-    let leader = try await house.exchange()
+    fixture.network.answer(fixture.url, answer(gate), answer(gate))
+    let leader = try await fixture.exchange()
     _ = try await leader.body.source.next()
-    let follower = try await house.exchange()
+    let follower = try await fixture.exchange()
     leader.body.source.cancel()
     await #expect(throws: CacheError.self) { try await leader.body.source.next() }
     #expect(try await rest(of: follower.body) == Self.text)
-    #expect(try await house.ask().text == Self.text)
+    #expect(try await fixture.ask().text == Self.text)
 
-    try await house.manager.purge(.everything)
-    let bodies = [try await house.exchange().body, try await house.exchange().body]
+    try await fixture.manager.purge(.everything)
+    let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
     for body in bodies { _ = try await body.source.next() }
     bodies[0].source.cancel()
-    #expect(house.network.cancelledBodies == 0)
+    #expect(fixture.network.cancelledBodies == 0)
     bodies[1].source.cancel()
-    #expect(house.network.cancelledBodies == 1 && house.disk.keys.isEmpty && house.memory.count == 0)
+    #expect(fixture.network.cancelledBodies == 1 && fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
   @Test(
     "a first reader who is cancelled while it waits for bytes takes nothing from those who read along",
     arguments: Keeping.allCases)
   func cancelled(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let gate = Gate()
-    house.network.answer(house.url, answer(gate))
-    let leader = try await house.exchange()
-    let follower = try await house.exchange()
+    fixture.network.answer(fixture.url, answer(gate))
+    let leader = try await fixture.exchange()
+    let follower = try await fixture.exchange()
     let reading = Task { try await leader.body.source.next() }
     await gate.arrived()
     reading.cancel()
     await #expect(throws: CacheError.self) { try await reading.value }
     gate.open()
     #expect(try await rest(of: follower.body) == Self.text)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("who comes while a single reader waits for bytes, and that one is cancelled, asks anew", arguments: Keeping.allCases)
   func cancelledAlone(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let gate = Gate()
-    house.network.answer(house.url, answer(gate), answer(Gate(isOpen: true)))
-    let leader = try await house.exchange()
+    fixture.network.answer(fixture.url, answer(gate), answer(Gate(isOpen: true)))
+    let leader = try await fixture.exchange()
     let reading = Task { try await leader.body.source.next() }
     await gate.arrived()
-    let follower = Task { try await house.ask() }
-    await house.clock.sleepers(1)
+    let follower = Task { try await fixture.ask() }
+    await fixture.clock.sleepers(1)
     reading.cancel()
     await #expect(throws: CacheError.self) { try await reading.value }
     #expect(try await follower.value.text == Self.text)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("who has waited as long as it waits, for a head or for bytes, asks for itself", arguments: Keeping.allCases)
   func stalled(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let gate = Gate()
-    house.network.answer(house.url, answer(gate), answer(Gate(isOpen: true)))
-    let leader = try await house.exchange()
+    fixture.network.answer(fixture.url, answer(gate), answer(Gate(isOpen: true)))
+    let leader = try await fixture.exchange()
     let reading = Task { try await leader.body.source.next() }
     await gate.arrived()
-    let follower = Task { try await house.ask() }
-    await house.clock.sleepers(1)
-    house.clock.advance(by: .seconds(5))
+    let follower = Task { try await fixture.ask() }
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
     #expect(try await follower.value.text == Self.text)
     gate.open()
     #expect(try await reading.value?.count == 100)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test(
     "an answer that has become stale while a slow reader reads it keeps nobody from asking together", arguments: Keeping.allCases)
   func slowReader(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
+    let fixture = try fixture(keeping)
     let (slow, gate) = (Gate(), Gate())
-    house.network.answer(
-      house.url, .ok("old", cacheControl: "max-age=1").bodyHeld(by: slow), .ok("new", cacheControl: "max-age=60").held(by: gate))
-    let reader = try await house.exchange()
-    house.clock.advance(by: .seconds(2))
-    let asked = house.ask(times: 5)
-    await house.clock.sleepers(4)
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=1").bodyHeld(by: slow), .ok("new", cacheControl: "max-age=60").held(by: gate)
+    )
+    let reader = try await fixture.exchange()
+    fixture.clock.advance(by: .seconds(2))
+    let asked = fixture.ask(times: 5)
+    await fixture.clock.sleepers(4)
     gate.open()
     #expect(try await asked.value.allSatisfy { $0.text == "new" })
     slow.open()
     #expect(try await rest(of: reader.body) == "old")
-    #expect(try await house.ask().text == "new")
-    #expect(house.network.requests.count == 2)
+    #expect(try await fixture.ask().text == "new")
+    #expect(fixture.network.requests.count == 2)
   }
 
   @Test("who reads a large body along gets all of it, though it is purged before it is whole", arguments: [100, 3_000])
   func purged(chunk: Int) async throws {
     let disk = try TemporaryDisk()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = disk.cache
       $0.maximumBodyInMemory = 100
     }
     let text = String((0..<30_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
-    house.network.answer(house.url, .ok(text, cacheControl: "max-age=60").chunked(by: chunk), .ok("new"))
-    let leader = try await house.exchange()
-    let follower = try await house.exchange()
-    try await house.manager.purge(.url(house.url))
+    fixture.network.answer(fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: chunk), .ok("new"))
+    let leader = try await fixture.exchange()
+    let follower = try await fixture.exchange()
+    try await fixture.manager.purge(.url(fixture.url))
     #expect(try await rest(of: leader.body) == text)
     #expect(try await rest(of: follower.body) == text)
-    #expect(try await house.ask().text == "new")
+    #expect(try await fixture.ask().text == "new")
   }
 
   @Test("a body that breaks breaks for all who read it, and is asked for anew by who comes then", arguments: Keeping.allCases)
   func broken(_ keeping: Keeping) async throws {
-    let house = try house(keeping)
-    house.network.answer(
-      house.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 100).cut(after: 300),
+    let fixture = try fixture(keeping)
+    fixture.network.answer(
+      fixture.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 100).cut(after: 300),
       .ok("whole", cacheControl: "max-age=60"))
-    let bodies = [try await house.exchange().body, try await house.exchange().body]
+    let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
     for body in bodies { await #expect(throws: CacheError.self) { try await rest(of: body) } }
-    #expect(try await house.ask().text == "whole")
+    #expect(try await fixture.ask().text == "whole")
   }
 
   @Test("a body that is too large for memory is read from the disk by who is slow", arguments: [100, 3_000])
   func large(chunk: Int) async throws {
     let disk = try TemporaryDisk()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = disk.cache
       $0.maximumBodyInMemory = 100
     }
     let text = String((0..<30_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
-    house.network.answer(house.url, .ok(text, cacheControl: "max-age=60").chunked(by: chunk))
-    let leader = try await house.exchange()
+    fixture.network.answer(fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: chunk))
+    let leader = try await fixture.exchange()
     let start = try #require(try await leader.body.source.next())
-    let follower = try await house.exchange()
+    let follower = try await fixture.exchange()
     #expect(try await rest(of: follower.body) == text)
     #expect(String(decoding: start, as: UTF8.self) + (try await rest(of: leader.body)) == text)
-    let again = try await house.ask()
+    let again = try await fixture.ask()
     #expect(again.text == text && again.source == .disk && again.cache == "Etagere;hit;ttl=60")
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("a body that turns out too large to be kept anywhere is its reader's own: all others ask at once")
   func tooLarge() async throws {
-    let house = try house(.memory)
+    let fixture = try fixture(.memory)
     let text = String(repeating: "x", count: 3_000)
     let (first, others) = (Gate(), Gate())
-    house.network.answer(house.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100).withoutLength().bodyHeld(by: first))
-    house.network.serve(house.url) { _ in .ok(text, cacheControl: "max-age=60").held(by: others) }
-    let leader = Task { try await house.ask() }
+    fixture.network.answer(
+      fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100).withoutLength().bodyHeld(by: first))
+    fixture.network.serve(fixture.url) { _ in .ok(text, cacheControl: "max-age=60").held(by: others) }
+    let leader = Task { try await fixture.ask() }
     await first.arrived()
-    let asked = house.ask(times: 10)
-    await house.clock.sleepers(10)
-    #expect(house.network.requests.count == 1)
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(10)
+    #expect(fixture.network.requests.count == 1)
     first.open()
     try await Turns.until { others.arrivals >= 10 }
     others.open()

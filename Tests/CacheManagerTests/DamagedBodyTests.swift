@@ -10,7 +10,7 @@ struct DamagedBodyTests {
   private static let damaged = CacheError(.damagedContentCoding, reason: "the body's gzip coding is damaged")
 
   /// An answer that may be kept, then one whose coding is damaged: told by the engine, or found while the body is read.
-  private func house(_ cacheControl: String, inBody: Bool) throws -> House {
+  private func fixture(_ cacheControl: String, inBody: Bool) throws -> ManagerFixture {
     let asked = Lock(0)
     let network = ClosureDownloader { _ throws(CacheError) in
       let number = asked.withLock { asked in
@@ -21,24 +21,24 @@ struct DamagedBodyTests {
       guard inBody else { throw Self.damaged }
       return .streaming(["new, and th"], then: Self.damaged, fields: [.eTag: "\"2\""])
     }
-    return try House { $0.downloader = network }
+    return try ManagerFixture { $0.downloader = network }
   }
 
   @Test("a stored answer stands in, as it does for one that is cut short", arguments: [false, true])
   func standIn(inBody: Bool) async throws {
-    let house = try house("max-age=0", inBody: inBody)
-    _ = try await house.manager.load(house.url)
+    let fixture = try fixture("max-age=0", inBody: inBody)
+    _ = try await fixture.manager.load(fixture.url)
 
-    let shown = try await house.manager.load(house.url)
+    let shown = try await fixture.manager.load(fixture.url)
 
     #expect(shown.text == "old" && shown.validation == .failed)
   }
 
   @Test("but not where its origin forbids that (RFC 9111 §5.2.2.2)", arguments: [false, true])
   func forbidden(inBody: Bool) async throws {
-    let house = try house("max-age=0, must-revalidate", inBody: inBody)
-    _ = try await house.manager.load(house.url)
+    let fixture = try fixture("max-age=0, must-revalidate", inBody: inBody)
+    _ = try await fixture.manager.load(fixture.url)
 
-    #expect(try await house.failure(house.url).code == .damagedContentCoding)
+    #expect(try await fixture.failure(fixture.url).code == .damagedContentCoding)
   }
 }

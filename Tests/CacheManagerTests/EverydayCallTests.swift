@@ -17,51 +17,51 @@ struct EverydayCallTests {
 
   @Test("a transform is loaded from a URL in every way in which it is loaded from a request")
   func transformOfURL() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
     let (values, continuation) = AsyncStream<String?>.makeStream()
-    house.manager.load(house.url, as: Self.upper) { continuation.yield(try? $0.get().value) }
+    fixture.manager.load(fixture.url, as: Self.upper) { continuation.yield(try? $0.get().value) }
     var iterator = values.makeAsyncIterator()
     #expect(await iterator.next() == "CHAIR")
 
-    house.manager.load(ResourceRequest(house.url)) { continuation.yield(try? $0.get().text) }
+    fixture.manager.load(ResourceRequest(fixture.url)) { continuation.yield(try? $0.get().text) }
     #expect(await iterator.next() == "chair")
 
-    #expect(try await house.manager.events(for: house.url, as: Self.upper).finals.map(\.value) == ["CHAIR"])
-    #expect(try await house.manager.events(for: ResourceRequest(house.url)).finals.map(\.text) == ["chair"])
-    #expect(try await house.manager.lookup(house.url, as: Self.upper) == .memory(isFresh: true))
-    #expect(house.network.requests.count == 1)
+    #expect(try await fixture.manager.events(for: fixture.url, as: Self.upper).finals.map(\.value) == ["CHAIR"])
+    #expect(try await fixture.manager.events(for: ResourceRequest(fixture.url)).finals.map(\.text) == ["chair"])
+    #expect(try await fixture.manager.lookup(fixture.url, as: Self.upper) == .memory(isFresh: true))
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("a URL is loaded into a file in every way in which a request is")
   func fileOfURL() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    fixture.network.serve(fixture.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
     let options = RequestOptions { $0.writes = [] }
 
     let loaded = await withCheckedContinuation { continuation in
-      house.manager.load(house.url, to: folder.file(), sizeLimit: 5, options: options) { continuation.resume(returning: $0) }
+      fixture.manager.load(fixture.url, to: folder.file(), sizeLimit: 5, options: options) { continuation.resume(returning: $0) }
     }
     #expect(try loaded.get().file == folder.file())
     #expect(folder.content() == Data("chair".utf8))
 
-    let events = house.manager.events(for: house.url, to: folder.file(), options: options)
+    let events = fixture.manager.events(for: fixture.url, to: folder.file(), options: options)
     #expect(try await events.finals.map(\.file) == [folder.file()])
     let refused = await withCheckedContinuation { continuation in
-      house.manager.load(house.url, to: folder.file(), sizeLimit: 4, options: options) { continuation.resume(returning: $0) }
+      fixture.manager.load(fixture.url, to: folder.file(), sizeLimit: 4, options: options) { continuation.resume(returning: $0) }
     }
     #expect(throws: CacheError.self) { try refused.get() }
-    #expect(house.network.requests.count == 3)
+    #expect(fixture.network.requests.count == 3)
   }
 
   @Test("progress is reported to a callback of a load with a transform")
   func progress() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("0123456789").chunked(by: 5) }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("0123456789").chunked(by: 5) }
     let received = Lock<[Int64]>([])
     await withCheckedContinuation { continuation in
-      house.manager.load(house.url, as: Self.upper) { progress in
+      fixture.manager.load(fixture.url, as: Self.upper) { progress in
         received.withLock { $0.append(progress.received) }
       } completion: { result in
         #expect(throws: Never.self) { try result.get() }
@@ -73,186 +73,187 @@ struct EverydayCallTests {
 
   @Test("a value in memory is returned at once, and nothing else is")
   func cachedInMemory() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
-    #expect(house.manager.cachedInMemory(house.url) == nil)
-    _ = try await house.manager.load(house.url, as: Self.upper)
-    #expect(house.manager.cachedInMemory(house.url)?.text == "chair")
-    #expect(house.manager.cachedInMemory(house.url, as: Self.upper)?.value == "CHAIR")
-    #expect(house.manager.cachedInMemory(try #require(URL(string: "relative"))) == nil)
-    house.clock.advance(by: .seconds(61))
-    #expect(house.manager.cachedInMemory(house.url) == nil)
-    #expect(house.network.requests.count == 1)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    _ = try await fixture.manager.load(fixture.url, as: Self.upper)
+    #expect(fixture.manager.cachedInMemory(fixture.url)?.text == "chair")
+    #expect(fixture.manager.cachedInMemory(fixture.url, as: Self.upper)?.value == "CHAIR")
+    #expect(fixture.manager.cachedInMemory(try #require(URL(string: "relative"))) == nil)
+    fixture.clock.advance(by: .seconds(61))
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    #expect(fixture.network.requests.count == 1)
   }
 
   // MARK: Bytes of one's own
 
   @Test("stored bytes are the response of their URL until they are no longer fresh, also after a restart")
   func store() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("the origin's", etag: "\"2\"") }
-    try await house.manager.store(Data("own".utf8), for: house.url, headerFields: [.contentType: "image/png"])
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("the origin's", etag: "\"2\"") }
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url, headerFields: [.contentType: "image/png"])
 
-    let shown = try await house.manager.load(house.url)
+    let shown = try await fixture.manager.load(fixture.url)
     #expect(shown.text == "own" && shown.source == .memory && shown.response.headerFields[.contentType] == "image/png")
-    house.restart()
-    #expect(try await house.manager.load(house.url).source == .disk)
-    #expect(house.network.requests.isEmpty)
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).source == .disk)
+    #expect(fixture.network.requests.isEmpty)
 
-    house.clock.advance(by: .seconds(300))
-    let later = try await house.manager.load(house.url)
+    fixture.clock.advance(by: .seconds(300))
+    let later = try await fixture.manager.load(fixture.url)
     #expect(later.text == "the origin's" && later.source == .network)
   }
 
   @Test("stored bytes with an entity tag are confirmed by the origin")
   func storedWithTag() async throws {
-    let house = try House()
-    house.network.serve(house.url) { request in
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { request in
       request.headerFields[.ifNoneMatch] == "\"7\"" ? .notModified(etag: "\"7\"") : .ok("other", etag: "\"8\"")
     }
-    try await house.manager.store(Data("own".utf8), for: house.url, freshFor: .zero, headerFields: [.eTag: "\"7\""])
-    let confirmed = try await house.manager.load(house.url)
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url, freshFor: .zero, headerFields: [.eTag: "\"7\""])
+    let confirmed = try await fixture.manager.load(fixture.url)
     #expect(confirmed.text == "own" && confirmed.validation == .notModified)
   }
 
   @Test("stored bytes replace what was cached of the URL, with its transformed values")
   func storedReplaces() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=60") }
-    #expect(try await house.manager.load(house.url, as: Self.upper).value == "OLD")
-    try await house.manager.store(Data("new".utf8), for: house.url)
-    #expect(try await house.manager.load(house.url, as: Self.upper).value == "NEW")
-    #expect(house.network.requests.count == 1)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=60") }
+    #expect(try await fixture.manager.load(fixture.url, as: Self.upper).value == "OLD")
+    try await fixture.manager.store(Data("new".utf8), for: fixture.url)
+    #expect(try await fixture.manager.load(fixture.url, as: Self.upper).value == "NEW")
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("bytes that cannot be stored are an error", arguments: [true, false])
   func storeFails(isForbidden: Bool) async throws {
-    let house = try House()
-    if !isForbidden { house.disk.failure = CacheError(.diskFull, reason: "no space left") }
+    let fixture = try ManagerFixture()
+    if !isForbidden { fixture.disk.failure = CacheError(.diskFull, reason: "no space left") }
     let fields: HTTPFields = isForbidden ? [.cacheControl: "no-store"] : [:]
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.store(Data("own".utf8), for: house.url, headerFields: fields)
+      try await fixture.manager.store(Data("own".utf8), for: fixture.url, headerFields: fields)
     }
     #expect(error?.code == (isForbidden ? .notCached : .diskFull))
   }
 
   @Test("bytes that memory alone does not take are an error")
   func storeFailsInMemory() async throws {
-    let house = try House { $0.store = nil }
+    let fixture = try ManagerFixture { $0.store = nil }
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.store(Data("own".utf8), for: house.url, headerFields: [.cacheControl: "no-store"])
+      try await fixture.manager.store(Data("own".utf8), for: fixture.url, headerFields: [.cacheControl: "no-store"])
     }
     #expect(error?.code == .notCached)
   }
 
   @Test("a response that was requested before does not replace stored bytes")
   func lateResponse() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.serve(house.url) { _ in ScriptedAnswer.ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: gate) }
-    let late = Task { try await house.manager.load(house.url).text }
+    fixture.network.serve(fixture.url) { _ in ScriptedAnswer.ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: gate)
+    }
+    let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
-    try await house.manager.store(Data("own".utf8), for: house.url)
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url)
     gate.open()
     #expect(try await late.value == "old")
-    #expect(try await house.manager.load(house.url).text == "own")
-    house.restart()
-    #expect(try await house.manager.load(house.url).text == "own")
+    #expect(try await fixture.manager.load(fixture.url).text == "own")
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).text == "own")
   }
 
   @Test("a response that was requested while bytes were stored does not replace them")
   func responseInBetween() async throws {
-    let (house, store) = try House.held()
+    let (fixture, store) = try ManagerFixture.held()
     let (commit, answer) = (store.hold(.commit), Gate())
-    let storing = Task { try await house.manager.store(Data("own".utf8), for: house.url) }
+    let storing = Task { try await fixture.manager.store(Data("own".utf8), for: fixture.url) }
     await commit.arrived()
-    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: answer) }
-    let late = Task { try await house.manager.load(house.url).text }
+    fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: answer) }
+    let late = Task { try await fixture.manager.load(fixture.url).text }
     await answer.arrived()
     commit.open()
     try await storing.value
     answer.open()
     #expect(try await late.value == "old")
-    #expect(try await house.manager.load(house.url).text == "own")
-    house.restart()
-    #expect(try await house.manager.load(house.url).text == "own")
-    #expect(house.network.requests.count == 1)
+    #expect(try await fixture.manager.load(fixture.url).text == "own")
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).text == "own")
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("stored bytes replace a response that another load stores in the meantime", arguments: [false, true])
   func storedInBetween(varies: Bool) async throws {
-    let (house, store) = try House.held()
+    let (fixture, store) = try ManagerFixture.held()
     let commit = store.hold(.commit)
-    let storing = Task { try await house.manager.store(Data("own".utf8), for: house.url) }
+    let storing = Task { try await fixture.manager.store(Data("own".utf8), for: fixture.url) }
     await commit.arrived()
     let fields: HTTPFields = varies ? [.vary: "Accept-Language"] : [:]
-    house.network.serve(house.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: fields) }
-    let german = ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"])
-    #expect(try await house.manager.load(german).text == "old")
+    fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: fields) }
+    let german = ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "de"])
+    #expect(try await fixture.manager.load(german).text == "old")
     commit.open()
     try await storing.value
-    for request in [german, ResourceRequest(house.url)] {
-      #expect(try await house.manager.load(request).text == "own")
-      house.restart()
-      #expect(try await house.manager.load(request).text == "own")
+    for request in [german, ResourceRequest(fixture.url)] {
+      #expect(try await fixture.manager.load(request).text == "own")
+      fixture.restart()
+      #expect(try await fixture.manager.load(request).text == "own")
     }
-    #expect(house.network.requests.count == 1)
-    #expect(try await store.base.variants(of: ResourceID.make(uri: house.url.absoluteString)).count == 1)
+    #expect(fixture.network.requests.count == 1)
+    #expect(try await store.base.variants(of: ResourceID.make(uri: fixture.url.absoluteString)).count == 1)
   }
 
   @Test("without a validator, stored bytes live as long as the caller says", arguments: [true, false])
   func storedWithoutValidator(isInMemoryAlone: Bool) async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.validator = nil
       if isInMemoryAlone { $0.store = nil }
     }
-    house.network.serve(house.url) { _ in .ok("the origin's") }
-    try await house.manager.store(Data("own".utf8), for: house.url, freshFor: .seconds(10))
-    house.clock.advance(by: .seconds(9))
-    #expect(try await house.manager.load(house.url).text == "own")
-    house.clock.advance(by: .seconds(1))
-    #expect(try await house.manager.load(house.url).text == "the origin's")
+    fixture.network.serve(fixture.url) { _ in .ok("the origin's") }
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url, freshFor: .seconds(10))
+    fixture.clock.advance(by: .seconds(9))
+    #expect(try await fixture.manager.load(fixture.url).text == "own")
+    fixture.clock.advance(by: .seconds(1))
+    #expect(try await fixture.manager.load(fixture.url).text == "the origin's")
   }
 
   @Test("stored bytes replace every variant")
   func storedVariants() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in
       .ok("german", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"])
     }
-    let german = ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"])
-    _ = try await house.manager.load(german)
-    try await house.manager.store(Data("own".utf8), for: house.url)
-    #expect(try await house.manager.load(german).text == "own")
-    #expect(house.network.requests.count == 1)
+    let german = ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "de"])
+    _ = try await fixture.manager.load(german)
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url)
+    #expect(try await fixture.manager.load(german).text == "own")
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("bytes are stored in memory alone where there is no durable store")
   func storeInMemory() async throws {
-    let house = try House { $0.store = nil }
-    try await house.manager.store(Data("own".utf8), for: house.url)
-    #expect(try await house.manager.load(house.url).source == .memory)
+    let fixture = try ManagerFixture { $0.store = nil }
+    try await fixture.manager.store(Data("own".utf8), for: fixture.url)
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
   }
 
   // MARK: Usage
 
   @Test("the usage names entries and bytes of both stores")
   func usage() async throws {
-    let house = try House()
-    try await house.manager.store(Data(count: 1_000), for: house.url)
-    let usage = try await house.manager.usage()
+    let fixture = try ManagerFixture()
+    try await fixture.manager.store(Data(count: 1_000), for: fixture.url)
+    let usage = try await fixture.manager.usage()
     let memory = try #require(usage.memory)
     #expect(memory.entries >= 1 && memory.bytes >= 1_000 && memory.limit == 10 << 20)
-    #expect(memory.entries == house.memory.count && memory.bytes == Int64(house.memory.totalCost))
+    #expect(memory.entries == fixture.memory.count && memory.bytes == Int64(fixture.memory.totalCost))
     #expect(usage.disk == StoreUsage(entries: 1, bytes: 1_000))
   }
 
   @Test("a manager without stores has no usage, and the error of a store is the caller's")
   func usageWithoutStores() async throws {
     #expect(try await ResourceManager(ResourceManager.Configuration()).usage() == CacheUsage())
-    let house = try House()
-    house.disk.failure = CacheError(.fileSystem, reason: "input/output error")
-    let error = await #expect(throws: CacheError.self) { try await house.manager.usage() }
+    let fixture = try ManagerFixture()
+    fixture.disk.failure = CacheError(.fileSystem, reason: "input/output error")
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.usage() }
     #expect(error?.code == .fileSystem)
   }
 
@@ -260,12 +261,12 @@ struct EverydayCallTests {
 
   @Test("events do not call the request modifier before they are iterated")
   func eventsAreLazy() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("chair") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("chair") }
     let calls = Lock(0)
     let options = RequestOptions { $0.requestModifier = { _ in calls.withLock { $0 += 1 } } }
     let folder = try DownloadFolder()
-    let events = house.manager.events(for: house.url, to: folder.file(), options: options)
+    let events = fixture.manager.events(for: fixture.url, to: folder.file(), options: options)
     #expect(calls.withLock { $0 } == 0)
     #expect(try await events.finals.count == 1)
     #expect(calls.withLock { $0 } == 1)
@@ -275,17 +276,17 @@ struct EverydayCallTests {
 
   @Test("one request is retried by the manager's downloader, and another one is not")
   func adaptedDownloader() async throws {
-    let house = try House()
-    let clock = house.clock
-    house.network.answer(house.url, .failure(.connectionLost), .ok("second"))
+    let fixture = try ManagerFixture()
+    let clock = fixture.clock
+    fixture.network.answer(fixture.url, .failure(.connectionLost), .ok("second"))
     let options = RequestOptions { $0.downloader = .adapted { $0.retrying(.brief, clock: clock) } }
-    let load = Task { try await house.manager.load(house.url, options: options) }
-    await house.clock.sleepers(1)
-    house.clock.advance(by: .seconds(60))
+    let load = Task { try await fixture.manager.load(fixture.url, options: options) }
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(60))
     #expect(try await load.value.text == "second")
 
-    house.network.answer(house.url, .failure(.connectionLost), .ok("second"))
-    #expect(try await house.failure(house.url, .policy(.reload)).code == .connectionLost)
+    fixture.network.answer(fixture.url, .failure(.connectionLost), .ok("second"))
+    #expect(try await fixture.failure(fixture.url, .policy(.reload)).code == .connectionLost)
   }
 
   @Test("an adapted component is none where the manager has none")
@@ -298,34 +299,34 @@ struct EverydayCallTests {
 
   @Test("closing within a time ends the loads that take longer, and says so")
   func closeWithin() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.serve(house.url) { _ in ScriptedAnswer.ok("late").held(by: gate) }
+    fixture.network.serve(fixture.url) { _ in ScriptedAnswer.ok("late").held(by: gate) }
     let load = Task { () -> CacheError? in
       do throws(CacheError) {
-        _ = try await house.manager.load(house.url)
+        _ = try await fixture.manager.load(fixture.url)
         return nil
       } catch {
         return error
       }
     }
     await gate.arrived()
-    let closing = Task { await house.manager.close(within: .seconds(5)) }
-    await house.clock.sleepers(1)
-    house.clock.advance(by: .seconds(5))
+    let closing = Task { await fixture.manager.close(within: .seconds(5)) }
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
     #expect(await closing.value == false)
     #expect(await load.value?.code == .closed)
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
   }
 
   @Test("closing within a time returns as soon as all loads have ended")
   func closeEarly() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("chair") }
-    _ = try await house.manager.load(house.url)
-    #expect(await house.manager.close(within: .seconds(5)))
-    #expect(try await house.failure(house.url, .policy(.reload)).code == .closed)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("chair") }
+    _ = try await fixture.manager.load(fixture.url)
+    #expect(await fixture.manager.close(within: .seconds(5)))
+    #expect(try await fixture.failure(fixture.url, .policy(.reload)).code == .closed)
   }
 }
 

@@ -58,13 +58,13 @@ struct ExecutorTests {
   @Test("the bytes are read where the engine says; the value is made elsewhere, where it may take its time")
   func engineExecutor() async throws {
     let engine = ThreadedDownloader()
-    let house = try House { $0.downloader = engine }
+    let fixture = try ManagerFixture { $0.downloader = engine }
     let isMadeAtHome = Lock<Bool?>(nil)
     let transform = ResourceTransform<Int>(id: "length", cost: { _ in 1 }) { (body, _) throws(CacheError) in
       isMadeAtHome.withLock { $0 = engine.executor.isCurrent }
       return try await body.collect().count
     }
-    #expect(try await house.manager.load(ResourceRequest(house.url), as: transform).value == 1)
+    #expect(try await fixture.manager.load(ResourceRequest(fixture.url), as: transform).value == 1)
     #expect(engine.readsAtHome.withLock { $0 } == [true, true])
     #expect(isMadeAtHome.withLock { $0 } == false)
   }

@@ -11,59 +11,60 @@ struct FailureTests {
   @Test(
     "a status that is not accepted is an error that carries it, and the stored answer stays", arguments: [404, 410, 500, 503])
   func status(_ code: Int) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("kept", etag: "\"1\""), .response(.init(code: code)))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("kept", etag: "\"1\""), .response(.init(code: code)))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
-    #expect(error.code == .unacceptableStatus && error.status == code && error.url == house.url.absoluteString)
-    #expect(try await house.manager.load(house.url, options: .policy(.cacheOnly)).text == "kept")
+    #expect(error.code == .unacceptableStatus && error.status == code && error.url == fixture.url.absoluteString)
+    #expect(try await fixture.manager.load(fixture.url, options: .policy(.cacheOnly)).text == "kept")
   }
 
   @Test(
     "a status is told in words, also when the engine gives none",
     arguments: [(404, "404 Not Found"), (503, "503 Service Unavailable"), (599, "599")])
   func phrase(_ code: Int, _ words: String) async throws {
-    let house = try House()
-    house.network.answer(house.url, .response(HTTPResponse.Status(code: code, reasonPhrase: "")))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .response(HTTPResponse.Status(code: code, reasonPhrase: "")))
 
-    #expect(try await house.failure(house.url).reason == "the server answered \(words)")
+    #expect(try await fixture.failure(fixture.url).reason == "the server answered \(words)")
   }
 
   @Test("a body that is cut short is an error, and nothing of it is stored")
   func truncated() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok(Data(count: 100_000), cacheControl: "max-age=60").cut(after: 70_000).chunked(by: 10_000))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok(Data(count: 100_000), cacheControl: "max-age=60").cut(after: 70_000).chunked(by: 10_000))
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
     #expect(error.code == .truncatedBody)
-    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
   @Test("a body that is cut short while a stored answer is being replaced leaves that answer, and shows it")
   func truncatedReplacement() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .ok(Data(count: 1_000), etag: "\"2\"").cut(after: 10))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok(Data(count: 1_000), etag: "\"2\"").cut(after: 10))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let shown = try await house.manager.load(house.url)
+    let shown = try await fixture.manager.load(fixture.url)
 
     #expect(shown.text == "old" && shown.validation == .failed)
   }
 
   @Test("a disk that fails in every call never fails a load, and is reported")
   func brokenDisk() async throws {
-    let house = try House()
-    house.disk.failure = CacheError(.diskFull, reason: "no space left", path: "/cache")
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""), .notModified())
+    let fixture = try ManagerFixture()
+    fixture.disk.failure = CacheError(.diskFull, reason: "no space left", path: "/cache")
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
 
-    let first = try await house.manager.load(house.url)
-    let second = try await house.manager.load(house.url)
+    let first = try await fixture.manager.load(fixture.url)
+    let second = try await fixture.manager.load(fixture.url)
 
     #expect(first.text == "bytes" && second.source == .revalidated)
-    let reports = house.observer.events.compactMap { event -> CacheError.Code? in
+    let reports = fixture.observer.events.compactMap { event -> CacheError.Code? in
       switch event {
       case .storeFailed(_, let error), .readFailed(_, let error): error.code
       default: nil
@@ -74,52 +75,53 @@ struct FailureTests {
 
   @Test("a damaged entry is a miss that heals: one unconditional request, then hits again")
   func damagedEntry() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .ok("again", etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
-    house.restart()
-    for key in house.disk.keys { house.disk.damage(key) }
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
+      .ok("again", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    for key in fixture.disk.keys { fixture.disk.damage(key) }
 
-    let healed = try await house.manager.load(house.url)
-    house.restart()
+    let healed = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
     #expect(healed.text == "again" && healed.source == .network)
-    #expect(house.network.conditional == 0)
-    #expect(try await house.manager.load(house.url).source == .disk)
+    #expect(fixture.network.conditional == 0)
+    #expect(try await fixture.manager.load(fixture.url).source == .disk)
   }
 
   @Test("a 304 for a body that turns out damaged is followed by one unconditional request")
   func notModifiedWithoutBody() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""), .notModified(), .ok("again", etag: "\"1\""))
-    _ = try await house.manager.load(house.url)
-    house.restart()
-    for key in house.disk.keys { house.disk.damage(key) }
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .ok("again", etag: "\"1\""))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    for key in fixture.disk.keys { fixture.disk.damage(key) }
 
-    let healed = try await house.manager.load(house.url)
+    let healed = try await fixture.manager.load(fixture.url)
 
     #expect(healed.text == "again" && healed.source == .network)
-    #expect(house.network.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\"", nil])
+    #expect(fixture.network.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\"", nil])
   }
 
   @Test("a 304 to a request without a condition is an error, not an empty picture")
   func unaskedNotModified() async throws {
-    let house = try House()
-    house.network.answer(house.url, .notModified(), .notModified())
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .notModified(), .notModified())
 
-    #expect(try await house.failure(house.url).code == .malformedResponse)
-    #expect(house.disk.keys.isEmpty)
+    #expect(try await fixture.failure(fixture.url).code == .malformedResponse)
+    #expect(fixture.disk.keys.isEmpty)
   }
 
   @Test("a body beyond the limit is refused, by its announced length or while it comes", arguments: [true, false])
   func tooLarge(announced: Bool) async throws {
-    let house = try House { $0.maximumBodySize = 1_000 }
+    let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let answer = ScriptedAnswer.ok(Data(count: 5_000)).chunked(by: 100)
-    house.network.answer(house.url, announced ? answer : answer.withoutLength())
+    fixture.network.answer(fixture.url, announced ? answer : answer.withoutLength())
 
-    #expect(try await house.failure(house.url).code == .bodyTooLarge)
-    #expect(house.disk.keys.isEmpty && house.network.cancelledBodies == 1)
+    #expect(try await fixture.failure(fixture.url).code == .bodyTooLarge)
+    #expect(fixture.disk.keys.isEmpty && fixture.network.cancelledBodies == 1)
   }
 
   @Test(
@@ -132,43 +134,43 @@ struct FailureTests {
 
   @Test("a scheme that nobody loads is an error that names it")
   func unknownScheme() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let url = try #require(URL(string: "ftp://example.com/a"))
 
-    #expect(try await house.failure(url).code == .unsupportedScheme)
-    #expect(house.network.requests.isEmpty)
+    #expect(try await fixture.failure(url).code == .unsupportedScheme)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a short body that is not wanted, and does not come, is given up soon: nobody waits for it, and it holds a connection")
   func unwantedBody() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .response(.notFound, fields: [.cacheControl: "no-store"], body: Data("none".utf8)).bodyHeld(by: gate))
+    fixture.network.answer(
+      fixture.url, .response(.notFound, fields: [.cacheControl: "no-store"], body: Data("none".utf8)).bodyHeld(by: gate))
 
-    #expect(try await house.failure(house.url).status == 404)
-    await house.clock.sleepers(1)
-    #expect(house.network.cancelledBodies == 0)
-    house.clock.advance(by: .seconds(5))
+    #expect(try await fixture.failure(fixture.url).status == 404)
+    await fixture.clock.sleepers(1)
+    #expect(fixture.network.cancelledBodies == 0)
+    fixture.clock.advance(by: .seconds(5))
 
-    try await Turns.until { house.network.cancelledBodies > 0 }
+    try await Turns.until { fixture.network.cancelledBodies > 0 }
   }
 
   @Test("a whole load's deadline ends it with a time-out, and stops the transfer")
   func deadline() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("late").held(by: gate))
+    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
     let options = RequestOptions { $0.timeout = .seconds(5) }
 
-    async let error = house.failure(house.url, options)
+    async let error = fixture.failure(fixture.url, options)
     await gate.arrived()
-    await house.clock.sleepers(1)
-    house.clock.advance(by: .seconds(5))
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
 
     #expect(try await error.code == .timedOut)
     gate.open()
-    await house.manager.close()
-    #expect(house.disk.keys.isEmpty)
+    await fixture.manager.close()
+    #expect(fixture.disk.keys.isEmpty)
   }
 }

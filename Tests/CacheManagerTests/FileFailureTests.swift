@@ -41,35 +41,35 @@ struct FileFailureTests {
 
   @Test("a place that can't be written is named, with the error's number, and nobody is asked", arguments: Place.all)
   func place(_ place: Place) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let file = try place.file(folder)
 
-    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: file) }
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url, to: file) }
 
     #expect(error?.code == .fileSystem && error?.errno == place.errno)
-    #expect(error?.path == file.path(percentEncoded: false) && error?.url == house.url.absoluteString)
-    #expect(house.network.requests.isEmpty)
+    #expect(error?.path == file.path(percentEncoded: false) && error?.url == fixture.url.absoluteString)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a folder without permission is named", .enabled(if: geteuid() != 0, "root may write everywhere"))
   func noPermission() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     #expect(chmod(folder.url.path, 0o500) == 0)
     defer { _ = chmod(folder.url.path, 0o700) }
 
-    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: folder.file()) }
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url, to: folder.file()) }
 
     #expect(error?.errno == EACCES && error?.path == folder.file().path)
   }
 
   @Test("a load does not wait for its temporary file to be closed", .timeLimit(.minutes(1)))
   func slowClose() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok("bytes"))
-    var calls = DraftCalls.system
+    fixture.network.answer(fixture.url, .ok("bytes"))
+    var calls = FileSystemCalls.system
     let close = calls.close
     let held = DispatchSemaphore(value: 0)
     let isClosed = Lock(false)
@@ -79,9 +79,9 @@ struct FileFailureTests {
       isClosed.withLock { $0 = true }
     }
 
-    _ = try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
-    // The flight, which held the file, has ended too.
-    await house.manager.close()
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
+    // The coalesced load, which held the file, has ended too.
+    await fixture.manager.close()
     held.signal()
 
     #expect(folder.content() == Data("bytes".utf8) && folder.names == ["film.mp4"])
@@ -90,8 +90,8 @@ struct FileFailureTests {
 
   @Test("only file: URLs are files")
   func noFile() async throws {
-    let house = try House()
-    let error = await #expect(throws: CacheError.self) { try await house.manager.load(house.url, to: house.url) }
+    let fixture = try ManagerFixture()
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url, to: fixture.url) }
     #expect(error?.code == .invalidConfiguration)
   }
 
@@ -99,11 +99,11 @@ struct FileFailureTests {
     "a disk that fills up, or fails, while the file is written: the old file stays, and the cache is as it was",
     arguments: [ENOSPC, EIO])
   func diskFull(_ number: Int32) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
-    house.network.answer(house.url, .ok(Data(count: 900_000)).chunked(by: 100_000))
-    var calls = DraftCalls.system
+    fixture.network.answer(fixture.url, .ok(Data(count: 900_000)).chunked(by: 100_000))
+    var calls = FileSystemCalls.system
     let write = calls.write
     calls.write = { descriptor, bytes, offset in
       // The first batch goes through, in two parts.
@@ -112,33 +112,33 @@ struct FileFailureTests {
     }
 
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+      try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
     }
 
     #expect(error?.code == (number == ENOSPC ? .diskFull : .fileSystem))
     #expect(error?.path == folder.file().path && error?.errno == number)
     #expect(folder.names == ["film.mp4"] && folder.content() == Data("old".utf8))
-    #expect(house.disk.keys.isEmpty)
-    await house.manager.close()
-    #expect(house.network.cancelledBodies == 1)
+    #expect(fixture.disk.keys.isEmpty)
+    await fixture.manager.close()
+    #expect(fixture.network.cancelledBodies == 1)
   }
 
   @Test(
     "a rename, or a flush, that fails leaves the old file; the answer is in the store all the same", arguments: [true, false])
   func lastStep(isRename: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
-    house.network.answer(house.url, .ok("new", cacheControl: "max-age=60"))
-    var calls = DraftCalls.system
+    fixture.network.answer(fixture.url, .ok("new", cacheControl: "max-age=60"))
+    var calls = FileSystemCalls.system
     if isRename { calls.rename = { _, _ in .init(number: EIO) } } else { calls.sync = { _ in .init(number: EIO) } }
 
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+      try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
     }
 
     #expect(error?.errno == EIO && error?.path == folder.file().path)
     #expect(folder.names == ["film.mp4"] && folder.content() == Data("old".utf8))
-    #expect(try await house.manager.load(house.url).source == .disk)
+    #expect(try await fixture.manager.load(fixture.url).source == .disk)
   }
 }

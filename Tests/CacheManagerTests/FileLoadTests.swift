@@ -22,107 +22,107 @@ struct FileLoadTests {
 
   @Test("the bytes are in the file, on the disk, and not in memory")
   func cold() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok(bytes, etag: "\"1\"", cacheControl: "max-age=60").chunked(by: 10_000))
+    fixture.network.answer(fixture.url, .ok(bytes, etag: "\"1\"", cacheControl: "max-age=60").chunked(by: 10_000))
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(film.file == folder.file() && film.source == .network && film.bytesOnWire == 700_000)
     #expect(folder.content() == bytes)
     #expect(folder.names == ["film.mp4"])
-    #expect(house.disk.keys.count == 1)
-    #expect(house.memory.counters.insertions == 0)
+    #expect(fixture.disk.keys.count == 1)
+    #expect(fixture.memory.counters.insertions == 0)
   }
 
   @Test("a fresh stored answer is copied, and nobody is asked", arguments: [false, true])
   func fresh(fromMemory: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok(bytes, cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
-    if !fromMemory { house.restart() }
+    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    if !fromMemory { fixture.restart() }
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(film.source == (fromMemory ? .memory : .disk))
     #expect(folder.content() == bytes)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("a 304 confirms what is stored, which then is in the file")
   func notModified() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(
-      house.url, .ok(bytes, etag: "\"1\""), .notModified(cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
+    fixture.network.answer(
+      fixture.url, .ok(bytes, etag: "\"1\""), .notModified(cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(film.source == .revalidated && film.validation == .notModified)
     #expect(folder.content() == bytes)
     // What memory knew has become fresh, and still has its bytes.
-    #expect(try await house.manager.load(house.url).source == .memory)
-    try house.network.verify()
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
+    try fixture.network.verify()
   }
 
   @Test("a new answer takes the place of the old one everywhere: memory shows the old one no more")
   func replaced() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
 
-    _ = try await house.manager.load(house.url, to: folder.file())
-    let again = try await house.manager.load(house.url)
+    _ = try await fixture.manager.load(fixture.url, to: folder.file())
+    let again = try await fixture.manager.load(fixture.url)
 
     #expect(folder.content() == Data("new".utf8))
     #expect(again.text == "new" && again.source == .disk)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("an answer that may not be stored is in the file alone")
   func notStorable() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok(bytes, cacheControl: "no-store"))
+    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "no-store"))
 
-    _ = try await house.manager.load(house.url, to: folder.file())
+    _ = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(folder.content() == bytes)
-    #expect(house.disk.keys.isEmpty)
+    #expect(fixture.disk.keys.isEmpty)
   }
 
   @Test("a redirect's own body is not in the file")
   func redirect() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    let target = try house.url("/elsewhere")
-    house.network.answer(
-      house.url,
+    let target = try fixture.url("/elsewhere")
+    fixture.network.answer(
+      fixture.url,
       .response(
         .movedPermanently, fields: [.location: target.absoluteString, .cacheControl: "max-age=60"], body: filePattern(400_000)))
-    house.network.answer(target, .ok("short"))
+    fixture.network.answer(target, .ok("short"))
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
-    #expect(film.url == target && film.redirects == [house.url])
+    #expect(film.url == target && film.redirects == [fixture.url])
     #expect(folder.content() == Data("short".utf8))
   }
 
   @Test("maximumBodySize is about memory; a file has a limit of its own, told or found out", arguments: [true, false])
   func limits(lengthIsTold: Bool) async throws {
-    let house = try House { $0.maximumBodySize = 1_000 }
+    let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let folder = try DownloadFolder()
-    house.network.serve(house.url) { [bytes] _ in
+    fixture.network.serve(fixture.url) { [bytes] _ in
       let answer = ScriptedAnswer.ok(bytes)
       return lengthIsTold ? answer : answer.withoutLength()
     }
 
-    _ = try await house.manager.load(house.url, to: folder.file())
+    _ = try await fixture.manager.load(fixture.url, to: folder.file())
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(house.url, to: folder.file("limited"), sizeLimit: 699_999)
+      try await fixture.manager.load(fixture.url, to: folder.file("limited"), sizeLimit: 699_999)
     }
 
     #expect(error?.code == .bodyTooLarge)
@@ -132,14 +132,14 @@ struct FileLoadTests {
 
   @Test("the old file stays whole until the new one is there, and after a failure", arguments: [true, false])
   func oldFileStays(isCut: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
     let gate = Gate()
     let answer = ScriptedAnswer.ok(bytes).chunked(by: 100_000).bodyHeld(by: gate)
-    house.network.answer(house.url, isCut ? answer.cut(after: 500_000) : answer)
+    fixture.network.answer(fixture.url, isCut ? answer.cut(after: 500_000) : answer)
 
-    let load = Task { try await house.manager.load(house.url, to: folder.file()) }
+    let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
     await gate.arrived()
     gate.letThrough(4)
     await gate.arrived(5)
@@ -151,44 +151,44 @@ struct FileLoadTests {
     #expect(folder.content() == (isCut ? Data("old".utf8) : bytes))
     #expect(folder.names == ["film.mp4"])
     if isCut { #expect(throws: CacheError.self) { try result.get() } }
-    #expect(house.disk.keys.isEmpty == isCut)
+    #expect(fixture.disk.keys.isEmpty == isCut)
   }
 
   @Test("a cancelled load leaves nothing behind")
   func cancelled() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.answer(house.url, .ok(bytes).chunked(by: 300_000).bodyHeld(by: gate))
+    fixture.network.answer(fixture.url, .ok(bytes).chunked(by: 300_000).bodyHeld(by: gate))
 
-    let load = Task { try await house.manager.load(house.url, to: folder.file()) }
+    let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
     await gate.arrived()
     gate.letThrough()
     await gate.arrived(2)
     load.cancel()
     let result = await load.result
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(result.isCancellation)
     #expect(folder.names.isEmpty)
-    #expect(house.disk.keys.isEmpty && house.network.cancelledBodies == 1)
+    #expect(fixture.disk.keys.isEmpty && fixture.network.cancelledBodies == 1)
   }
 
   @Test("an entry that turns out damaged half-way is a miss: the file holds the new bytes alone")
   func damaged() async throws {
     let folder = try DownloadFolder()
     let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
-    let house = try House { $0.store = disk }
-    house.network.answer(house.url, .ok(bytes, cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url, to: folder.file())
+    let fixture = try ManagerFixture { $0.store = disk }
+    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url, to: folder.file())
     let entry = try #require(
       FileManager.default.subpaths(atPath: folder.url.path)?.first { $0.hasSuffix(".e") }.map { folder.url.appending(path: $0) })
     var content = try Data(contentsOf: entry)
     content[600_000] ^= 1
     try content.write(to: entry)
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(film.source == .network)
     #expect(folder.content() == Data("new".utf8))
@@ -199,46 +199,46 @@ struct FileLoadTests {
   func storeFails(isTooSmall: Bool) async throws {
     let folder = try DownloadFolder()
     let small = try DiskCache(folder: folder.url.appending(path: "cache"), configuration: .init(sizeLimit: 100_000))
-    let house = try House { if isTooSmall { $0.store = small } }
-    house.disk.refusesWrites = true
-    house.network.answer(house.url, .ok(bytes))
+    let fixture = try ManagerFixture { if isTooSmall { $0.store = small } }
+    fixture.disk.refusesWrites = true
+    fixture.network.answer(fixture.url, .ok(bytes))
 
-    let film = try await house.manager.load(house.url, to: folder.file())
+    let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
     #expect(film.source == .network && folder.content() == bytes)
-    #expect(house.observer.events.contains { if case .storeFailed = $0 { true } else { false } })
+    #expect(fixture.observer.events.contains { if case .storeFailed = $0 { true } else { false } })
     await small.close()
   }
 
   @Test("stale-while-revalidate: the stored answer is in the file, the fresh one goes into the store")
   func staleWhileRevalidate() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await house.manager.load(house.url)
-    house.restart()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
-    let film = try await house.manager.load(house.url, to: folder.file(), options: .policy(.staleWhileRevalidate))
+    let film = try await fixture.manager.load(fixture.url, to: folder.file(), options: .policy(.staleWhileRevalidate))
     gate.open()
-    await house.observer.first { if case .stored(_, .disk, 5) = $0 { true } else { false } }
+    await fixture.observer.first { if case .stored(_, .disk, 5) = $0 { true } else { false } }
 
     #expect(film.source == .disk && film.isStale)
     #expect(folder.content() == Data("old".utf8) && folder.names == ["film.mp4"])
-    let key = try #require(house.disk.keys.first)
-    #expect(try await house.disk.entry(for: key)?.body.collect() == Data("newer".utf8))
+    let key = try #require(fixture.disk.keys.first)
+    #expect(try await fixture.disk.entry(for: key)?.body.collect() == Data("newer".utf8))
   }
 
   @Test("a small file is replaced by rename, with the permissions of the old one")
   func permissions() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
     #expect(chmod(folder.file().path, 0o640) == 0)
-    house.network.answer(house.url, .ok("new"))
+    fixture.network.answer(fixture.url, .ok("new"))
 
-    _ = try await house.manager.load(house.url, to: folder.file(), isDurable: true)
+    _ = try await fixture.manager.load(fixture.url, to: folder.file(), isDurable: true)
 
     var status = stat()
     #expect(stat(folder.file().path, &status) == 0 && status.st_mode & 0o777 == 0o640)
@@ -247,14 +247,14 @@ struct FileLoadTests {
 
   @Test("progress and the outcome come as events and as callbacks too")
   func otherTransforms() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").chunked(by: 100_000) }
-    let request = ResourceRequest(house.url)
+    fixture.network.serve(fixture.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").chunked(by: 100_000) }
+    let request = ResourceRequest(fixture.url)
 
     var received: [Int64] = []
     var final: Resource<URL>?
-    for try await event in house.manager.events(for: request, to: folder.file("a")) {
+    for try await event in fixture.manager.events(for: request, to: folder.file("a")) {
       switch event {
       case .progress(let progress): received.append(progress.received)
       case .stale: Issue.record("a file is written once")
@@ -262,7 +262,7 @@ struct FileLoadTests {
       }
     }
     let film = try await withCheckedThrowingContinuation { continuation in
-      house.manager.load(request, to: folder.file("b")) { continuation.resume(with: $0) }
+      fixture.manager.load(request, to: folder.file("b")) { continuation.resume(with: $0) }
     }
 
     #expect(received.last == 700_000 && received == received.sorted())

@@ -22,24 +22,24 @@ struct FileSharingTests {
 
   @Test("20 loads of one resource into 20 files make one transfer; the files are files of their own")
   func manyFiles() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.answer(house.url, .ok(bytes, cacheControl: "max-age=60").held(by: gate))
+    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60").held(by: gate))
 
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<20 {
-        group.addTask { _ = try await house.manager.load(house.url, to: folder.file("\(index)")) }
+        group.addTask { _ = try await fixture.manager.load(fixture.url, to: folder.file("\(index)")) }
       }
-      try await Turns.until { house.observer.joins >= 19 }
+      try await Turns.until { fixture.observer.joins >= 19 }
       gate.open()
       try await group.waitForAll()
     }
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(folder.names.count == 20)
     #expect((0..<20).allSatisfy { folder.content("\($0)") == bytes })
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.count == 1)
     var inodes: Set<UInt64> = []
     for index in 0..<20 {
       var status = stat()
@@ -51,61 +51,63 @@ struct FileSharingTests {
 
   @Test("when the first of two leaves, or can't write, the other one has its file", arguments: [true, false])
   func firstLeaves(isCancelled: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").chunked(by: 100_000).bodyHeld(by: gate) }
-    var calls = DraftCalls.system
+    fixture.network.serve(fixture.url) { [bytes] _ in
+      .ok(bytes, cacheControl: "max-age=60").chunked(by: 100_000).bodyHeld(by: gate)
+    }
+    var calls = FileSystemCalls.system
     if !isCancelled { calls.write = { _, _, _ in .failure(.init(number: ENOSPC)) } }
 
     let first = Task { [calls] in
-      try await house.manager.load(ResourceRequest(house.url), to: folder.file("first"), calls: calls)
+      try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file("first"), calls: calls)
     }
     await gate.arrived()
-    let second = Task { try await house.manager.load(house.url, to: folder.file("second")) }
-    await house.observer.joined()
+    let second = Task { try await fixture.manager.load(fixture.url, to: folder.file("second")) }
+    await fixture.observer.joined()
     if isCancelled { first.cancel() }
     gate.open()
 
     let result = await first.result
     _ = try await second.value
-    await house.manager.close()
+    await fixture.manager.close()
     #expect(throws: CacheError.self) { try result.get() }
     #expect(folder.names == ["second"] && folder.content("second") == bytes)
-    #expect(house.network.requests.count == (isCancelled ? 1 : 2))
+    #expect(fixture.network.requests.count == (isCancelled ? 1 : 2))
   }
 
   @Test("an answer that others may not have: each asks for itself")
   func unshareable() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").held(by: gate) }
+    fixture.network.serve(fixture.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").held(by: gate) }
 
-    async let first = house.manager.load(house.url, to: folder.file("first"))
-    async let second = house.manager.load(house.url, to: folder.file("second"))
-    await house.observer.joined()
+    async let first = fixture.manager.load(fixture.url, to: folder.file("first"))
+    async let second = fixture.manager.load(fixture.url, to: folder.file("second"))
+    await fixture.observer.joined()
     gate.open()
     _ = try await (first, second)
 
-    #expect(house.network.requests.count == 2)
+    #expect(fixture.network.requests.count == 2)
     #expect(folder.content("first") == bytes && folder.content("second") == bytes)
   }
 
   @Test("a load into a file beside one into memory: both have the bytes")
   func besideMemory() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    house.network.serve(house.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").held(by: gate) }
+    fixture.network.serve(fixture.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").held(by: gate) }
 
-    async let data = house.manager.load(house.url)
-    async let film = house.manager.load(house.url, to: folder.file())
+    async let data = fixture.manager.load(fixture.url)
+    async let film = fixture.manager.load(fixture.url, to: folder.file())
     await gate.arrived(2)
     gate.open()
 
     #expect(try await data.data == bytes)
     #expect(try await film.file == folder.file() && folder.content() == bytes)
-    #expect(house.disk.keys.count == 1)
+    #expect(fixture.disk.keys.count == 1)
   }
 }

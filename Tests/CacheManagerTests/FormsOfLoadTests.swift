@@ -34,24 +34,24 @@ struct LoadForm: Sendable, CustomTestStringConvertible {
 struct FormsOfLoadTests {
   @Test("all forms agree on values, sources and validation", arguments: LoadForm.all)
   func agreement(_ form: LoadForm) async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
       .ok("b", etag: "\"2\""))
     var seen: [String] = []
     func load() async throws {
-      let resource = try await form.load(house.manager, house.url, RequestOptions())
+      let resource = try await form.load(fixture.manager, fixture.url, RequestOptions())
       seen.append("\(resource.text) \(resource.source) \(resource.validation) \(resource.age)")
     }
 
     try await load()
-    house.clock.advance(by: .seconds(30))
+    fixture.clock.advance(by: .seconds(30))
     try await load()
-    house.restart()
+    fixture.restart()
     try await load()
-    house.clock.advance(by: .seconds(60))
+    fixture.clock.advance(by: .seconds(60))
     try await load()
-    house.clock.advance(by: .seconds(60))
+    fixture.clock.advance(by: .seconds(60))
     try await load()
 
     #expect(
@@ -60,28 +60,30 @@ struct FormsOfLoadTests {
         "a revalidated notModified 0.0 seconds",
         "b network modified 0.0 seconds",
       ])
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("all forms agree on errors", arguments: LoadForm.all)
   func errors(_ form: LoadForm) async throws {
-    let house = try House()
-    house.network.answer(house.url, .failure(.hostNotFound), .response(.notFound))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .failure(.hostNotFound), .response(.notFound))
 
     for expected in [CacheError.Code.hostNotFound, .unacceptableStatus] {
-      let error = await #expect(throws: CacheError.self) { _ = try await form.load(house.manager, house.url, RequestOptions()) }
-      #expect(error?.code == expected && error?.url == house.url.absoluteString)
+      let error = await #expect(throws: CacheError.self) {
+        _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
+      }
+      #expect(error?.code == expected && error?.url == fixture.url.absoluteString)
     }
   }
 
   @Test("progress comes in order, ends at the total, and knows no total that nobody told", arguments: [true, false])
   func progress(lengthIsTold: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let answer = ScriptedAnswer.ok(Data(count: 1_000)).chunked(by: 300)
-    house.network.answer(house.url, lengthIsTold ? answer : answer.withoutLength())
+    fixture.network.answer(fixture.url, lengthIsTold ? answer : answer.withoutLength())
 
     var reports: [LoadProgress] = []
-    for try await event in house.manager.events(for: house.url) {
+    for try await event in fixture.manager.events(for: fixture.url) {
       if case .progress(let progress) = event { reports.append(progress) }
     }
 
@@ -93,8 +95,8 @@ struct FormsOfLoadTests {
 
   @Test("callbacks come on the queue that was asked for, progress first, the outcome once and last")
   func callbackQueue() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok(Data(count: 1_000)).chunked(by: 100))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100))
     let queue = DispatchQueue(label: "callbacks")
     let mark = DispatchSpecificKey<Bool>()
     queue.setSpecific(key: mark, value: true)
@@ -102,8 +104,8 @@ struct FormsOfLoadTests {
     let options = RequestOptions { $0.callbackQueue = .dispatch(queue) }
 
     await withCheckedContinuation { continuation in
-      house.manager.load(
-        house.url, options: options,
+      fixture.manager.load(
+        fixture.url, options: options,
         progress: { progress in
           log.append(DispatchQueue.getSpecific(key: mark) == true ? "\(progress.received)" : "elsewhere")
         },
@@ -118,24 +120,24 @@ struct FormsOfLoadTests {
 
   @Test("an untouched callback of a hit in memory is called before the call returns")
   func synchronousHit() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
     let outcomes = Outcomes()
 
-    house.manager.load(house.url) { outcomes.append($0) }
+    fixture.manager.load(fixture.url) { outcomes.append($0) }
 
     #expect(outcomes.all.map { try? $0.get().source } == [.memory])
-    #expect(house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)?.text == "bytes")
+    #expect(fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)?.text == "bytes")
   }
 
   @Test("an event stream that nobody iterates asks for nothing; one that is left early stops the transfer")
   func lazyStream() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
-    let events = house.manager.events(for: house.url)
-    #expect(house.network.requests.isEmpty)
+    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
+    let events = fixture.manager.events(for: fixture.url)
+    #expect(fixture.network.requests.isEmpty)
 
     let consumer = Task {
       for try await _ in events {}
@@ -144,10 +146,10 @@ struct FormsOfLoadTests {
     consumer.cancel()
     let result = await consumer.result
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(result.isCancellation)
-    #expect(house.network.cancelledBodies == 1)
+    #expect(fixture.network.cancelledBodies == 1)
   }
 }
 
@@ -155,78 +157,80 @@ struct FormsOfLoadTests {
 struct DerivedValueTests {
   @Test("a value is made once for many waiters, and kept in memory in its own form")
   func madeOnce() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60").held(by: gate))
     let made = Counter()
     let form = ResourceTransform<String>.counting(made)
 
     let values = try await withThrowingTaskGroup(of: String.self) { group in
-      for _ in 0..<20 { group.addTask { try await house.manager.load(ResourceRequest(house.url), as: form).value } }
+      for _ in 0..<20 { group.addTask { try await fixture.manager.load(ResourceRequest(fixture.url), as: form).value } }
       await gate.arrived()
-      try await Turns.until { house.observer.joins >= 19 }
+      try await Turns.until { fixture.observer.joins >= 19 }
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
     }
-    let hit = try await house.manager.load(ResourceRequest(house.url), as: form)
+    let hit = try await fixture.manager.load(ResourceRequest(fixture.url), as: form)
 
     #expect(values.allSatisfy { $0 == "ABC" } && values.count == 20)
     #expect(hit.source == .memory && hit.value == "ABC")
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.count == 1)
     #expect(made.value == 1)
   }
 
   @Test("a 304 keeps the values made from the body; a changed body makes each of them a miss")
   func tiedToTheBody() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
     let made = Counter()
     let form = ResourceTransform<String>.counting(made)
 
     let values = [
-      try await house.manager.load(ResourceRequest(house.url), as: form).value,
-      try await house.manager.load(ResourceRequest(house.url), as: form).value,
+      try await fixture.manager.load(ResourceRequest(fixture.url), as: form).value,
+      try await fixture.manager.load(ResourceRequest(fixture.url), as: form).value,
     ]
     #expect(values == ["ONE", "ONE"] && made.value == 1)
-    #expect(try await house.manager.load(ResourceRequest(house.url), as: form).value == "TWO")
+    #expect(try await fixture.manager.load(ResourceRequest(fixture.url), as: form).value == "TWO")
     #expect(made.value == 2)
   }
 
   @Test("a value is made from the stored original, without the network")
   func fromStoredOriginal() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
-    let value = try await house.manager.load(ResourceRequest(house.url), as: .counting(Counter()))
+    let value = try await fixture.manager.load(ResourceRequest(fixture.url), as: .counting(Counter()))
 
     #expect(value.value == "ABC" && value.source == .disk)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("bytes that make no value are an error with the decoder's reason, and stay cached as bytes")
   func undecodable() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
     let form = ResourceTransform<Int>(id: "int", cost: { _ in 8 }) { _, _ throws(CacheError) in
       throw CacheError(.decodingFailed, reason: "not a number")
     }
 
-    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(ResourceRequest(house.url), as: form) }
+    let error = await #expect(throws: CacheError.self) {
+      _ = try await fixture.manager.load(ResourceRequest(fixture.url), as: form)
+    }
 
-    #expect(error?.code == .decodingFailed && error?.url == house.url.absoluteString)
-    #expect(try await house.manager.load(house.url).source == .memory)
+    #expect(error?.code == .decodingFailed && error?.url == fixture.url.absoluteString)
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
   }
 
   @Test("processors are applied in order, and their parameters are part of the key")
   func processors() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abc", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
     func value(_ suffixes: String...) async throws -> Resource<String> {
       let form = ResourceTransform(decoder: TextDecoder(), processors: suffixes.map { Suffix(text: $0) })
-      return try await house.manager.load(ResourceRequest(house.url), as: form)
+      return try await fixture.manager.load(ResourceRequest(fixture.url), as: form)
     }
 
     #expect(try await value("1", "2").value == "abc12")
@@ -238,12 +242,12 @@ struct DerivedValueTests {
 
   @Test("values are made on the executor that was asked for")
   func executor() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abc"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abc"))
     let executor = CountingExecutor()
-    let request = ResourceRequest(house.url, options: RequestOptions { $0.executor = executor })
+    let request = ResourceRequest(fixture.url, options: RequestOptions { $0.executor = executor })
 
-    #expect(try await house.manager.load(request, as: .counting(Counter())).value == "ABC")
+    #expect(try await fixture.manager.load(request, as: .counting(Counter())).value == "ABC")
     #expect(executor.jobs.value > 0)
   }
 }

@@ -84,16 +84,16 @@ private final class HeldWriter: EntryWriter {
   func abort() { base.abort() }
 }
 
-extension House {
-  /// A house whose disk can be held.
-  static func held() throws -> (house: House, store: HeldStore) {
+extension ManagerFixture {
+  /// A fixture whose disk can be held.
+  static func held() throws -> (fixture: ManagerFixture, store: HeldStore) {
     let kept = Lock<HeldStore?>(nil)
-    let house = try House {
+    let fixture = try ManagerFixture {
       let store = HeldStore(clock: $0.clock)
       kept.withLock { $0 = store }
       $0.store = store
     }
-    guard let store = kept.withLock({ $0 }) else { throw ContractViolation("the house has no store") }
-    return (house, store)
+    guard let store = kept.withLock({ $0 }) else { throw ContractViolation("the fixture has no store") }
+    return (fixture, store)
   }
 }

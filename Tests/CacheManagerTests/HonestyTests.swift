@@ -13,128 +13,129 @@ struct HonestyTests {
   @Test("a late 304 does not bring the replaced answer back", arguments: [false, true])
   func lateConfirmation(onDisk: Bool) async throws {
     let disk = try TemporaryDisk()
-    let house = try House { if onDisk { $0.store = disk.cache } }
+    let fixture = try ManagerFixture { if onDisk { $0.store = disk.cache } }
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .notModified(cacheControl: "max-age=600").held(by: gate),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"),
+      .notModified(cacheControl: "max-age=600").held(by: gate),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
-    _ = try await house.manager.load(house.url)
-    house.restart()
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
-    let late = Task { try await house.manager.load(house.url, options: .policy(.revalidate())).text }
+    let late = Task { try await fixture.manager.load(fixture.url, options: .policy(.revalidate())).text }
     await gate.arrived()
-    house.clock.advance(by: .seconds(1))
-    _ = try await house.manager.load(house.url, options: .policy(.reload))
+    fixture.clock.advance(by: .seconds(1))
+    _ = try await fixture.manager.load(fixture.url, options: .policy(.reload))
     gate.open()
     _ = await late.result
 
-    #expect(try await house.manager.load(house.url).text == "new")
-    house.restart()
-    #expect(try await house.manager.load(house.url).text == "new")
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
   @Test("what was cleared while a revalidation was out stays cleared")
   func clearedMeanwhile() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("secret", etag: "\"1\"", cacheControl: "max-age=600"),
+    fixture.network.answer(
+      fixture.url, .ok("secret", etag: "\"1\"", cacheControl: "max-age=600"),
       .notModified(cacheControl: "max-age=600").held(by: gate))
-    _ = try await house.manager.load(house.url)
-    let load = Task { try await house.manager.load(house.url, options: .policy(.revalidate())).text }
+    _ = try await fixture.manager.load(fixture.url)
+    let load = Task { try await fixture.manager.load(fixture.url, options: .policy(.revalidate())).text }
     await gate.arrived()
 
-    try await house.manager.clear()
+    try await fixture.manager.clear()
     gate.open()
     _ = await load.result
 
-    #expect(try await house.manager.lookup(house.url) == .miss)
-    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
+    #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 
   @Test("a layer that does not take the new answer stops serving the old one", arguments: ["memory", "disk", "unwritten memory"])
   func refusingLayer(_ layer: String) async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       if layer == "memory" { $0.memory = MemoryCache(limits: .init(cost: 1 << 20, entryCost: 5_000)) }
     }
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"),
       .ok(Data(count: 10_000), etag: "\"2\"", cacheControl: "max-age=600"), .ok("newest", cacheControl: "max-age=600"))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(1))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(1))
     let isDisk = layer == "disk"
-    house.disk.refusesWrites = isDisk
+    fixture.disk.refusesWrites = isDisk
 
     let options = RequestOptions {
       $0.policy = .reload
       if layer == "unwritten memory" { $0.writes = .disk }
     }
-    #expect(try await house.manager.load(house.url, options: options).data.count == 10_000)
-    house.disk.refusesWrites = false
-    if isDisk { house.restart() }
+    #expect(try await fixture.manager.load(fixture.url, options: options).data.count == 10_000)
+    fixture.disk.refusesWrites = false
+    if isDisk { fixture.restart() }
 
-    #expect(try await house.manager.load(house.url).text != "old")
+    #expect(try await fixture.manager.load(fixture.url).text != "old")
   }
 
   @Test("memory does not hide the variants that are on disk")
   func variantsOnDisk() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     for language in ["de", "fr"] {
-      house.network.answer(house.url, .ok(language, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
-      _ = try await house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: language]))
+      fixture.network.answer(fixture.url, .ok(language, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
+      _ = try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
     }
-    house.restart()
+    fixture.restart()
     func load(_ language: String) async throws -> Resource<Data> {
-      try await house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: language]))
+      try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
     }
 
     #expect(try await load("de").source == .disk)
     #expect(try await load("fr").source == .disk)
     #expect(try await load("de").source == .memory)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("a stored answer that is larger than a load takes is no reason to remove it")
   func limitedRead() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok(Data(count: 10_000), etag: "\"1\""), .notModified(), .notModified())
-    _ = try await house.manager.load(house.url)
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok(Data(count: 10_000), etag: "\"1\""), .notModified(), .notModified())
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
-    let error = try await house.failure(house.url, RequestOptions { $0.maximumBodySize = 100 })
+    let error = try await fixture.failure(fixture.url, RequestOptions { $0.maximumBodySize = 100 })
 
     #expect(error.code == .bodyTooLarge)
-    #expect(try await house.manager.load(house.url).source == .revalidated)
+    #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
   }
 
   @Test("a redirect in memory is followed as one from the network is")
   func redirectInMemory() async throws {
-    let house = try House { $0.acceptedStatuses = AcceptedStatuses(200..<400) }
-    house.network.answer(
-      house.url, .response(.movedPermanently, fields: [.location: "/final", .cacheControl: "max-age=600"]))
-    house.network.answer(try house.url("/final"), .ok("final", cacheControl: "max-age=600"))
+    let fixture = try ManagerFixture { $0.acceptedStatuses = AcceptedStatuses(200..<400) }
+    fixture.network.answer(
+      fixture.url, .response(.movedPermanently, fields: [.location: "/final", .cacheControl: "max-age=600"]))
+    fixture.network.answer(try fixture.url("/final"), .ok("final", cacheControl: "max-age=600"))
 
-    #expect(try await house.manager.load(house.url).text == "final")
-    #expect(try await house.manager.load(house.url).text == "final")
-    try house.network.verify()
+    #expect(try await fixture.manager.load(fixture.url).text == "final")
+    #expect(try await fixture.manager.load(fixture.url).text == "final")
+    try fixture.network.verify()
   }
 
   @Test("a chain with a private hop goes to its leader alone")
   func privateRedirect() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
     let serial = Counter()
-    house.network.serve(house.url) { _ in
+    fixture.network.serve(fixture.url) { _ in
       serial.increment()
       return .response(.found, fields: [.location: "/own/\(serial.value)", .cacheControl: "no-store"]).held(by: gate)
     }
     for number in 1...2 {
-      house.network.serve(try house.url("/own/\(number)")) { _ in .ok("own \(number)", cacheControl: "max-age=60") }
+      fixture.network.serve(try fixture.url("/own/\(number)")) { _ in .ok("own \(number)", cacheControl: "max-age=60") }
     }
 
-    async let one = house.manager.load(house.url)
-    async let two = house.manager.load(house.url)
-    try await Turns.until { house.observer.joins >= 1 }
+    async let one = fixture.manager.load(fixture.url)
+    async let two = fixture.manager.load(fixture.url)
+    try await Turns.until { fixture.observer.joins >= 1 }
     gate.open()
 
     #expect(try await Set([one.text, two.text]) == ["own 1", "own 2"])
@@ -142,43 +143,44 @@ struct HonestyTests {
 
   @Test("a 304 does not put off the end that the validator has set for an error")
   func expiringError() async throws {
-    let house = try House { $0.acceptedStatuses = AcceptedStatuses(200..<500) }
+    let fixture = try ManagerFixture { $0.acceptedStatuses = AcceptedStatuses(200..<500) }
     let missing = ScriptedAnswer.response(
       .notFound, fields: [.cacheControl: "max-age=60", .eTag: "\"1\""], body: Data("no".utf8))
-    house.network.answer(house.url, missing, .notModified(cacheControl: "max-age=60"))
+    fixture.network.answer(fixture.url, missing, .notModified(cacheControl: "max-age=60"))
     let options = RequestOptions { $0.expiration = .after(.seconds(86_400)) }
-    _ = try await house.manager.load(house.url, options: options)
-    house.clock.advance(by: .seconds(30))
-    _ = try await house.manager.load(
-      house.url,
+    _ = try await fixture.manager.load(fixture.url, options: options)
+    fixture.clock.advance(by: .seconds(30))
+    _ = try await fixture.manager.load(
+      fixture.url,
       options: RequestOptions {
         $0.expiration = .after(.seconds(86_400))
         $0.policy = .revalidate()
       })
-    house.clock.advance(by: .seconds(3_600))
+    fixture.clock.advance(by: .seconds(3_600))
 
-    #expect(try await house.failure(house.url, .policy(.cacheOnly)).code == .notCached)
+    #expect(try await fixture.failure(fixture.url, .policy(.cacheOnly)).code == .notCached)
   }
 
   @Test("errors and events name no password")
   func passwords() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let url = try #require(URL(string: "https://user:hunter2@example.com/x"))
-    house.network.answer(try house.url("/x"), .failure(.connectionRefused))
+    fixture.network.answer(try fixture.url("/x"), .failure(.connectionRefused))
 
-    let error = try await house.failure(url)
+    let error = try await fixture.failure(url)
 
     #expect(error.url == "https://example.com/x")
-    #expect(!house.observer.events.map { "\($0)" }.joined().contains("hunter2"))
+    #expect(!fixture.observer.events.map { "\($0)" }.joined().contains("hunter2"))
   }
 
   @Test("nobody to ask: a stored answer is shown as one that could not be validated")
   func noDownloader() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""))
+    _ = try await fixture.manager.load(fixture.url)
 
-    #expect(try await house.manager.load(house.url, options: RequestOptions { $0.downloader = .disabled }).validation == .failed)
+    #expect(
+      try await fixture.manager.load(fixture.url, options: RequestOptions { $0.downloader = .disabled }).validation == .failed)
   }
 }
 
@@ -186,56 +188,56 @@ struct HonestyTests {
 struct LeavingTests {
   @Test("who leaves a stream after the stale value stops the transfer; who was satisfied by it does not")
   func leavingAfterStale() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok(Data(count: 10), etag: "\"2\"").bodyHeld(by: gate))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok(Data(count: 10), etag: "\"2\"").bodyHeld(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
 
-    for try await event in house.manager.events(for: house.url, options: .policy(.staleWhileRevalidate)) {
+    for try await event in fixture.manager.events(for: fixture.url, options: .policy(.staleWhileRevalidate)) {
       if case .stale = event {
         await gate.arrived()
         break
       }
     }
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
-    #expect(house.network.cancelledBodies == 1)
+    #expect(fixture.network.cancelledBodies == 1)
   }
 
   @Test("closing stops what only survives its waiters, values included, and does not hang", arguments: 0..<10)
   func closing(_ round: Int) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new").bodyHeld(by: gate))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
-    let request = ResourceRequest(house.url, options: .policy(.staleWhileRevalidate))
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new").bodyHeld(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
+    let request = ResourceRequest(fixture.url, options: .policy(.staleWhileRevalidate))
 
-    #expect(try await house.manager.load(request, as: .counting(Counter())).value == "OLD")
+    #expect(try await fixture.manager.load(request, as: .counting(Counter())).value == "OLD")
     await gate.arrived()
-    await house.manager.close()
+    await fixture.manager.close()
 
-    #expect(house.network.cancelledBodies == 1)
+    #expect(fixture.network.cancelledBodies == 1)
     gate.open()
   }
 
   @Test("closing waits for those who have to ask for themselves")
   func closingFollowers() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let (first, others) = (Gate(), Gate())
     let serial = Counter()
-    house.network.serve(house.url) { _ in
+    fixture.network.serve(fixture.url) { _ in
       serial.increment()
       return .ok("\(serial.value)", cacheControl: "no-store").held(by: serial.value == 1 ? first : others)
     }
     let outcomes = Outcomes()
-    for _ in 0..<3 { house.manager.load(house.url) { outcomes.append($0) } }
+    for _ in 0..<3 { fixture.manager.load(fixture.url) { outcomes.append($0) } }
     await first.arrived()
 
-    async let closed: Void = house.manager.close()
+    async let closed: Void = fixture.manager.close()
     first.open()
     await others.arrived(2)
     others.open()
@@ -247,36 +249,36 @@ struct LeavingTests {
 
   @Test("a revalidation that fails with nobody left is reported", arguments: [false, true])
   func backgroundFailure(asValue: Bool) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .failure(.offline))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
-    let request = ResourceRequest(house.url, options: .policy(.staleWhileRevalidate))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .failure(.offline))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
+    let request = ResourceRequest(fixture.url, options: .policy(.staleWhileRevalidate))
 
     if asValue {
-      _ = try await house.manager.load(request, as: .counting(Counter()))
+      _ = try await fixture.manager.load(request, as: .counting(Counter()))
     } else {
-      _ = try await house.manager.load(request)
+      _ = try await fixture.manager.load(request)
     }
-    await house.manager.close()
+    await fixture.manager.close()
 
-    #expect(house.observer.events.contains { if case .backgroundFailed = $0 { true } else { false } })
+    #expect(fixture.observer.events.contains { if case .backgroundFailed = $0 { true } else { false } })
   }
 
   @Test("no progress comes after the completion, also when a cancel overtakes what was queued")
   func progressAfterCompletion() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
+    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
     let log = EventLog()
     let queue = DispatchQueue(label: "callbacks")
     let options = RequestOptions { $0.callbackQueue = .dispatch(queue) }
 
     queue.suspend()
-    let task = house.manager.load(
-      house.url, options: options, progress: { _ in log.append("progress") }, completion: { _ in log.append("completion") })
+    let task = fixture.manager.load(
+      fixture.url, options: options, progress: { _ in log.append("progress") }, completion: { _ in log.append("completion") })
     gate.open()
-    await house.observer.first { if case .finished = $0 { true } else { false } }
+    await fixture.observer.first { if case .finished = $0 { true } else { false } }
     task.cancel()
     queue.resume()
     await withCheckedContinuation { continuation in queue.async { continuation.resume() } }

@@ -17,23 +17,23 @@ struct InternationalHostTests {
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
   /// A manager that has loaded one spelling.
-  private func loaded(_ text: String = spellings[0]) async throws -> House {
-    let house = try House()
-    house.network.serve(try url(text)) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
-    _ = try await house.manager.load(url(text))
-    return house
+  private func loaded(_ text: String = spellings[0]) async throws -> ManagerFixture {
+    let fixture = try ManagerFixture()
+    fixture.network.serve(try url(text)) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
+    _ = try await fixture.manager.load(url(text))
+    return fixture
   }
 
   @Test("a response is found by every spelling of its host, in memory and on disk", arguments: spellings)
   func oneKey(first: String) async throws {
-    let house = try await loaded(first)
+    let fixture = try await loaded(first)
     for other in Self.spellings {
-      #expect(try await house.manager.load(url(other)).source == .memory)
-      house.restart()
-      #expect(try await house.manager.load(url(other)).source == .disk)
+      #expect(try await fixture.manager.load(url(other)).source == .memory)
+      fixture.restart()
+      #expect(try await fixture.manager.load(url(other)).source == .disk)
     }
-    #expect(house.network.requests.map { $0.authority?.lowercased() }.allSatisfy { $0?.hasPrefix(Self.ascii) == true })
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.map { $0.authority?.lowercased() }.allSatisfy { $0?.hasPrefix(Self.ascii) == true })
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test(
@@ -42,77 +42,77 @@ struct InternationalHostTests {
       "bücher.example", "b%C3%BCcher.example", "xn--bcher-kva.example",
     ])
   func respond(authority: String) async throws {
-    let house = try House()
-    house.network.serve(try url(Self.spellings[3])) { _ in .ok("x", cacheControl: "max-age=600") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(try url(Self.spellings[3])) { _ in .ok("x", cacheControl: "max-age=600") }
     for _ in 0..<2 {
       let request = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/a")
-      #expect(try await house.manager.respond(to: request).body.collect() == Data("x".utf8))
+      #expect(try await fixture.manager.respond(to: request).body.collect() == Data("x".utf8))
     }
-    #expect(house.network.requests.map(\.authority) == [Self.ascii])
-    #expect(try await house.manager.load(url(Self.spellings[0])).source == .memory)
+    #expect(fixture.network.requests.map(\.authority) == [Self.ascii])
+    #expect(try await fixture.manager.load(url(Self.spellings[0])).source == .memory)
   }
 
   @Test("a purge by either spelling removes the response", arguments: spellings, spellings)
   func purge(loaded text: String, purged other: String) async throws {
-    let house = try await loaded(text)
-    #expect(try await house.manager.purge(.url(url(other)), .soft) == 1)
-    #expect(try await house.manager.lookup(url(text)) == .memory(isFresh: false))
-    #expect(try await house.manager.purge(.url(url(other))) == 1)
-    #expect(try await !house.manager.contains(url(text)))
+    let fixture = try await loaded(text)
+    #expect(try await fixture.manager.purge(.url(url(other)), .soft) == 1)
+    #expect(try await fixture.manager.lookup(url(text)) == .memory(isFresh: false))
+    #expect(try await fixture.manager.purge(.url(url(other))) == 1)
+    #expect(try await !fixture.manager.contains(url(text)))
   }
 
   @Test("a purge by a prefix in either spelling removes the response", arguments: spellings)
   func purgePrefix(text: String) async throws {
-    let house = try await loaded()
+    let fixture = try await loaded()
     let prefix = try url(text).deletingLastPathComponent()
-    #expect(try await house.manager.purge(.prefix(prefix)) == 1)
-    #expect(try await !house.manager.contains(url(Self.spellings[3])))
+    #expect(try await fixture.manager.purge(.prefix(prefix)) == 1)
+    #expect(try await !fixture.manager.contains(url(Self.spellings[3])))
   }
 
   @Test(
     "a redirect leads to an international host, and two spellings of it are one origin",
     arguments: ["//bücher.example/b", "https://b%C3%BCcher.example/b", "/b"])
   func redirect(location: String) async throws {
-    let house = try House()
-    house.network.answer(try url(Self.spellings[3]), .redirect(to: location))
-    house.network.answer(try url("https://xn--bcher-kva.example/b"), .ok("there", cacheControl: "max-age=600"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(try url(Self.spellings[3]), .redirect(to: location))
+    fixture.network.answer(try url("https://xn--bcher-kva.example/b"), .ok("there", cacheControl: "max-age=600"))
     let fields: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=b"]
 
-    let resource = try await house.manager.load(ResourceRequest(url(Self.spellings[3]), headerFields: fields))
+    let resource = try await fixture.manager.load(ResourceRequest(url(Self.spellings[3]), headerFields: fields))
 
     #expect(resource.text == "there")
-    #expect(house.network.requests.map(\.authority) == [Self.ascii, Self.ascii])
-    #expect(house.network.requests.map { $0.headerFields[.authorization] } == ["Bearer secret", "Bearer secret"])
-    #expect(house.network.requests.map { $0.headerFields[.cookie] } == ["a=b", "a=b"])
+    #expect(fixture.network.requests.map(\.authority) == [Self.ascii, Self.ascii])
+    #expect(fixture.network.requests.map { $0.headerFields[.authorization] } == ["Bearer secret", "Bearer secret"])
+    #expect(fixture.network.requests.map { $0.headerFields[.cookie] } == ["a=b", "a=b"])
   }
 
   @Test("credentials are not sent to another international host")
   func otherOrigin() async throws {
-    let house = try House()
-    house.network.answer(try url(Self.spellings[0]), .redirect(to: "https://bucher.example/b"))
-    house.network.answer(try url("https://bucher.example/b"), .redirect(to: "https://büchər.example/c"))
-    house.network.answer(try url("https://büchər.example/c"), .ok("there"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(try url(Self.spellings[0]), .redirect(to: "https://bucher.example/b"))
+    fixture.network.answer(try url("https://bucher.example/b"), .redirect(to: "https://büchər.example/c"))
+    fixture.network.answer(try url("https://büchər.example/c"), .ok("there"))
     let fields: HTTPFields = [.authorization: "Bearer secret"]
 
-    _ = try await house.manager.load(ResourceRequest(url(Self.spellings[0]), headerFields: fields))
+    _ = try await fixture.manager.load(ResourceRequest(url(Self.spellings[0]), headerFields: fields))
 
-    #expect(house.network.requests.map { $0.headerFields[.authorization] } == ["Bearer secret", nil, nil])
+    #expect(fixture.network.requests.map { $0.headerFields[.authorization] } == ["Bearer secret", nil, nil])
   }
 
   @Test("a redirect to a host without an ASCII form is refused by name", arguments: ["https://ü..example/b", "https://a%2Fb/"])
   func refusedRedirect(location: String) async throws {
-    let house = try House()
-    house.network.answer(house.url, .redirect(to: location))
-    let error = try await house.failure(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .redirect(to: location))
+    let error = try await fixture.failure(fixture.url)
     #expect(error.code == .redirectRefused && error.reason.contains("the host '"))
   }
 
   @Test("a request modifier and a redirect handler may name an international host")
   func rewritten() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let target = try url("https://xn--bcher-kva.example/a")
-    house.network.serve(house.url) { _ in .redirect(to: "/elsewhere") }
-    house.network.serve(target) { _ in .ok("there", cacheControl: "max-age=600") }
+    fixture.network.serve(fixture.url) { _ in .redirect(to: "/elsewhere") }
+    fixture.network.serve(target) { _ in .ok("there", cacheControl: "max-age=600") }
     let handler = RequestOptions {
       $0.redirectHandler = .use(
         RedirectHandler { redirection in
@@ -123,19 +123,19 @@ struct InternationalHostTests {
     }
     let modifier = RequestOptions { $0.requestModifier = { ($0.authority, $0.path) = ("bücher.example", "/a") } }
 
-    #expect(try await house.manager.load(house.url, options: handler).text == "there")
-    #expect(house.network.requests.last?.authority == Self.ascii)
-    #expect(try await house.manager.load(house.url, options: modifier).source == .memory)
+    #expect(try await fixture.manager.load(fixture.url, options: handler).text == "there")
+    #expect(fixture.network.requests.last?.authority == Self.ascii)
+    #expect(try await fixture.manager.load(fixture.url, options: modifier).source == .memory)
   }
 
   @Test("a host without an ASCII form is an error that names it, and nothing is sent")
   func refused() async throws {
-    let house = try House()
-    let error = try await house.failure(url("https://a%2Fb.example/"))
+    let fixture = try ManagerFixture()
+    let error = try await fixture.failure(url("https://a%2Fb.example/"))
     #expect(error.code == .invalidURL && error.reason.contains("the host 'a/b.example'"))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "ü..example", path: "/")
-    let refusal = await #expect(throws: CacheError.self) { _ = try await house.manager.respond(to: request) }
+    let refusal = await #expect(throws: CacheError.self) { _ = try await fixture.manager.respond(to: request) }
     #expect(refusal?.code == .invalidURL)
-    #expect(house.network.requests.isEmpty)
+    #expect(fixture.network.requests.isEmpty)
   }
 }

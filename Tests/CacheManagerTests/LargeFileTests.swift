@@ -68,33 +68,34 @@ struct LargeFileTests {
     // A store that is too small says so at the start, and not after it has taken half of it.
     let folder = try DownloadFolder()
     let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.downloader = flow
       $0.store = disk
     }
-    var calls = DraftCalls.system
+    var calls = FileSystemCalls.system
     calls.write = { _, bytes, offset in
       flow.write(bytes.count, at: offset)
       return .success(bytes.count)
     }
 
-    _ = try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
 
     #expect(flow.written == 2_000_000_000)
     #expect(flow.highest <= 1_300_000)
     #expect(disk.counters.failedWrites == 0)
     #expect(
-      house.observer.events.contains { if case .storeFailed(_, let error) = $0 { error.code == .entryTooLarge } else { false } })
+      fixture.observer.events.contains { if case .storeFailed(_, let error) = $0 { error.code == .entryTooLarge } else { false } }
+    )
     await disk.close()
   }
 
   @Test("a cancel that comes when the file is put into place comes too late: the load tells that the file is there")
   func lateCancel() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    house.network.answer(house.url, .ok("bytes"))
+    fixture.network.answer(fixture.url, .ok("bytes"))
     let cancel = Lock<(@Sendable () -> Void)?>(nil)
-    var calls = DraftCalls.system
+    var calls = FileSystemCalls.system
     let rename = calls.rename
     calls.rename = { from, to in
       cancel.withLock { $0 }?()
@@ -104,7 +105,7 @@ struct LargeFileTests {
 
     let load = Task { [calls] in
       await gate.pass()
-      return try await house.manager.load(ResourceRequest(house.url), to: folder.file(), calls: calls)
+      return try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
     }
     cancel.withLock { $0 = { load.cancel() } }
     gate.open()

@@ -23,9 +23,9 @@ struct MetricsTests {
             queued: .milliseconds(10), nameLookup: .milliseconds(3), timeToHead: .milliseconds(300),
             total: .milliseconds(400), bytesOnWire: 7, protocolName: "http/1.1", isReusedConnection: true))
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
-    let resource = try await house.manager.load(house.url)
+    let resource = try await fixture.manager.load(fixture.url)
 
     let expected = TransferMetrics(
       queued: .milliseconds(11), nameLookup: .milliseconds(3), connect: .milliseconds(2), timeToHead: .milliseconds(30),
@@ -36,15 +36,15 @@ struct MetricsTests {
 
   @Test("what the engine does not measure is taken by the manager's clock")
   func ownClock() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
+    fixture.network.answer(fixture.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
 
-    async let load = house.manager.load(house.url)
-    await house.clock.sleepers(1)
-    house.clock.advance(by: .seconds(2))
+    async let load = fixture.manager.load(fixture.url)
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(2))
     await gate.arrived()
-    house.clock.advance(by: .seconds(1))
+    fixture.clock.advance(by: .seconds(1))
     gate.open()
 
     let resource = try await load
@@ -55,12 +55,12 @@ struct MetricsTests {
 
   @Test("of a hit: nothing was sent; of a 304: one request and no body")
   func hits() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
+    _ = try await fixture.manager.load(fixture.url)
 
-    let hit = try await house.manager.load(house.url)
-    let confirmed = try await house.manager.load(house.url, options: .policy(.revalidate()))
+    let hit = try await fixture.manager.load(fixture.url)
+    let confirmed = try await fixture.manager.load(fixture.url, options: .policy(.revalidate()))
 
     #expect(hit.metrics == TransferMetrics(attempts: 0))
     #expect(confirmed.metrics.attempts == 1 && confirmed.metrics.bytesOnWire == 0 && confirmed.source == .revalidated)
@@ -68,24 +68,24 @@ struct MetricsTests {
 
   @Test("are complete when the body has ended, not when its head came")
   func completeness() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok(Data(count: 10_000)).chunked(by: 100))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok(Data(count: 10_000)).chunked(by: 100))
 
-    #expect(try await house.manager.load(house.url).metrics.bytesDecoded == 10_000)
+    #expect(try await fixture.manager.load(fixture.url).metrics.bytesDecoded == 10_000)
   }
 
   @Test("an error says which attempt it was, unless nothing was sent")
   func attempts() async throws {
-    let house = try House()
-    house.network.answer(house.url, .failure(.connectionLost), .response(.notFound))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .failure(.connectionLost), .response(.notFound))
 
-    #expect(try await house.failure(house.url).attempt == 1)
-    #expect(try await house.failure(house.url).attempt == 1)
-    #expect(try await house.failure(house.url, .policy(.cacheOnly)).attempt == nil)
+    #expect(try await fixture.failure(fixture.url).attempt == 1)
+    #expect(try await fixture.failure(fixture.url).attempt == 1)
+    #expect(try await fixture.failure(fixture.url, .policy(.cacheOnly)).attempt == nil)
     let engine = ClosureDownloader { _ throws(CacheError) in
       throw CacheError(.connectionLost, reason: "gave up", attempt: 4)
     }
-    #expect(try await house.failure(house.url, RequestOptions { $0.downloader = .use(engine) }).attempt == 4)
+    #expect(try await fixture.failure(fixture.url, RequestOptions { $0.downloader = .use(engine) }).attempt == 4)
   }
 }
 
@@ -109,37 +109,37 @@ struct ProcessingPlaceTests {
 
   @Test("on the queue that the request names, else on the manager's, else on none")
   func queues() async throws {
-    let house = try House { $0.executor = Self.queue("manager") }
-    house.network.serve(house.url) { _ in .ok("bytes") }
+    let fixture = try ManagerFixture { $0.executor = Self.queue("manager") }
+    fixture.network.serve(fixture.url) { _ in .ok("bytes") }
     func place(_ executor: (any TaskExecutor)?, _ manager: ResourceManager) async throws -> String {
       let options = RequestOptions {
         $0.executor = executor
         $0.policy = .reload
       }
-      return try await manager.load(house.url, as: Self.place, options: options).value
+      return try await manager.load(fixture.url, as: Self.place, options: options).value
     }
 
-    #expect(try await place(Self.queue("own"), house.manager) == "own own")
-    #expect(try await place(nil, house.manager) == "manager manager")
-    var bare = house.manager.configuration
+    #expect(try await place(Self.queue("own"), fixture.manager) == "own own")
+    #expect(try await place(nil, fixture.manager) == "manager manager")
+    var bare = fixture.manager.configuration
     bare.executor = nil
     #expect(try await place(nil, ResourceManager(bare)) == "- -")
   }
 
   @Test("two loads that name two queues share the transfer, and each gets its own place")
   func sharing() async throws {
-    let house = try House { $0.memory = nil }
+    let fixture = try ManagerFixture { $0.memory = nil }
     let gate = Gate()
-    house.network.answer(house.url, .ok("bytes").held(by: gate))
+    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
     func load(_ name: String) async throws -> String {
-      try await house.manager.load(
-        house.url, as: Self.place, options: RequestOptions { $0.executor = Self.queue(name) }
+      try await fixture.manager.load(
+        fixture.url, as: Self.place, options: RequestOptions { $0.executor = Self.queue(name) }
       ).value
     }
 
     async let one = load("one")
     async let two = load("two")
-    try await Turns.until { house.observer.joins >= 1 }
+    try await Turns.until { fixture.observer.joins >= 1 }
     gate.open()
 
     #expect(try await [one, two] == ["one one", "two two"])

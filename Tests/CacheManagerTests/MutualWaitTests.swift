@@ -10,21 +10,22 @@ import Testing
 struct MutualWaitTests {
   @Test("one waits for the other, not both for each other", .timeLimit(.minutes(30)))
   func bothAtOnce() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("picture", cacheControl: "max-age=60") }
-    let core = house.manager.core
-    let load = try ResolvedLoad(ResourceRequest(house.url), house.manager.configuration, core)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("picture", cacheControl: "max-age=60") }
+    let core = fixture.manager.core
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, core)
     let (loading, storing) = (LoadTask(priority: LoadPriority()), LoadTask(priority: LoadPriority(.low)))
 
-    let result: Result<Fetched, CacheError> = await withTaskCancellationHandler {
+    let result: Result<LoadOutcome, CacheError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let waiter = Flight<Fetched>.Waiter(
+        let waiter = CoalescedLoad<LoadOutcome>.Waiter(
           post: { _ in }, deliver: {}, end: { continuation.resume(returning: $0) }, askAlone: {})
-        _ = core.flights.join(FlightID(request: FlightKey(load)), load, alone: false, task: loading, waiter: waiter) { flight in
+        _ = core.coalescer.join(CoalescedLoadID(request: CoalescingKey(load)), load, alone: false, task: loading, waiter: waiter)
+        { coalesced in
           // The load can be found from here on, and has not looked for others yet.
           core.startStoring(load, storing, .init(event: nil, end: { _ in }, endsWithStale: true)) { _ in }
-          flight.start { flight in
-            await core.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
+          coalesced.start { coalesced in
+            await core.fetch(load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
           }
         }
       }
@@ -32,9 +33,9 @@ struct MutualWaitTests {
       loading.cancel()
       storing.cancel()
     }
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(try result.get().data == Data("picture".utf8))
-    #expect(house.network.requests.count == 1 && house.disk.keys.count == 1)
+    #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 }

@@ -100,72 +100,72 @@ struct PlainHitTests {
 
   @Test("tell the same of every situation", arguments: Situation.all)
   func agreement(_ situation: Situation) async throws {
-    let house = try House()
-    let url = try house.url(situation.path)
-    house.network.answer(url, situation.answer)
-    _ = try await house.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
-    house.clock.advance(by: situation.age)
+    let fixture = try ManagerFixture()
+    let url = try fixture.url(situation.path)
+    fixture.network.answer(url, situation.answer)
+    _ = try await fixture.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
+    fixture.clock.advance(by: situation.age)
     let short = ResourceRequest(url, headerFields: situation.fields, options: situation.asked)
     var long = short
     long.options.requestModifier = { _ in }
 
-    let hit = house.manager.cachedInMemory(short, as: .bytes)
-    let same = house.manager.cachedInMemory(long, as: .bytes)
+    let hit = fixture.manager.cachedInMemory(short, as: .bytes)
+    let same = fixture.manager.cachedInMemory(long, as: .bytes)
     #expect((hit != nil) == situation.isHit)
     #expect(told(hit) == told(same))
   }
 
   @Test("an answer of a mirror tells where it came from, either way")
   func mirror() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let elsewhere = try #require(URL(string: "https://mirror.example/picture.png"))
-    house.network.answer(house.url, .failure(.connectionRefused))
-    house.network.answer(elsewhere, .ok("body", cacheControl: "max-age=60"))
+    fixture.network.answer(fixture.url, .failure(.connectionRefused))
+    fixture.network.answer(elsewhere, .ok("body", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.alternatives = [.mirror(elsewhere)] }
-    _ = try await house.manager.load(house.url, options: options)
-    let hit = house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)
-    var long = ResourceRequest(house.url)
+    _ = try await fixture.manager.load(fixture.url, options: options)
+    let hit = fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)
+    var long = ResourceRequest(fixture.url)
     long.options.requestModifier = { _ in }
-    let same = house.manager.cachedInMemory(long, as: .bytes)
+    let same = fixture.manager.cachedInMemory(long, as: .bytes)
     #expect(hit?.url == elsewhere)
     #expect(told(hit) == told(same))
   }
 
   @Test("the manager's own modifier has its say")
   func modifier() async throws {
-    let house = try House { configuration in
+    let fixture = try ManagerFixture { configuration in
       configuration.requestModifier = { request throws(CacheError) in
         throw CacheError(.refused, reason: "no \(request.path ?? "")")
       }
     }
-    #expect(house.manager.cachedInMemory(house.url) == nil)
-    #expect(try await house.failure(house.url).code == .refused)
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    #expect(try await fixture.failure(fixture.url).code == .refused)
   }
 
   @Test("the observer is told once of each hit, whichever form the load has", arguments: LoadForm.all)
   func observed(_ form: LoadForm) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await form.load(house.manager, house.url, RequestOptions())
-    let before = house.observer.events.count
-    _ = try await form.load(house.manager, house.url, RequestOptions())
-    let events = house.observer.events.dropFirst(before)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
+    _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
+    let before = fixture.observer.events.count
+    _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
+    let events = fixture.observer.events.dropFirst(before)
     #expect(events.count == 1)
     guard case .finished(let url, .memory, nil, _) = events.first else {
       Issue.record("\(events)")
       return
     }
-    #expect(url == house.url.absoluteString)
+    #expect(url == fixture.url.absoluteString)
   }
 
   @Test("a closed manager has no hits to give", arguments: LoadForm.all)
   func closed(_ form: LoadForm) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("body", cacheControl: "max-age=60"))
-    _ = try await form.load(house.manager, house.url, RequestOptions())
-    await house.manager.close()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
+    _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
+    await fixture.manager.close()
     let error = await #expect(throws: CacheError.self) {
-      _ = try await form.load(house.manager, house.url, RequestOptions())
+      _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
     }
     #expect(error?.code == .closed)
   }

@@ -10,99 +10,101 @@ import Testing
 struct PolicyTests {
   @Test("standard: a fresh answer is used from memory, and after a restart from disk, without a request")
   func freshIsUsed() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"))
 
-    let first = try await house.manager.load(house.url)
-    let second = try await house.manager.load(house.url)
-    house.restart()
-    let third = try await house.manager.load(house.url)
-    let fourth = try await house.manager.load(house.url)
+    let first = try await fixture.manager.load(fixture.url)
+    let second = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    let third = try await fixture.manager.load(fixture.url)
+    let fourth = try await fixture.manager.load(fixture.url)
 
     #expect([first, second, third, fourth].map(\.source) == [.network, .memory, .disk, .memory])
     #expect([first, second, third, fourth].allSatisfy { $0.text == "bytes" && $0.validation == .notAttempted })
     #expect(first.bytesOnWire == 5 && second.bytesOnWire == 0)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("standard: a stale answer is confirmed by a 304 that restarts its freshness, in memory and on disk")
   func staleIsConfirmed() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
-    let first = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(61))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
+      .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    let first = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
 
-    let confirmed = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(59))
-    let again = try await house.manager.load(house.url)
-    house.restart()
-    let fromDisk = try await house.manager.load(house.url)
+    let confirmed = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(59))
+    let again = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    let fromDisk = try await fixture.manager.load(fixture.url)
 
     #expect(confirmed.source == .revalidated && confirmed.validation == .notModified && confirmed.text == "bytes")
     #expect(confirmed.revision == first.revision && confirmed.bytesOnWire == 0)
     #expect(again.source == .memory && fromDisk.source == .disk)
-    #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
-    try house.network.verify()
+    #expect(fixture.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+    try fixture.network.verify()
   }
 
   @Test("standard: same URL, new picture: a stale answer that has changed is replaced everywhere")
   func changedIsReplaced() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
-    let old = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(61))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    let old = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
 
-    let new = try await house.manager.load(house.url)
-    house.restart()
-    let fromDisk = try await house.manager.load(house.url)
+    let new = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    let fromDisk = try await fixture.manager.load(fixture.url)
 
     #expect(new.text == "new" && new.source == .network && new.validation == .modified && new.revision != old.revision)
     #expect(fromDisk.text == "new" && fromDisk.source == .disk)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("standard: an answer that states no lifetime is revalidated each time, never guessed fresh")
   func unstatedLifetime() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""), .notModified(), .notModified())
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .notModified())
 
     let sources = [
-      try await house.manager.load(house.url), try await house.manager.load(house.url), try await house.manager.load(house.url),
+      try await fixture.manager.load(fixture.url), try await fixture.manager.load(fixture.url),
+      try await fixture.manager.load(fixture.url),
     ].map(\.source)
 
     #expect(sources == [.network, .revalidated, .revalidated])
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("standard: what must not be stored is not stored, in no layer")
   func noStore() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"))
 
-    let first = try await house.manager.load(house.url)
-    let second = try await house.manager.load(house.url)
+    let first = try await fixture.manager.load(fixture.url)
+    let second = try await fixture.manager.load(fixture.url)
 
     #expect(first.text == "a" && second.text == "b")
-    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
   @Test("cacheFirst: whatever is stored is used, however stale; the store's own time to live ends that")
   func cacheFirst() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"), .ok("later", etag: "\"2\""))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"), .ok("later", etag: "\"2\""))
     let options = RequestOptions {
       $0.policy = .cacheFirst
       $0.expiration = .after(.seconds(3_600))
       $0.reads = .memory
     }
-    _ = try await house.manager.load(house.url, options: options)
-    house.clock.advance(by: .seconds(3_599))
+    _ = try await fixture.manager.load(fixture.url, options: options)
+    fixture.clock.advance(by: .seconds(3_599))
 
-    let stale = try await house.manager.load(house.url, options: options)
-    house.clock.advance(by: .seconds(1))
-    let expired = try await house.manager.load(house.url, options: options)
+    let stale = try await fixture.manager.load(fixture.url, options: options)
+    fixture.clock.advance(by: .seconds(1))
+    let expired = try await fixture.manager.load(fixture.url, options: options)
 
     #expect(stale.source == .memory && stale.isStale && stale.age == .seconds(3_599))
     #expect(expired.source == .network && expired.text == "later")
@@ -110,101 +112,101 @@ struct PolicyTests {
 
   @Test("revalidate: even a fresh answer is asked about")
   func revalidate() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=600"), .notModified())
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=600"), .notModified())
+    _ = try await fixture.manager.load(fixture.url)
 
-    let asked = try await house.manager.load(house.url, options: .policy(.revalidate()))
+    let asked = try await fixture.manager.load(fixture.url, options: .policy(.revalidate()))
 
     #expect(asked.source == .revalidated && asked.validation == .notModified)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("revalidate(atMostEvery:): not again within the floor, counted from the last confirmation")
   func revalidateAtMostEvery() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""), .notModified())
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
     let options = RequestOptions.policy(.revalidate(atMostEvery: .seconds(60)))
 
     var sources: [ResourceSource] = []
     for _ in 0..<4 {
-      sources.append(try await house.manager.load(house.url, options: options).source)
-      house.clock.advance(by: .seconds(30))
+      sources.append(try await fixture.manager.load(fixture.url, options: options).source)
+      fixture.clock.advance(by: .seconds(30))
     }
 
     #expect(sources == [.network, .memory, .revalidated, .memory])
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("revalidate(showCachedAfter:): a slow network shows the stored answer, and its own answer is stored behind it")
   func showCachedAfter() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"").after(.seconds(10)))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"").after(.seconds(10)))
+    _ = try await fixture.manager.load(fixture.url)
     let options = RequestOptions.policy(.revalidate(showCachedAfter: .seconds(1)))
 
-    async let shown = house.manager.load(house.url, options: options)
-    await house.clock.sleepers(2)
-    house.clock.advance(by: .seconds(1))
+    async let shown = fixture.manager.load(fixture.url, options: options)
+    await fixture.clock.sleepers(2)
+    fixture.clock.advance(by: .seconds(1))
     let old = try await shown
-    house.clock.advance(by: .seconds(9))
-    await house.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    fixture.clock.advance(by: .seconds(9))
+    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
 
     #expect(old.text == "old" && old.source == .memory && old.validation == .notAttempted)
-    #expect(try await house.manager.load(house.url, options: .policy(.cacheOnly)).text == "newer")
+    #expect(try await fixture.manager.load(fixture.url, options: .policy(.cacheOnly)).text == "newer")
   }
 
   @Test("reload: the cache is not read, the answer is stored")
   func reload() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let reloaded = try await house.manager.load(house.url, options: .policy(.reload))
-    let stored = try await house.manager.load(house.url)
+    let reloaded = try await fixture.manager.load(fixture.url, options: .policy(.reload))
+    let stored = try await fixture.manager.load(fixture.url)
 
     #expect(reloaded.text == "new" && reloaded.source == .network)
-    #expect(house.network.conditional == 0)
+    #expect(fixture.network.conditional == 0)
     #expect(stored.text == "new" && stored.source == .memory)
   }
 
   @Test("cacheOnly: never a request; a miss is an error that says so")
   func cacheOnly() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
 
-    let error = try await house.failure(house.url, .policy(.cacheOnly))
+    let error = try await fixture.failure(fixture.url, .policy(.cacheOnly))
 
-    #expect(error.code == .notCached && error.url == house.url.absoluteString)
-    #expect(house.network.requests.isEmpty)
+    #expect(error.code == .notCached && error.url == fixture.url.absoluteString)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("memoryElseReload: memory, else the network; the disk is not read")
   func memoryElseReload() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", etag: "\"2\""))
-    _ = try await house.manager.load(house.url)
-    let inMemory = try await house.manager.load(house.url, options: .policy(.memoryElseReload))
-    house.restart()
-    let openedBefore = house.disk.opened
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", etag: "\"2\""))
+    _ = try await fixture.manager.load(fixture.url)
+    let inMemory = try await fixture.manager.load(fixture.url, options: .policy(.memoryElseReload))
+    fixture.restart()
+    let openedBefore = fixture.disk.opened
 
-    let reloaded = try await house.manager.load(house.url, options: .policy(.memoryElseReload))
+    let reloaded = try await fixture.manager.load(fixture.url, options: .policy(.memoryElseReload))
 
     #expect(inMemory.source == .memory)
     #expect(reloaded.source == .network && reloaded.text == "new")
-    #expect(house.disk.opened == openedBefore && house.network.conditional == 0)
+    #expect(fixture.disk.opened == openedBefore && fixture.network.conditional == 0)
   }
 
   @Test("staleWhileRevalidate: the stream yields the stored value, then the fresh one")
   func staleWhileRevalidate() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new", etag: "\"2\""))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new", etag: "\"2\""))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
 
     var stale: [String] = []
     var final: [Resource<Data>] = []
-    for try await event in house.manager.events(for: house.url, options: .policy(.staleWhileRevalidate)) {
+    for try await event in fixture.manager.events(for: fixture.url, options: .policy(.staleWhileRevalidate)) {
       switch event {
       case .progress: break
       case .stale(let resource): stale.append(resource.text)
@@ -214,61 +216,61 @@ struct PolicyTests {
 
     #expect(stale == ["old"])
     #expect(final.map(\.text) == ["new"] && final.first?.validation == .modified)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("staleWhileRevalidate: one answer is the stored one, and the revalidation survives the caller, once")
   func backgroundRevalidation() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("newer", etag: "\"2\"").held(by: gate))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("newer", etag: "\"2\"").held(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
 
-    let first = try await house.manager.load(house.url, options: .policy(.staleWhileRevalidate))
+    let first = try await fixture.manager.load(fixture.url, options: .policy(.staleWhileRevalidate))
     await gate.arrived()
-    let second = try await house.manager.load(house.url, options: .policy(.staleWhileRevalidate))
+    let second = try await fixture.manager.load(fixture.url, options: .policy(.staleWhileRevalidate))
     gate.open()
-    await house.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
-    await house.manager.close()
+    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    await fixture.manager.close()
 
     #expect(first.text == "old" && second.text == "old" && first.isStale)
-    #expect(house.network.requests.count == 2)
-    #expect(house.disk.keys.count == 1)
+    #expect(fixture.network.requests.count == 2)
+    #expect(fixture.disk.keys.count == 1)
   }
 
   @Test("without a validator a manager is a plain cache with a time to live")
   func plainCache() async throws {
-    let house = try House { $0.validator = nil }
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(1_000_000))
+    let fixture = try ManagerFixture { $0.validator = nil }
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(1_000_000))
 
-    #expect(try await house.manager.load(house.url).source == .memory)
-    try house.network.verify()
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
+    try fixture.network.verify()
   }
 
   @Test(
     "when nobody can be asked the stored answer is shown, marked as not validated",
     arguments: [LoadPolicy.standard, .revalidate()])
   func offline(_ policy: LoadPolicy) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", etag: "\"1\""), .failure(.offline))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .failure(.offline))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let shown = try await house.manager.load(house.url, options: .policy(policy))
+    let shown = try await fixture.manager.load(fixture.url, options: .policy(policy))
 
     #expect(shown.text == "bytes" && shown.source == .memory && shown.validation == .failed && shown.isStale)
   }
 
   @Test("must-revalidate forbids that")
   func offlineForbidden() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=0, must-revalidate"), .failure(.offline))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=0, must-revalidate"), .failure(.offline))
+    _ = try await fixture.manager.load(fixture.url)
 
-    #expect(try await house.failure(house.url).code == .offline)
+    #expect(try await fixture.failure(fixture.url).code == .offline)
   }
 }

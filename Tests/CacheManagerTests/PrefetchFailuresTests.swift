@@ -6,18 +6,18 @@ import Testing
 
 @Suite("Failures of a prefetcher that lives long")
 struct PrefetchFailuresTests {
-  private let house: House
+  private let fixture: ManagerFixture
   private let urls: [URL]
 
   init() throws {
-    house = try House { $0.policy = .cacheOnly }
-    let some = try House()
+    fixture = try ManagerFixture { $0.policy = .cacheOnly }
+    let some = try ManagerFixture()
     urls = try (0..<2_500).map { try some.url("/\($0)") }
   }
 
   @Test("the latest are listed, in the order of asking, and those before them counted")
   func bounded() async {
-    let prefetcher = house.manager.prefetcher()
+    let prefetcher = fixture.manager.prefetcher()
     for url in urls {
       prefetcher.append([url])
       _ = await prefetcher.report()
@@ -32,7 +32,7 @@ struct PrefetchFailuresTests {
 
   @Test("those of one call are all listed")
   func oneCall() async {
-    let report = await house.manager.prefetch(urls)
+    let report = await fixture.manager.prefetch(urls)
 
     #expect(report.failed.map(\.url) == urls && report.unlistedFailures == 0)
   }

@@ -9,15 +9,15 @@ import Testing
 @Suite("The prefetcher")
 struct PrefetcherTests {
   private let urls: [URL]
-  private let house: House
+  private let fixture: ManagerFixture
   private let gate = Gate()
 
   init() throws {
-    let house = try House()
-    self.house = house
-    urls = try (0..<8).map { try house.url("/\($0)") }
+    let fixture = try ManagerFixture()
+    self.fixture = fixture
+    urls = try (0..<8).map { try fixture.url("/\($0)") }
     for (index, url) in urls.enumerated() {
-      house.network.serve(url) { [gate] _ in .ok("\(index)", cacheControl: "max-age=60").held(by: gate) }
+      fixture.network.serve(url) { [gate] _ in .ok("\(index)", cacheControl: "max-age=60").held(by: gate) }
     }
   }
 
@@ -27,47 +27,47 @@ struct PrefetcherTests {
       PrefetchDestination.cache, .memory, .disk,
     ])
   func bound(_ destination: PrefetchDestination) async throws {
-    let prefetcher = house.manager.prefetcher(into: destination, concurrency: 3)
+    let prefetcher = fixture.manager.prefetcher(into: destination, concurrency: 3)
 
     prefetcher.append(urls)
     await gate.arrived(3)
     #expect(prefetcher.progress.running == 3 && prefetcher.progress.total == 8)
-    #expect(house.network.requests.count == 3)
+    #expect(fixture.network.requests.count == 3)
     gate.open()
     let report = await prefetcher.report()
 
     #expect(report.loaded == 8 && report.failed.isEmpty)
-    #expect(Set(house.network.requests.prefix(3).map(\.path)) == ["/0", "/1", "/2"])
+    #expect(Set(fixture.network.requests.prefix(3).map(\.path)) == ["/0", "/1", "/2"])
     #expect(prefetcher.progress.isFinished && prefetcher.progress.fraction == 1)
-    #expect(house.disk.keys.count == (destination == .memory ? 0 : 8))
+    #expect(fixture.disk.keys.count == (destination == .memory ? 0 : 8))
     for url in urls {
-      #expect(try await house.manager.contains(url, in: .memory) == (destination != .disk))
+      #expect(try await fixture.manager.contains(url, in: .memory) == (destination != .disk))
     }
   }
 
   @Test("skips what the cache can answer", arguments: [PrefetchDestination.cache, .disk])
   func skips(_ destination: PrefetchDestination) async throws {
     gate.open()
-    _ = try await house.manager.load(urls[0])
-    house.restart()
-    let prefetcher = house.manager.prefetcher(into: destination)
+    _ = try await fixture.manager.load(urls[0])
+    fixture.restart()
+    let prefetcher = fixture.manager.prefetcher(into: destination)
 
     prefetcher.append(urls)
     let report = await prefetcher.report()
 
     #expect(report.skipped == 1 && report.loaded == 7)
-    #expect(house.network.requests.count == 8)
+    #expect(fixture.network.requests.count == 8)
   }
 
   @Test("a failure does not stop the others, and is told in the order of asking")
   func failures() async throws {
     gate.open()
-    let (missing, gone) = (try house.url("/missing"), try house.url("/gone"))
-    house.network.answer(missing, .response(.notFound))
-    house.network.answer(gone, .failure(.hostNotFound))
+    let (missing, gone) = (try fixture.url("/missing"), try fixture.url("/gone"))
+    fixture.network.answer(missing, .response(.notFound))
+    fixture.network.answer(gone, .failure(.hostNotFound))
     let relative = try #require(URL(string: "no-scheme"))
 
-    let report = await house.manager.prefetch([missing, relative, urls[0], gone, urls[1]], concurrency: 1)
+    let report = await fixture.manager.prefetch([missing, relative, urls[0], gone, urls[1]], concurrency: 1)
 
     #expect(report.loaded == 2)
     #expect(report.failed.map(\.url) == [missing, relative, gone])
@@ -77,7 +77,7 @@ struct PrefetcherTests {
   @Test("what is asked for twice is loaded once, and again when it is asked for later")
   func duplicates() async throws {
     gate.open()
-    let prefetcher = house.manager.prefetcher(concurrency: 1)
+    let prefetcher = fixture.manager.prefetcher(concurrency: 1)
     prefetcher.pause()
     prefetcher.append([urls[0], urls[1], urls[0], urls[0]])
     #expect(prefetcher.progress.total == 2)
@@ -88,19 +88,19 @@ struct PrefetcherTests {
     let report = await prefetcher.report()
 
     #expect(report.loaded == 2 && report.skipped == 1 && report.duplicates == 2)
-    #expect(house.network.requests.count == 2)
+    #expect(fixture.network.requests.count == 2)
   }
 
   @Test("a pause starts nothing more and lets what is under way end; then it goes on")
   func pause() async throws {
-    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
     await gate.arrived(2)
 
     prefetcher.pause()
     gate.open()
     for await progress in prefetcher.updates where progress.running == 0 { break }
-    #expect(prefetcher.isPaused && prefetcher.progress.loaded == 2 && house.network.requests.count == 2)
+    #expect(prefetcher.isPaused && prefetcher.progress.loaded == 2 && fixture.network.requests.count == 2)
     prefetcher.resume()
 
     #expect(await prefetcher.report().loaded == 8)
@@ -108,7 +108,7 @@ struct PrefetcherTests {
 
   @Test("a cancel ends what waits and what is under way; some of it can be cancelled alone")
   func cancel() async throws {
-    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
     await gate.arrived(2)
 
@@ -118,30 +118,30 @@ struct PrefetcherTests {
     prefetcher.cancel()
     let report = await prefetcher.report()
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(report.loaded == 0 && report.failed.count == 8)
     #expect(report.failed.allSatisfy { $0.error.isCancellation } && report.failed.map(\.url) == urls)
-    #expect(house.network.requests.count == 3)
+    #expect(fixture.network.requests.count == 3)
   }
 
   @Test("a released prefetcher starts nothing more; what is under way comes to its end")
   func released() async throws {
-    var prefetcher: Prefetcher? = house.manager.prefetcher(concurrency: 1)
+    var prefetcher: Prefetcher? = fixture.manager.prefetcher(concurrency: 1)
     prefetcher?.append(urls)
     await gate.arrived()
 
     prefetcher = nil
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
-    #expect(house.network.requests.count == 1 && house.disk.keys.count == 1)
+    #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 
   @Test("progress only ever grows, and its sequence ends with the last step")
   func updates() async throws {
     gate.open()
-    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.pause()
     prefetcher.append(urls)
     let updates = prefetcher.updates
@@ -158,7 +158,7 @@ struct PrefetcherTests {
 
   @Test("waiting for the report can be given up; the prefetch goes on")
   func reportIsCancelled() async throws {
-    let prefetcher = house.manager.prefetcher(concurrency: 2)
+    let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
     await gate.arrived(2)
     let waiting = Task { await prefetcher.report() }
@@ -170,9 +170,9 @@ struct PrefetcherTests {
 
   @Test("a prefetch of a closed manager ends, and says so")
   func closed() async throws {
-    await house.manager.close()
+    await fixture.manager.close()
     for destination in [PrefetchDestination.cache, .disk] {
-      let report = await house.manager.prefetch(urls, into: destination)
+      let report = await fixture.manager.prefetch(urls, into: destination)
       #expect(report.failed.count == 8 && report.failed.allSatisfy { $0.error.code == .closed })
     }
   }
@@ -180,9 +180,9 @@ struct PrefetcherTests {
   @Test("10,000 that are stored already end without a deep stack")
   func many() async throws {
     gate.open()
-    _ = try await house.manager.load(urls[0])
+    _ = try await fixture.manager.load(urls[0])
     let requests = (0..<10_000).map { ResourceRequest(urls[0], headerFields: [.accept: "\($0)"]) }
-    let report = await house.manager.prefetch(requests)
+    let report = await fixture.manager.prefetch(requests)
     #expect(report.skipped == 10_000)
   }
 }
@@ -218,13 +218,13 @@ struct PrefetchSharingTests {
     arguments: [PrefetchDestination.cache, .disk])
   func joinsTransfer(_ destination: PrefetchDestination) async throws {
     let network = Ranking(.ok("bytes"))
-    let house = try House { $0.downloader = network }
-    let prefetcher = house.manager.prefetcher(into: destination)
-    prefetcher.append([house.url])
+    let fixture = try ManagerFixture { $0.downloader = network }
+    let prefetcher = fixture.manager.prefetcher(into: destination)
+    prefetcher.append([fixture.url])
     await network.gate.arrived()
     #expect(network.level("/picture.png") == .low)
 
-    let load = Task { try await house.manager.load(house.url, options: RequestOptions { $0.priority = .high }) }
+    let load = Task { try await fixture.manager.load(fixture.url, options: RequestOptions { $0.priority = .high }) }
     try await Turns.until { network.level("/picture.png") == .high }
     network.gate.open()
 
@@ -232,19 +232,19 @@ struct PrefetchSharingTests {
     #expect(resource.text == "bytes" && resource.source == .network)
     #expect(await prefetcher.report().loaded == 1)
     #expect(network.paths.count == 1)
-    #expect(try await house.manager.contains(house.url, in: .memory))
+    #expect(try await fixture.manager.contains(fixture.url, in: .memory))
   }
 
   @Test("a load into a file takes its bytes from the prefetch that is under way")
   func fileJoins() async throws {
     let network = Ranking(.ok("bytes"))
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
     let folder = try DownloadFolder()
-    let prefetcher = house.manager.prefetcher(into: .disk)
-    prefetcher.append([house.url])
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([fixture.url])
     await network.gate.arrived()
 
-    let load = Task { try await house.manager.load(house.url, to: folder.file()) }
+    let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
     try await Turns.until { network.level("/picture.png") == .normal }
     network.gate.open()
 
@@ -256,11 +256,11 @@ struct PrefetchSharingTests {
   @Test("when the prefetch is cancelled the load that joined it goes on, and the other way round", arguments: [true, false])
   func oneLeaves(isPrefetch: Bool) async throws {
     let network = Ranking(.ok("bytes"))
-    let house = try House { $0.downloader = network }
-    let prefetcher = house.manager.prefetcher(into: .disk)
-    prefetcher.append([house.url])
+    let fixture = try ManagerFixture { $0.downloader = network }
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([fixture.url])
     await network.gate.arrived()
-    let load = Task { try await house.manager.load(house.url) }
+    let load = Task { try await fixture.manager.load(fixture.url) }
     try await Turns.until { network.level("/picture.png") == .normal }
 
     if isPrefetch { prefetcher.cancel() } else { load.cancel() }
@@ -270,17 +270,17 @@ struct PrefetchSharingTests {
     let (result, report) = (await load.result, await prefetcher.report())
     #expect(result.isCancellation == !isPrefetch)
     #expect(report.failed.count == (isPrefetch ? 1 : 0))
-    #expect(network.paths.count == 1 && house.disk.keys.count == 1)
+    #expect(network.paths.count == 1 && fixture.disk.keys.count == 1)
   }
 
   @Test("an answer that the store does not take: the load that waited for it asks for itself")
   func notStored() async throws {
     let network = Ranking(.ok("bytes", cacheControl: "no-store"))
-    let house = try House { $0.downloader = network }
-    let prefetcher = house.manager.prefetcher(into: .disk)
-    prefetcher.append([house.url])
+    let fixture = try ManagerFixture { $0.downloader = network }
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([fixture.url])
     await network.gate.arrived()
-    let load = Task { try await house.manager.load(house.url) }
+    let load = Task { try await fixture.manager.load(fixture.url) }
     try await Turns.until { network.level("/picture.png") == .normal }
     network.gate.open()
 
@@ -293,16 +293,16 @@ struct PrefetchSharingTests {
   @Test("a prefetch to disk waits for the load that is under way")
   func prefetchJoins() async throws {
     let network = Ranking(.ok("bytes"))
-    let house = try House { $0.downloader = network }
-    async let load = house.manager.load(house.url)
+    let fixture = try ManagerFixture { $0.downloader = network }
+    async let load = fixture.manager.load(fixture.url)
     await network.gate.arrived()
-    let prefetcher = house.manager.prefetcher(into: .disk)
-    prefetcher.append([house.url])
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([fixture.url])
     network.gate.open()
 
     #expect(try await load.text == "bytes")
     #expect(await prefetcher.report().failed.isEmpty)
-    #expect(network.paths.count <= 2 && house.disk.keys.count == 1)
+    #expect(network.paths.count <= 2 && fixture.disk.keys.count == 1)
   }
 
   @Test(
@@ -310,13 +310,13 @@ struct PrefetchSharingTests {
     arguments: [PrefetchDestination.cache, .disk])
   func movesUp(_ destination: PrefetchDestination) async throws {
     let network = Ranking(.ok("bytes", cacheControl: "max-age=60"))
-    let house = try House { $0.downloader = network }
-    let urls = try (0..<5).map { try house.url("/\($0)") }
-    let prefetcher = house.manager.prefetcher(into: destination, concurrency: 1)
+    let fixture = try ManagerFixture { $0.downloader = network }
+    let urls = try (0..<5).map { try fixture.url("/\($0)") }
+    let prefetcher = fixture.manager.prefetcher(into: destination, concurrency: 1)
     prefetcher.append(urls)
     await network.gate.arrived()
 
-    let load = Task { try await house.manager.load(urls[4]) }
+    let load = Task { try await fixture.manager.load(urls[4]) }
     await network.gate.arrived(2)
     // The first one ends; the next in its place is what somebody else has asked for.
     network.gate.letThrough()
@@ -331,19 +331,19 @@ struct PrefetchSharingTests {
 
   @Test("without a durable store that may be written, a prefetch to disk says so")
   func noStore() async throws {
-    let house = try House { $0.store = nil }
-    let report = await house.manager.prefetch([house.url], into: .disk)
+    let fixture = try ManagerFixture { $0.store = nil }
+    let report = await fixture.manager.prefetch([fixture.url], into: .disk)
     #expect(report.failed.map(\.error.code) == [.invalidConfiguration])
-    #expect(house.network.requests.isEmpty)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a store that is full ends the transfer, with the store's error")
   func storeRefuses() async throws {
-    let house = try House()
-    house.disk.refusesWrites = true
-    house.network.answer(house.url, .ok(Data(count: 500_000)).chunked(by: 1_000))
-    let report = await house.manager.prefetch([house.url], into: .disk)
+    let fixture = try ManagerFixture()
+    fixture.disk.refusesWrites = true
+    fixture.network.answer(fixture.url, .ok(Data(count: 500_000)).chunked(by: 1_000))
+    let report = await fixture.manager.prefetch([fixture.url], into: .disk)
     #expect(report.failed.map(\.error.code) == [.diskFull])
-    #expect(house.network.cancelledBodies == 1)
+    #expect(fixture.network.cancelledBodies == 1)
   }
 }

@@ -12,7 +12,7 @@ private let tagged = HTTPFields.field("Cache-Tag", "t")
 /// How an answer is asked for.
 enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
 
-extension House {
+extension ManagerFixture {
   fileprivate func ask(_ asking: Asking) async throws -> String {
     switch asking {
     case .load: return try await manager.load(url).text
@@ -30,133 +30,133 @@ struct PurgeRaceTests {
     "an answer that was asked for before a purge reaches its caller, and is not stored",
     arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
   func hard(_ asking: Asking, _ selection: PurgeSelection) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(asking) }
+    let late = Task { try await fixture.ask(asking) }
     await gate.arrived()
 
-    try await house.manager.purge(selection)
+    try await fixture.manager.purge(selection)
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
-    #expect(try await house.manager.load(house.url).text == "new")
+    #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
   @Test("or is stored as a stale one", arguments: Asking.allCases)
   func soft(_ asking: Asking) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .notModified(cacheControl: "max-age=600"))
-    let late = Task { try await house.ask(asking) }
+    let late = Task { try await fixture.ask(asking) }
     await gate.arrived()
 
-    try await house.manager.purge(.tag("t"), .soft)
+    try await fixture.manager.purge(.tag("t"), .soft)
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(try await house.manager.lookup(house.url, options: RequestOptions { $0.reads = .disk }) == .disk(isFresh: false))
-    #expect(try await house.manager.load(house.url).source == .revalidated)
+    #expect(try await fixture.manager.lookup(fixture.url, options: RequestOptions { $0.reads = .disk }) == .disk(isFresh: false))
+    #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
   }
 
   @Test("an answer that a purge does not meet is stored as ever")
   func unmet() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
-    let late = Task { try await house.ask(.load) }
+    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
+    let late = Task { try await fixture.ask(.load) }
     await gate.arrived()
 
-    try await house.manager.purge(.tag("other"))
-    try await house.manager.purge(.everything, in: .partition("tenant"))
+    try await fixture.manager.purge(.tag("other"))
+    try await fixture.manager.purge(.everything, in: .partition("tenant"))
     gate.open()
 
     _ = try await late.value
-    #expect(try await house.manager.lookup(house.url) == .memory(isFresh: true))
-    #expect(house.disk.keys.count == 1)
+    #expect(try await fixture.manager.lookup(fixture.url) == .memory(isFresh: true))
+    #expect(fixture.disk.keys.count == 1)
   }
 
   @Test("what it replaces does not stay either, though the purge meets the new answer alone")
   func replaced() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("older", etag: "\"0\"", cacheControl: "max-age=600"),
+    fixture.network.answer(
+      fixture.url, .ok("older", etag: "\"0\"", cacheControl: "max-age=600"),
       .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
-    _ = try await house.manager.load(house.url)
-    let late = Task { try await house.manager.load(house.url, options: .policy(.revalidate())).text }
+    _ = try await fixture.manager.load(fixture.url)
+    let late = Task { try await fixture.manager.load(fixture.url, options: .policy(.revalidate())).text }
     await gate.arrived()
 
-    try await house.manager.purge(.tag("t"))
+    try await fixture.manager.purge(.tag("t"))
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(try await house.manager.lookup(house.url) == .miss)
-    #expect(house.disk.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
+    #expect(fixture.disk.keys.isEmpty)
   }
 
   @Test("a 304 that was asked for before a soft purge makes nothing fresh", arguments: [Asking.load, .exchange])
   func lateConfirmation(_ asking: Asking) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
       .notModified(cacheControl: "max-age=600").held(by: gate), .notModified(cacheControl: "max-age=600"))
-    _ = try await house.ask(asking)
-    house.clock.advance(by: .seconds(5))
-    let late = Task { try await house.ask(asking) }
+    _ = try await fixture.ask(asking)
+    fixture.clock.advance(by: .seconds(5))
+    let late = Task { try await fixture.ask(asking) }
     await gate.arrived()
 
-    try await house.manager.purge(.url(house.url), .soft)
+    try await fixture.manager.purge(.url(fixture.url), .soft)
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(try await house.manager.lookup(house.url) != .memory(isFresh: true))
-    #expect(try await house.manager.load(house.url).source == .revalidated)
-    try house.network.verify()
+    #expect(try await fixture.manager.lookup(fixture.url) != .memory(isFresh: true))
+    #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
+    try fixture.network.verify()
   }
 
   @Test("who comes after a purge does not join those who asked before it")
   func joining() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
-    let late = Task { try await house.manager.load(house.url).text }
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
+    let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
-    try await house.manager.purge(.url(house.url))
+    try await fixture.manager.purge(.url(fixture.url))
 
-    let next = Task { try await house.manager.load(house.url).text }
+    let next = Task { try await fixture.manager.load(fixture.url).text }
     // Who had joined would wait behind the gate, and send nothing.
-    try await Turns.until { house.network.requests.count == 2 }
+    try await Turns.until { fixture.network.requests.count == 2 }
     #expect(try await next.value == "new")
     gate.open()
     #expect(try await late.value == "old")
-    #expect(try await house.manager.load(house.url).text == "new")
-    house.restart()
-    #expect(try await house.manager.load(house.url).text == "new")
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
   @Test("after more purges than a manager remembers, an answer from before them is not stored")
   func many() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
-    let late = Task { try await house.manager.load(house.url).text }
+    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
+    let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
-    try await house.manager.purge(.url(house.url))
-    for index in 0..<2_000 { try await house.manager.purge(.key("\(index)")) }
+    try await fixture.manager.purge(.url(fixture.url))
+    for index in 0..<2_000 { try await fixture.manager.purge(.key("\(index)")) }
     gate.open()
 
     #expect(try await late.value == "old")
-    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
+    #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 }
 
@@ -165,45 +165,46 @@ struct PurgeFailureTests {
   @Test("a store that can't list what it holds says so; a URL needs no list, and the other layer is purged all the same")
   func unlistable() async throws {
     let store = UnlistedStore()
-    let house = try House { $0.store = store }
-    house.network.serve(house.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture { $0.store = store }
+    fixture.network.serve(fixture.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
+    _ = try await fixture.manager.load(fixture.url)
 
-    for selection in [PurgeSelection.tag("t"), .prefix(house.url), .everything] {
-      let error = await #expect(throws: CacheError.self) { try await house.manager.purge(selection) }
+    for selection in [PurgeSelection.tag("t"), .prefix(fixture.url), .everything] {
+      let error = await #expect(throws: CacheError.self) { try await fixture.manager.purge(selection) }
       #expect(error?.code == .unsupported && error?.reason.contains("UnlistedStore") == true)
     }
-    #expect(house.memory.count == 0)
-    #expect(try await house.manager.purge(.url(house.url)) == 1)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    #expect(fixture.memory.count == 0)
+    #expect(try await fixture.manager.purge(.url(fixture.url)) == 1)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
   @Test("a memory store that can't list what it holds says so too, and the disk is purged")
   func unlistableMemory() async throws {
-    let house = try House { $0.memory = UnlistedMemory() }
-    house.network.serve(house.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture { $0.memory = UnlistedMemory() }
+    fixture.network.serve(fixture.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
+    _ = try await fixture.manager.load(fixture.url)
 
-    let error = await #expect(throws: CacheError.self) { try await house.manager.purge(.tag("t")) }
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.purge(.tag("t")) }
 
     #expect(error?.code == .unsupported && error?.reason.contains("UnlistedMemory") == true)
-    #expect(house.disk.keys.isEmpty)
-    #expect(try await house.manager.purge(.url(house.url)) == 1)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    #expect(fixture.disk.keys.isEmpty)
+    #expect(try await fixture.manager.purge(.url(fixture.url)) == 1)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
   @Test("a disk that fails is the error, and memory is purged all the same", arguments: PurgeMode.allCases)
   func failing(_ mode: PurgeMode) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
-    _ = try await house.manager.load(house.url)
-    house.disk.failure = CacheError(.fileSystem, reason: "Input/output error", path: "/disk", errno: 5)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.disk.failure = CacheError(.fileSystem, reason: "Input/output error", path: "/disk", errno: 5)
 
-    for selection in [PurgeSelection.url(house.url), .tag("t")] {
-      let error = await #expect(throws: CacheError.self) { try await house.manager.purge(selection, mode) }
+    for selection in [PurgeSelection.url(fixture.url), .tag("t")] {
+      let error = await #expect(throws: CacheError.self) { try await fixture.manager.purge(selection, mode) }
       #expect(error?.code == .fileSystem && error?.path == "/disk")
     }
-    #expect(try await house.manager.lookup(house.url, options: RequestOptions { $0.reads = .memory }) != .memory(isFresh: true))
+    #expect(
+      try await fixture.manager.lookup(fixture.url, options: RequestOptions { $0.reads = .memory }) != .memory(isFresh: true))
   }
 }
 

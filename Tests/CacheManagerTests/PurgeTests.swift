@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-extension House {
+extension ManagerFixture {
   /// Serves and loads `url`, which then is in memory and on disk.
   @discardableResult
   fileprivate func keep(
@@ -46,188 +46,188 @@ struct PurgeTests {
     "soft: the next use asks the origin, whose 304 makes it fresh again; in memory, and after a restart",
     arguments: [true, false])
   func softByURL(inMemory: Bool) async throws {
-    let house = try House()
-    let (url, other) = (try await house.keep("/a"), try await house.keep("/b"))
+    let fixture = try ManagerFixture()
+    let (url, other) = (try await fixture.keep("/a"), try await fixture.keep("/b"))
 
-    #expect(try await house.manager.purge(.url(url), .soft) == 1)
-    #expect(try await house.isFresh(url) == [false, false])
-    #expect(try await house.isFresh(other) == [true, true])
-    if !inMemory { house.restart() }
+    #expect(try await fixture.manager.purge(.url(url), .soft) == 1)
+    #expect(try await fixture.isFresh(url) == [false, false])
+    #expect(try await fixture.isFresh(other) == [true, true])
+    if !inMemory { fixture.restart() }
 
-    let confirmed = try await house.manager.load(url)
+    let confirmed = try await fixture.manager.load(url)
     #expect(confirmed.source == .revalidated && confirmed.text == "body of /a")
-    #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
-    #expect(try await house.manager.load(url).source == .memory)
-    #expect(try await house.isFresh(url) == [true, true])
+    #expect(fixture.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+    #expect(try await fixture.manager.load(url).source == .memory)
+    #expect(try await fixture.isFresh(url) == [true, true])
   }
 
   @Test("soft: what may be shown stale is, as long after the purge as it could have been after its lifetime")
   func softThenStale() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600, stale-while-revalidate=30"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600, stale-while-revalidate=30"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600").held(by: gate))
-    _ = try await house.manager.load(house.url)
-    try await house.manager.purge(.url(house.url), .soft)
+    _ = try await fixture.manager.load(fixture.url)
+    try await fixture.manager.purge(.url(fixture.url), .soft)
 
-    house.clock.advance(by: .seconds(29))
-    let shown = try await house.manager.load(house.url)
+    fixture.clock.advance(by: .seconds(29))
+    let shown = try await fixture.manager.load(fixture.url)
 
     #expect(shown.text == "old" && shown.isStale && shown.age == .seconds(29))
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
   }
 
   @Test("soft: nobody answers, and it stands in where it may; must-revalidate forbids that", arguments: [true, false])
   func softOffline(_ mayStandIn: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let cacheControl = mayStandIn ? "max-age=600" : "max-age=600, must-revalidate"
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
-    _ = try await house.manager.load(house.url)
-    try await house.manager.purge(.url(house.url), .soft)
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
+    _ = try await fixture.manager.load(fixture.url)
+    try await fixture.manager.purge(.url(fixture.url), .soft)
 
     if mayStandIn {
-      #expect(try await house.manager.load(house.url).validation == .failed)
+      #expect(try await fixture.manager.load(fixture.url).validation == .failed)
     } else {
-      #expect(try await house.failure(house.url).code == .offline)
+      #expect(try await fixture.failure(fixture.url).code == .offline)
     }
   }
 
   @Test("hard: every variant is gone from both layers, and what was made of it")
   func hardByURL() async throws {
-    let house = try House()
-    let other = try await house.keep("/other")
+    let fixture = try ManagerFixture()
+    let other = try await fixture.keep("/other")
     for (language, text) in [("de", "Hallo"), ("nl", "hoi")] {
-      house.network.answer(house.url, .ok(text, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
-      _ = try await house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: language]))
+      fixture.network.answer(fixture.url, .ok(text, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
+      _ = try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
     }
 
-    #expect(try await house.manager.purge(.url(house.url)) == 2)
-    #expect(try await !house.isStored(house.url))
-    #expect(try await house.isStored(other))
-    #expect(house.disk.keys.map(\.resource) == ["https://example.com/other"])
-    #expect(try await house.manager.purge(.url(house.url)) == 0)
+    #expect(try await fixture.manager.purge(.url(fixture.url)) == 2)
+    #expect(try await !fixture.isStored(fixture.url))
+    #expect(try await fixture.isStored(other))
+    #expect(fixture.disk.keys.map(\.resource) == ["https://example.com/other"])
+    #expect(try await fixture.manager.purge(.url(fixture.url)) == 0)
   }
 
   @Test("by prefix: URIs below it, in bytes, and no other host", arguments: PurgeMode.allCases)
   func byPrefix(_ mode: PurgeMode) async throws {
-    let house = try House()
-    let below = try await [house.keep("/news/1"), house.keep("/news/2?page=3"), house.keep("/newsletter")]
-    let beside = try await [house.keep("/"), house.keep("/new")]
-    let signed = try await house.keep("/news/signed?x=1", options: RequestOptions { $0.key = "report" })
+    let fixture = try ManagerFixture()
+    let below = try await [fixture.keep("/news/1"), fixture.keep("/news/2?page=3"), fixture.keep("/newsletter")]
+    let beside = try await [fixture.keep("/"), fixture.keep("/new")]
+    let signed = try await fixture.keep("/news/signed?x=1", options: RequestOptions { $0.key = "report" })
 
-    #expect(try await house.manager.purge(.prefix(house.url("/news/")), mode) == 3)
-    #expect(try await house.isFresh(below[0]) == [false, false])
-    #expect(try await house.isFresh(below[1]) == [false, false])
-    #expect(try await house.isFresh(below[2]) == [true, true])
+    #expect(try await fixture.manager.purge(.prefix(fixture.url("/news/")), mode) == 3)
+    #expect(try await fixture.isFresh(below[0]) == [false, false])
+    #expect(try await fixture.isFresh(below[1]) == [false, false])
+    #expect(try await fixture.isFresh(below[2]) == [true, true])
     let own = RequestOptions { $0.key = "report" }
-    #expect(try await house.manager.load(signed, options: own).source == (mode == .hard ? .network : .revalidated))
+    #expect(try await fixture.manager.load(signed, options: own).source == (mode == .hard ? .network : .revalidated))
 
-    #expect(try await house.manager.purge(.prefix(house.url("/news")), mode) == (mode == .hard ? 2 : 4))
-    #expect(try await house.isFresh(below[2]) == [false, false])
-    for url in beside { #expect(try await house.isFresh(url) == [true, true]) }
+    #expect(try await fixture.manager.purge(.prefix(fixture.url("/news")), mode) == (mode == .hard ? 2 : 4))
+    #expect(try await fixture.isFresh(below[2]) == [false, false])
+    for url in beside { #expect(try await fixture.isFresh(url) == [true, true]) }
     let host = try #require(URL(string: "HTTPS://Example.com"))
     let lookalike = try #require(URL(string: "https://example.co"))
-    #expect(try await house.manager.purge(.prefix(lookalike), mode) == 0)
-    #expect(try await house.manager.purge(.prefix(host), mode) == (mode == .hard ? 2 : 6))
+    #expect(try await fixture.manager.purge(.prefix(lookalike), mode) == 0)
+    #expect(try await fixture.manager.purge(.prefix(host), mode) == (mode == .hard ? 2 : 6))
   }
 
   @Test("by tag: Cache-Tag and Surrogate-Key", arguments: PurgeMode.allCases)
   func byTag(_ mode: PurgeMode) async throws {
-    let house = try House()
-    let listed = try await house.keep("/a", .field("Cache-Tag", "product-7, shelf"))
-    let spaced = try await house.keep("/b", .field("Surrogate-Key", "x product-7"))
-    let other = try await house.keep("/c", .field("Cache-Tag", "product-77"))
+    let fixture = try ManagerFixture()
+    let listed = try await fixture.keep("/a", .field("Cache-Tag", "product-7, cache"))
+    let spaced = try await fixture.keep("/b", .field("Surrogate-Key", "x product-7"))
+    let other = try await fixture.keep("/c", .field("Cache-Tag", "product-77"))
 
-    #expect(try await house.manager.purge(.tag("product-7"), mode) == 2)
+    #expect(try await fixture.manager.purge(.tag("product-7"), mode) == 2)
 
-    #expect(try await house.isFresh(listed) == [false, false])
-    #expect(try await house.isFresh(spaced) == [false, false])
-    #expect(try await house.isFresh(other) == [true, true])
-    #expect(try await house.isStored(listed) == (mode == .soft))
-    #expect(try await house.manager.purge(.tag(""), mode) == 0)
+    #expect(try await fixture.isFresh(listed) == [false, false])
+    #expect(try await fixture.isFresh(spaced) == [false, false])
+    #expect(try await fixture.isFresh(other) == [true, true])
+    #expect(try await fixture.isStored(listed) == (mode == .soft))
+    #expect(try await fixture.manager.purge(.tag(""), mode) == 0)
   }
 
   @Test("in the cache that has no partition, in one partition, or in all", arguments: PurgeMode.allCases)
   func partitions(_ mode: PurgeMode) async throws {
     let selections: [PurgeSelection] = [
-      .url(try House().url), .prefix(try House().url), .tag("t"), .everything,
+      .url(try ManagerFixture().url), .prefix(try ManagerFixture().url), .tag("t"), .everything,
     ]
     for selection in selections {
-      let house = try House()
+      let fixture = try ManagerFixture()
       let (none, a, b) = (RequestOptions(), RequestOptions { $0.partition = "a" }, RequestOptions { $0.partition = "b" })
-      for options in [none, a, b] { try await house.keep("/picture.png", .field("Cache-Tag", "t"), options: options) }
-      let sources = { (options: RequestOptions) in try await house.manager.load(house.url, options: options).source }
+      for options in [none, a, b] { try await fixture.keep("/picture.png", .field("Cache-Tag", "t"), options: options) }
+      let sources = { (options: RequestOptions) in try await fixture.manager.load(fixture.url, options: options).source }
       let asked: ResourceSource = mode == .hard ? .network : .revalidated
 
-      #expect(try await house.manager.purge(selection, mode) == 1)
+      #expect(try await fixture.manager.purge(selection, mode) == 1)
       #expect(try await [sources(none), sources(a), sources(b)] == [asked, .memory, .memory])
-      #expect(try await house.manager.purge(selection, mode, in: .partition("a")) == 1)
+      #expect(try await fixture.manager.purge(selection, mode, in: .partition("a")) == 1)
       #expect(try await [sources(none), sources(a), sources(b)] == [.memory, asked, .memory])
-      #expect(try await house.manager.purge(selection, mode, in: .all) == 3)
+      #expect(try await fixture.manager.purge(selection, mode, in: .all) == 3)
       #expect(try await [sources(none), sources(a), sources(b)] == [asked, asked, asked])
     }
   }
 
   @Test("by the caller's own key")
   func byKey() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let own = RequestOptions { $0.key = "report" }
-    let url = try await house.keep("/signed?x=1", options: own)
+    let url = try await fixture.keep("/signed?x=1", options: own)
 
-    #expect(try await house.manager.purge(.url(url)) == 0)
-    #expect(try await house.manager.purge(.key("report")) == 1)
-    #expect(try await !house.isStored(url, options: own))
+    #expect(try await fixture.manager.purge(.url(url)) == 0)
+    #expect(try await fixture.manager.purge(.key("report")) == 1)
+    #expect(try await !fixture.isStored(url, options: own))
   }
 
   @Test("values that were made of what is purged by a list are let go of too")
   func values() async throws {
-    let house = try House()
-    let url = try await house.keep("/a", .field("Cache-Tag", "t"))
-    #expect(try await house.manager.load(ResourceRequest(url), as: .counting(Counter())).value == "BODY OF /A")
-    #expect(house.memory.count == 3)
+    let fixture = try ManagerFixture()
+    let url = try await fixture.keep("/a", .field("Cache-Tag", "t"))
+    #expect(try await fixture.manager.load(ResourceRequest(url), as: .counting(Counter())).value == "BODY OF /A")
+    #expect(fixture.memory.count == 3)
 
-    #expect(try await house.manager.purge(.tag("t")) == 1)
+    #expect(try await fixture.manager.purge(.tag("t")) == 1)
 
-    #expect(house.memory.count == 0 && house.disk.keys.isEmpty)
+    #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 
   @Test("on a disk, with nothing in memory; and what was stored survives a restart as purged", arguments: PurgeMode.allCases)
   func onDisk(_ mode: PurgeMode) async throws {
     let disk = try TemporaryDisk()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = disk.cache
       $0.memory = nil
     }
-    let url = try await house.keep("/a", .field("Cache-Tag", "t"))
-    let large = try await house.keep("/large", .field("Cache-Tag", "t"))
-    try await house.keep("/other")
+    let url = try await fixture.keep("/a", .field("Cache-Tag", "t"))
+    let large = try await fixture.keep("/large", .field("Cache-Tag", "t"))
+    try await fixture.keep("/other")
 
-    #expect(try await house.manager.purge(.tag("t"), mode) == 2)
+    #expect(try await fixture.manager.purge(.tag("t"), mode) == 2)
 
     #expect(try await disk.cache.entryCount == (mode == .soft ? 3 : 1))
     for url in [url, large] {
-      #expect(try await house.manager.load(url).source == (mode == .soft ? .revalidated : .network))
+      #expect(try await fixture.manager.load(url).source == (mode == .soft ? .revalidated : .network))
     }
   }
 
   @Test("a manager that asks nobody about an answer removes what it is to mark")
   func withoutValidator() async throws {
-    let house = try House { $0.validator = nil }
-    let url = try await house.keep("/a")
+    let fixture = try ManagerFixture { $0.validator = nil }
+    let url = try await fixture.keep("/a")
 
-    #expect(try await house.manager.purge(.url(url), .soft) == 1)
+    #expect(try await fixture.manager.purge(.url(url), .soft) == 1)
 
-    #expect(try await !house.isStored(url))
+    #expect(try await !fixture.isStored(url))
   }
 
   @Test("a URL that is none is refused")
   func invalid() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let url = try #require(URL(string: "/relative"))
     for selection in [PurgeSelection.url(url), .prefix(url)] {
-      let error = await #expect(throws: CacheError.self) { try await house.manager.purge(selection) }
+      let error = await #expect(throws: CacheError.self) { try await fixture.manager.purge(selection) }
       #expect(error?.code == .invalidURL)
     }
   }

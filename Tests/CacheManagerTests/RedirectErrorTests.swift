@@ -12,23 +12,23 @@ struct RedirectErrorTests {
     case bytes, value, events, callback, file, prefetch, prefetchToDisk
   }
 
-  let house: House
+  let fixture: ManagerFixture
   let folder: DownloadFolder
   let target: URL
 
   init() throws {
-    house = try House()
+    fixture = try ManagerFixture()
     folder = try DownloadFolder()
     target = try #require(URL(string: "https://b.example/y"))
-    house.network.serve(house.url) { _ in .redirect(to: "https://b.example/y") }
+    fixture.network.serve(fixture.url) { _ in .redirect(to: "https://b.example/y") }
   }
 
   private func failure(_ loading: Loading) async throws -> CacheError? {
-    let (manager, url) = (house.manager, house.url)
+    let (manager, url) = (fixture.manager, fixture.url)
     do {
       switch loading {
       case .bytes: _ = try await manager.load(url)
-      case .value: _ = try await manager.load(url, as: Workshop().whole)
+      case .value: _ = try await manager.load(url, as: TextTransformFixture().whole)
       case .events: for try await _ in manager.events(for: url) {}
       case .callback:
         let result = await withCheckedContinuation { continuation in
@@ -47,57 +47,58 @@ struct RedirectErrorTests {
 
   @Test("name the URL that was asked for and the URL that failed, however the resource is loaded", arguments: Loading.allCases)
   func refused(_ loading: Loading) async throws {
-    house.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
 
     let error = try #require(try await failure(loading))
 
     #expect(error.code == .connectionRefused)
-    #expect(error.url == house.url.absoluteString && error.redirectTargets == ["https://b.example/y"])
+    #expect(error.url == fixture.url.absoluteString && error.redirectTargets == ["https://b.example/y"])
     #expect(error.failedURL == "https://b.example/y")
-    #expect("\(error)" == "\(house.url.absoluteString): redirected to https://b.example/y: connection refused")
+    #expect("\(error)" == "\(fixture.url.absoluteString): redirected to https://b.example/y: connection refused")
   }
 
   @Test("name the redirect when the status is not accepted", arguments: [404, 503])
   func status(_ code: Int) async throws {
-    house.network.answer(target, .response(.init(code: code)))
+    fixture.network.answer(target, .response(.init(code: code)))
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
-    #expect(error.status == code && error.url == house.url.absoluteString && error.failedURL == "https://b.example/y")
+    #expect(error.status == code && error.url == fixture.url.absoluteString && error.failedURL == "https://b.example/y")
     #expect(
-      error.description.hasPrefix("\(house.url.absoluteString): redirected to https://b.example/y: the server answered \(code)"))
+      error.description.hasPrefix("\(fixture.url.absoluteString): redirected to https://b.example/y: the server answered \(code)")
+    )
   }
 
   @Test("name each redirect in order")
   func chain() async throws {
     let third = try #require(URL(string: "https://c.example/z"))
-    house.network.answer(target, .redirect(to: "https://c.example/z", status: .temporaryRedirect))
-    house.network.answer(third, .ok(Data(count: 1_000)).cut(after: 10))
+    fixture.network.answer(target, .redirect(to: "https://c.example/z", status: .temporaryRedirect))
+    fixture.network.answer(third, .ok(Data(count: 1_000)).cut(after: 10))
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
     #expect(error.code == .truncatedBody)
     #expect(error.redirectTargets == ["https://b.example/y", "https://c.example/z"])
     #expect(
       error.description.hasPrefix(
-        "\(house.url.absoluteString): redirected to https://b.example/y: redirected to https://c.example/z: "))
+        "\(fixture.url.absoluteString): redirected to https://b.example/y: redirected to https://c.example/z: "))
   }
 
   @Test("name the URL whose redirect is not followed as the one that failed")
   func refusedRedirect() async throws {
-    house.network.answer(target, .redirect(to: "ftp://c.example/z"))
+    fixture.network.answer(target, .redirect(to: "ftp://c.example/z"))
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
     #expect(error.code == .redirectRefused && error.failedURL == "https://b.example/y")
   }
 
   @Test("name no redirect when the first request fails")
   func first() async throws {
-    let url = try house.url("/other")
-    house.network.answer(url, .failure(.connectionRefused, reason: "connection refused"))
+    let url = try fixture.url("/other")
+    fixture.network.answer(url, .failure(.connectionRefused, reason: "connection refused"))
 
-    let error = try await house.failure(url)
+    let error = try await fixture.failure(url)
 
     #expect(error.redirectTargets.isEmpty && error.failedURL == url.absoluteString)
     #expect("\(error)" == "\(url.absoluteString): connection refused")
@@ -105,47 +106,47 @@ struct RedirectErrorTests {
 
   @Test("name the redirect when the bytes cannot be made into a value")
   func undecodable() async throws {
-    house.network.answer(target, .ok("a page"))
-    let transform = Workshop().whole.map("fails") { (_: String) throws(CacheError) -> String in
+    fixture.network.answer(target, .ok("a page"))
+    let transform = TextTransformFixture().whole.map("fails") { (_: String) throws(CacheError) -> String in
       throw CacheError(.decodingFailed, reason: "not an image")
     }
 
-    let error = await #expect(throws: CacheError.self) { _ = try await house.manager.load(house.url, as: transform) }
+    let error = await #expect(throws: CacheError.self) { _ = try await fixture.manager.load(fixture.url, as: transform) }
 
-    #expect(error?.url == house.url.absoluteString && error?.failedURL == "https://b.example/y")
+    #expect(error?.url == fixture.url.absoluteString && error?.failedURL == "https://b.example/y")
   }
 
   @Test("name the redirect when the response may not be stored")
   func unstorable() async throws {
-    house.network.answer(target, .ok("bytes", cacheControl: "no-store"))
+    fixture.network.answer(target, .ok("bytes", cacheControl: "no-store"))
 
     let error = try #require(try await failure(.prefetchToDisk))
 
-    #expect(error.code == .notCached && error.url == house.url.absoluteString && error.failedURL == "https://b.example/y")
+    #expect(error.code == .notCached && error.url == fixture.url.absoluteString && error.failedURL == "https://b.example/y")
   }
 
   @Test("name the redirect when a stale response is served instead")
   func stale() async throws {
-    house.network.answer(target, .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
-    _ = try await house.manager.load(house.url)
+    fixture.network.answer(target, .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
+    _ = try await fixture.manager.load(fixture.url)
 
-    let resource = try await house.manager.load(house.url)
+    let resource = try await fixture.manager.load(fixture.url)
 
     #expect(resource.text == "stored" && resource.validation == .failed)
     #expect(
-      resource.fallbackReason?.url == house.url.absoluteString && resource.fallbackReason?.failedURL == "https://b.example/y")
+      resource.fallbackReason?.url == fixture.url.absoluteString && resource.fallbackReason?.failedURL == "https://b.example/y")
   }
 
   @Test("name the original when the stale response came from a mirror")
   func staleFromMirror() async throws {
-    let url = try house.url("/mirrored")
+    let url = try fixture.url("/mirrored")
     let mirror = try #require(URL(string: "https://mirror.example/"))
-    house.network.serve(url) { _ in .failure(.connectionRefused) }
-    house.network.answer(mirror, .ok("mirrored", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
-    house.clock.advance(by: .seconds(61))
+    fixture.network.serve(url) { _ in .failure(.connectionRefused) }
+    fixture.network.answer(mirror, .ok("mirrored", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
+    fixture.clock.advance(by: .seconds(61))
 
-    let resource = try await house.manager.load(url)
+    let resource = try await fixture.manager.load(url)
 
     #expect(resource.text == "mirrored" && resource.url == mirror)
     #expect(resource.fallbackReason?.url == url.absoluteString && resource.fallbackReason?.redirectTargets == [])
@@ -155,15 +156,15 @@ struct RedirectErrorTests {
   func alternatives() async throws {
     let mirror = try #require(URL(string: "https://mirror.example/"))
     let mirrored = try #require(URL(string: "https://mirror.example/y"))
-    house.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
-    house.network.answer(mirror, .redirect(to: "/y"))
-    house.network.answer(mirrored, .response(.notFound))
+    fixture.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.answer(mirror, .redirect(to: "/y"))
+    fixture.network.answer(mirrored, .response(.notFound))
 
-    let error = try await house.failure(house.url, RequestOptions { $0.alternatives = [.mirror(mirror)] })
+    let error = try await fixture.failure(fixture.url, RequestOptions { $0.alternatives = [.mirror(mirror)] })
 
     let failures = (error.underlying as? SourceFailures)?.failures ?? []
     #expect(error.failedURL == "https://b.example/y")
-    #expect(failures.map(\.url) == [house.url.absoluteString, mirror.absoluteString])
+    #expect(failures.map(\.url) == [fixture.url.absoluteString, mirror.absoluteString])
     #expect(failures.map(\.failedURL) == ["https://b.example/y", mirrored.absoluteString])
   }
 
@@ -174,12 +175,12 @@ struct RedirectErrorTests {
       "https://b.example/y#token=secret",
     ])
   func credentials(_ location: String) async throws {
-    house.network.serve(house.url) { _ in .redirect(to: location) }
+    fixture.network.serve(fixture.url) { _ in .redirect(to: location) }
     for address in ["https://b.example/y", "https://b.example/y?signature=secret"] {
-      house.network.serve(try #require(URL(string: address))) { _ in .failure(.connectionRefused) }
+      fixture.network.serve(try #require(URL(string: address))) { _ in .failure(.connectionRefused) }
     }
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
     #expect(error.code == .connectionRefused && error.description.contains("redirected to https://b.example/y"))
     #expect(!error.description.contains("secret") && !"\(error.redirectTargets)".contains(":secret@"))
@@ -192,7 +193,7 @@ struct RedirectErrorTests {
       throw CacheError(.connectionRefused, reason: "connection refused", url: "https://tokens.example/")
     }
 
-    let error = try await house.failure(house.url, RequestOptions { $0.downloader = .use(network) })
+    let error = try await fixture.failure(fixture.url, RequestOptions { $0.downloader = .use(network) })
 
     #expect("\(error)" == "https://tokens.example/: connection refused")
   }

@@ -9,7 +9,7 @@ import Testing
 /// How everything that is stored of a resource is removed.
 enum Removing: CaseIterable, Sendable { case remove, clear, purge, unsafeRequest }
 
-extension House {
+extension ManagerFixture {
   fileprivate func remove(by means: Removing) async throws {
     switch means {
     case .remove: try await manager.remove(url)
@@ -23,46 +23,46 @@ extension House {
 @Suite("Who reads the disk while it is emptied")
 struct RemovalTests {
   /// What is stored lies on the disk alone.
-  private func house() async throws -> (house: House, store: HeldStore) {
-    let (house, store) = try House.held()
-    house.network.serve(house.url) { $0.method == .get ? .ok("old", cacheControl: "max-age=600") : .response(.noContent) }
-    _ = try await house.manager.load(house.url)
-    house.restart()
-    return (house, store)
+  private func fixture() async throws -> (fixture: ManagerFixture, store: HeldStore) {
+    let (fixture, store) = try ManagerFixture.held()
+    fixture.network.serve(fixture.url) { $0.method == .get ? .ok("old", cacheControl: "max-age=600") : .response(.noContent) }
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
+    return (fixture, store)
   }
 
   @Test("brings nothing back into memory before that has ended", arguments: Removing.allCases)
   func before(_ means: Removing) async throws {
-    let (house, store) = try await house()
+    let (fixture, store) = try await fixture()
     let removal = store.hold(.removal)
-    let removing = Task { try await house.remove(by: means) }
+    let removing = Task { try await fixture.remove(by: means) }
     await removal.arrived()
 
     // Memory has been emptied, and the disk still has it.
-    #expect(try await house.manager.load(house.url).source == .disk)
-    #expect(try await house.manager.load(house.url).source == .memory)
+    #expect(try await fixture.manager.load(fixture.url).source == .disk)
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
     removal.open()
     try await removing.value
 
-    #expect(house.memory.count == 0 && store.base.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    #expect(fixture.memory.count == 0 && store.base.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
   @Test("nor afterwards", arguments: Removing.allCases)
   func afterwards(_ means: Removing) async throws {
-    let (house, store) = try await house()
+    let (fixture, store) = try await fixture()
     let (removal, opening) = (store.hold(.removal), store.hold(.open))
-    let removing = Task { try await house.remove(by: means) }
+    let removing = Task { try await fixture.remove(by: means) }
     await removal.arrived()
-    let late = Task { try await house.manager.load(house.url) }
+    let late = Task { try await fixture.manager.load(fixture.url) }
     await opening.arrived()
     removal.open()
     try await removing.value
     opening.open()
 
     #expect(try await late.value.source == .disk)
-    #expect(house.memory.count == 0 && store.base.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    #expect(fixture.memory.count == 0 && store.base.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 }
 
@@ -70,24 +70,24 @@ struct RemovalTests {
 struct RedirectRemovalTests {
   @Test("a load that comes afterwards does not join one from before, which was redirected there")
   func redirected() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    let target = try house.url("/moved.png")
-    house.network.serve(house.url) { _ in .response(.found, fields: [.location: "/moved.png"]) }
-    house.network.answer(
+    let target = try fixture.url("/moved.png")
+    fixture.network.serve(fixture.url) { _ in .response(.found, fields: [.location: "/moved.png"]) }
+    fixture.network.answer(
       target, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
-    let late = Task { try await house.manager.load(house.url).text }
+    let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
-    try await house.manager.remove(target)
+    try await fixture.manager.remove(target)
 
-    let next = Task { try await house.manager.load(house.url).text }
+    let next = Task { try await fixture.manager.load(fixture.url).text }
     // Who had joined would wait behind the gate, and send nothing.
-    try await Turns.until { house.network.requests(for: target).count == 2 }
+    try await Turns.until { fixture.network.requests(for: target).count == 2 }
     #expect(try await next.value == "new")
     gate.open()
     #expect(try await late.value == "old")
-    #expect(try await house.manager.load(target).text == "new")
-    try house.network.verify()
+    #expect(try await fixture.manager.load(target).text == "new")
+    try fixture.network.verify()
   }
 }

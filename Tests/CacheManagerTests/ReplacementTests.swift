@@ -9,24 +9,24 @@ import Testing
 
 @Suite("Every component can be replaced for one request")
 struct ReplacementTests {
-  let house: House
+  let fixture: ManagerFixture
 
   init() throws {
-    house = try House()
-    house.network.serve(house.url) { _ in .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60") }
+    fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60") }
   }
 
   private func load(_ change: (inout RequestOptions) -> Void) async throws -> Resource<Data> {
-    try await house.manager.load(house.url, options: RequestOptions(change))
+    try await fixture.manager.load(fixture.url, options: RequestOptions(change))
   }
 
   @Test("the downloader")
   func downloader() async throws {
     let other = ScriptedDownloader()
-    other.answer(house.url, .ok("other"))
+    other.answer(fixture.url, .ok("other"))
 
     #expect(try await load { $0.downloader = .use(other) }.text == "other")
-    #expect(house.network.requests.isEmpty)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("no downloader at all: what is stored, or an error that says why")
@@ -39,10 +39,10 @@ struct ReplacementTests {
 
   @Test("the memory store, or none")
   func memory() async throws {
-    let other = MemoryCache(clock: house.clock)
+    let other = MemoryCache(clock: fixture.clock)
 
     _ = try await load { $0.memory = .use(other) }
-    #expect(house.memory.count == 0 && other.count > 0)
+    #expect(fixture.memory.count == 0 && other.count > 0)
     #expect(try await load { $0.memory = .disabled }.source == .disk)
     #expect(try await load { $0.memory = .use(other) }.source == .memory)
   }
@@ -52,31 +52,31 @@ struct ReplacementTests {
     let other = VolatileStore()
 
     _ = try await load { $0.store = .use(other) }
-    #expect(house.disk.keys.isEmpty && other.keys.count == 1)
-    house.restart()
+    #expect(fixture.disk.keys.isEmpty && other.keys.count == 1)
+    fixture.restart()
     #expect(try await load { $0.store = .use(other) }.source == .disk)
-    house.restart()
+    fixture.restart()
     #expect(try await load { $0.store = .disabled }.source == .network)
-    #expect(house.disk.keys.isEmpty)
+    #expect(fixture.disk.keys.isEmpty)
   }
 
   @Test("the validator, or none")
   func validator() async throws {
     let guessing = ETagValidator(defaultLifetime: .seconds(60))
-    let url = try house.url("/unstated")
-    house.network.answer(url, .ok("a"), .ok("b"))
+    let url = try fixture.url("/unstated")
+    fixture.network.answer(url, .ok("a"), .ok("b"))
 
-    _ = try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) })
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).source == .memory)
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .disabled }).source == .memory)
-    house.clock.advance(by: .seconds(61))
-    #expect(try await house.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).text == "b")
+    _ = try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) })
+    #expect(try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).source == .memory)
+    #expect(try await fixture.manager.load(url, options: RequestOptions { $0.validator = .disabled }).source == .memory)
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).text == "b")
   }
 
   @Test("the clock")
   func clock() async throws {
     _ = try await load { _ in }
-    let later = ManualClock(now: house.clock.now + .seconds(61))
+    let later = ManualClock(now: fixture.clock.now + .seconds(61))
 
     #expect(try await load { $0.clock = later }.source == .network)
   }
@@ -87,42 +87,42 @@ struct ReplacementTests {
 
     _ = try await load { $0.observer = .use(other) }
 
-    #expect(house.observer.events.isEmpty && !other.events.isEmpty)
+    #expect(fixture.observer.events.isEmpty && !other.events.isEmpty)
   }
 
   @Test("the cache key: presigned URLs of one resource share an entry")
   func key() async throws {
-    let (first, second) = (try house.url("/p?signature=1"), try house.url("/p?signature=2"))
-    house.network.answer(first, .ok("bytes", cacheControl: "max-age=60"))
+    let (first, second) = (try fixture.url("/p?signature=1"), try fixture.url("/p?signature=2"))
+    fixture.network.answer(first, .ok("bytes", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.key = "avatar/7" }
 
-    _ = try await house.manager.load(first, options: options)
+    _ = try await fixture.manager.load(first, options: options)
 
-    #expect(try await house.manager.load(second, options: options).source == .memory)
-    #expect(try await house.manager.lookup(first) == .miss)
+    #expect(try await fixture.manager.load(second, options: options).source == .memory)
+    #expect(try await fixture.manager.lookup(first) == .miss)
   }
 
   @Test("an answer that must not be kept removes what it replaces, also under the caller's own key")
   func invalidatedKey() async throws {
     let options = RequestOptions { $0.key = "avatar/7" }
-    let url = try house.url("/private")
-    house.network.answer(url, .ok("old", etag: "\"1\""), .ok("secret", etag: "\"2\"", cacheControl: "no-store"))
-    _ = try await house.manager.load(url, options: options)
+    let url = try fixture.url("/private")
+    fixture.network.answer(url, .ok("old", etag: "\"1\""), .ok("secret", etag: "\"2\"", cacheControl: "no-store"))
+    _ = try await fixture.manager.load(url, options: options)
 
-    #expect(try await house.manager.load(url, options: options).text == "secret")
-    #expect(house.disk.keys.isEmpty)
-    #expect(try await house.manager.lookup(url, options: options) == .miss)
+    #expect(try await fixture.manager.load(url, options: options).text == "secret")
+    #expect(fixture.disk.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(url, options: options) == .miss)
   }
 
   @Test("an unsafe request that succeeds removes what is stored of its resource")
   func unsafeMethod() async throws {
     _ = try await load { _ in }
-    house.network.serve(house.url) { _ in .response(.noContent) }
+    fixture.network.serve(fixture.url) { _ in .response(.noContent) }
 
-    _ = try await house.manager.load(ResourceRequest(house.url, method: .put))
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url, method: .put))
 
-    #expect(house.disk.keys.isEmpty)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    #expect(fixture.disk.keys.isEmpty)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
   @Test("the partition: tenants do not see each other's answers")
@@ -139,7 +139,7 @@ struct ReplacementTests {
     _ = try await load { _ in }
 
     #expect(try await load { $0.reads = .disk }.source == .disk)
-    house.restart()
+    fixture.restart()
     #expect(try await load { $0.reads = .memory }.source == .network)
     #expect(try await load { $0.reads = [] }.source == .network)
   }
@@ -147,20 +147,20 @@ struct ReplacementTests {
   @Test("the layers that are written")
   func writes() async throws {
     _ = try await load { $0.writes = .memory }
-    #expect(house.disk.keys.isEmpty && house.memory.count > 0)
-    house.restart()
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count > 0)
+    fixture.restart()
     _ = try await load { $0.writes = .disk }
-    #expect(house.disk.keys.count == 1 && house.memory.count == 0)
+    #expect(fixture.disk.keys.count == 1 && fixture.memory.count == 0)
     #expect(try await load { $0.writes = [] }.source == .disk)
-    #expect(house.memory.count == 0)
+    #expect(fixture.memory.count == 0)
   }
 
   @Test("the accepted statuses")
   func acceptedStatuses() async throws {
-    let url = try house.url("/missing")
-    house.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
+    let url = try fixture.url("/missing")
+    fixture.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
 
-    let page = try await house.manager.load(url, options: RequestOptions { $0.acceptedStatuses = AcceptedStatuses(200..<500) })
+    let page = try await fixture.manager.load(url, options: RequestOptions { $0.acceptedStatuses = AcceptedStatuses(200..<500) })
 
     #expect(page.response.status.code == 404 && page.text == "not here")
   }
@@ -173,7 +173,7 @@ struct ReplacementTests {
       $0.expiration = .after(.seconds(5))
       $0.priority = .high
     }
-    house.clock.advance(by: .seconds(5))
+    fixture.clock.advance(by: .seconds(5))
     #expect(try await load { $0.reads = .memory }.source == .network)
   }
 }
@@ -182,64 +182,64 @@ struct ReplacementTests {
 struct RedirectTests {
   @Test("are followed, each hop cached by its own rules, and the chain is visible")
   func followed() async throws {
-    let house = try House()
-    let (second, third) = (try house.url("/second"), try house.url("/third?x=1"))
-    house.network.answer(house.url, .redirect(to: "/second", status: .movedPermanently), .redirect(to: "/second"))
-    house.network.answer(second, .redirect(to: third.absoluteString), .redirect(to: third.absoluteString))
-    house.network.answer(third, .ok("bytes", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    let (second, third) = (try fixture.url("/second"), try fixture.url("/third?x=1"))
+    fixture.network.answer(fixture.url, .redirect(to: "/second", status: .movedPermanently), .redirect(to: "/second"))
+    fixture.network.answer(second, .redirect(to: third.absoluteString), .redirect(to: third.absoluteString))
+    fixture.network.answer(third, .ok("bytes", cacheControl: "max-age=60"))
 
-    let resource = try await house.manager.load(house.url)
-    let again = try await house.manager.load(house.url)
+    let resource = try await fixture.manager.load(fixture.url)
+    let again = try await fixture.manager.load(fixture.url)
 
-    #expect(resource.text == "bytes" && resource.redirects == [house.url, second] && resource.url == third)
+    #expect(resource.text == "bytes" && resource.redirects == [fixture.url, second] && resource.url == third)
     #expect(again.source == .memory && again.text == "bytes")
-    #expect(house.network.requests(for: third).count == 1)
+    #expect(fixture.network.requests(for: third).count == 1)
   }
 
   @Test("a circle ends at the limit")
   func circle() async throws {
-    let house = try House { $0.redirectLimit = 3 }
-    house.network.serve(house.url) { _ in .redirect(to: "/picture.png") }
+    let fixture = try ManagerFixture { $0.redirectLimit = 3 }
+    fixture.network.serve(fixture.url) { _ in .redirect(to: "/picture.png") }
 
-    #expect(try await house.failure(house.url).code == .tooManyRedirects)
-    #expect(house.network.requests.count == 4)
+    #expect(try await fixture.failure(fixture.url).code == .tooManyRedirects)
+    #expect(fixture.network.requests.count == 4)
   }
 
   @Test("never lead out of HTTP", arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://example.com/"])
   func otherSchemes(_ location: String) async throws {
-    let house = try House()
-    house.network.answer(house.url, .redirect(to: location))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .redirect(to: location))
 
-    #expect(try await house.failure(house.url).code == .redirectRefused)
+    #expect(try await fixture.failure(fixture.url).code == .redirectRefused)
   }
 
   @Test("credentials and conditions stay behind at another host, and go along within one")
   func credentials() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let other = try #require(URL(string: "https://other.example/picture.png"))
-    house.network.answer(house.url, .redirect(to: "/here"))
-    house.network.answer(try house.url("/here"), .redirect(to: other.absoluteString))
-    house.network.answer(other, .ok("bytes"))
+    fixture.network.answer(fixture.url, .redirect(to: "/here"))
+    fixture.network.answer(try fixture.url("/here"), .redirect(to: other.absoluteString))
+    fixture.network.answer(other, .ok("bytes"))
     let fields: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=b", .accept: "image/*"]
 
-    _ = try await house.manager.load(ResourceRequest(house.url, headerFields: fields))
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: fields))
 
-    #expect(house.network.requests(for: try house.url("/here")).first?.headerFields[.authorization] == "Bearer secret")
-    let last = try #require(house.network.requests(for: other).first)
+    #expect(fixture.network.requests(for: try fixture.url("/here")).first?.headerFields[.authorization] == "Bearer secret")
+    let last = try #require(fixture.network.requests(for: other).first)
     #expect(last.headerFields[.authorization] == nil && last.headerFields[.cookie] == nil)
     #expect(last.headerFields[.accept] == "image/*")
   }
 
   @Test("are an answer like any other when none are to be followed")
   func notFollowed() async throws {
-    let house = try House()
-    house.network.answer(house.url, .redirect(to: "/second"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .redirect(to: "/second"))
     let options = RequestOptions {
       $0.redirectLimit = 0
       $0.acceptedStatuses = AcceptedStatuses(300..<400)
     }
 
-    #expect(try await house.manager.load(house.url, options: options).response.status.code == 302)
+    #expect(try await fixture.manager.load(fixture.url, options: options).response.status.code == 302)
   }
 }
 
@@ -247,65 +247,65 @@ struct RedirectTests {
 struct CacheLookTests {
   @Test("a look finds memory, disk or nothing, and asks nobody")
   func lookup() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
-    #expect(try await house.manager.lookup(house.url) == .miss)
-    _ = try await house.manager.load(house.url)
-    #expect(try await house.manager.lookup(house.url) == .memory(isFresh: true))
-    house.restart()
-    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: true))
-    house.clock.advance(by: .seconds(61))
-    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: false))
-    #expect(try await house.manager.contains(house.url))
-    #expect(try await !house.manager.contains(house.url, in: .memory))
-    try house.network.verify()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
+    _ = try await fixture.manager.load(fixture.url)
+    #expect(try await fixture.manager.lookup(fixture.url) == .memory(isFresh: true))
+    fixture.restart()
+    #expect(try await fixture.manager.lookup(fixture.url) == .disk(isFresh: true))
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.manager.lookup(fixture.url) == .disk(isFresh: false))
+    #expect(try await fixture.manager.contains(fixture.url))
+    #expect(try await !fixture.manager.contains(fixture.url, in: .memory))
+    try fixture.network.verify()
   }
 
   @Test("removal and clearing go by layer")
   func removal() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("bytes", cacheControl: "max-age=60") }
-    _ = try await house.manager.load(house.url)
-    try await house.manager.remove(house.url, from: .memory)
-    #expect(try await house.manager.lookup(house.url) == .disk(isFresh: true))
-    try await house.manager.remove(house.url)
-    #expect(try await house.manager.lookup(house.url) == .miss)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("bytes", cacheControl: "max-age=60") }
+    _ = try await fixture.manager.load(fixture.url)
+    try await fixture.manager.remove(fixture.url, from: .memory)
+    #expect(try await fixture.manager.lookup(fixture.url) == .disk(isFresh: true))
+    try await fixture.manager.remove(fixture.url)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
 
-    _ = try await house.manager.load(house.url)
-    try await house.manager.clear(.disk)
-    #expect(house.disk.keys.isEmpty && house.memory.count > 0)
-    try await house.manager.clear()
-    #expect(house.memory.count == 0)
+    _ = try await fixture.manager.load(fixture.url)
+    try await fixture.manager.clear(.disk)
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count > 0)
+    try await fixture.manager.clear()
+    #expect(fixture.memory.count == 0)
   }
 
   @Test("removing from a disk that fails says so, and memory is clean all the same")
   func failingRemoval() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
-    house.disk.failure = CacheError(.fileSystem, reason: "input/output error", path: "/cache")
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.disk.failure = CacheError(.fileSystem, reason: "input/output error", path: "/cache")
 
-    await #expect(throws: CacheError.self) { try await house.manager.remove(house.url) }
-    #expect(try await !house.manager.contains(house.url, in: .memory))
+    await #expect(throws: CacheError.self) { try await fixture.manager.remove(fixture.url) }
+    #expect(try await !fixture.manager.contains(fixture.url, in: .memory))
   }
 
   @Test("prefetching skips what is cached, reports what failed, and keeps within its bound")
   func prefetch() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    let urls = try (0..<6).map { try house.url("/\($0)") }
-    for url in urls.dropLast() { house.network.serve(url) { _ in .ok("bytes", cacheControl: "max-age=60").held(by: gate) } }
-    house.network.answer(urls[5], .response(.notFound))
-    let warm = Task { try await house.manager.load(urls[0]) }
+    let urls = try (0..<6).map { try fixture.url("/\($0)") }
+    for url in urls.dropLast() { fixture.network.serve(url) { _ in .ok("bytes", cacheControl: "max-age=60").held(by: gate) } }
+    fixture.network.answer(urls[5], .response(.notFound))
+    let warm = Task { try await fixture.manager.load(urls[0]) }
     await gate.arrived()
 
-    let prefetch = Task { await house.manager.prefetch(urls, concurrency: 2) }
+    let prefetch = Task { await fixture.manager.prefetch(urls, concurrency: 2) }
     await gate.arrived(2)
-    #expect(house.network.requests.count <= 3)
+    #expect(fixture.network.requests.count <= 3)
     gate.open()
     _ = try await warm.value
     let report = await prefetch.value
-    let second = await house.manager.prefetch(Array(urls.dropLast()))
+    let second = await fixture.manager.prefetch(Array(urls.dropLast()))
 
     #expect(report.failed.map(\.url) == [urls[5]] && report.failed.first?.error.status == 404)
     #expect(report.loaded + report.skipped == 5)
@@ -314,12 +314,12 @@ struct CacheLookTests {
 
   @Test("a cancelled prefetch stops and says what it did not get to")
   func cancelledPrefetch() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    let urls = try (0..<5).map { try house.url("/\($0)") }
-    for url in urls { house.network.serve(url) { _ in .ok("bytes").held(by: gate) } }
+    let urls = try (0..<5).map { try fixture.url("/\($0)") }
+    for url in urls { fixture.network.serve(url) { _ in .ok("bytes").held(by: gate) } }
 
-    let prefetch = Task { await house.manager.prefetch(urls, concurrency: 1) }
+    let prefetch = Task { await fixture.manager.prefetch(urls, concurrency: 1) }
     await gate.arrived()
     prefetch.cancel()
     gate.open()

@@ -14,12 +14,12 @@ struct RequestBodyTests {
   @Test("the body goes out with its media type, unless the request states one")
   func contentType() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["done"]) }
-    let house = try House { $0.downloader = network }
-    var stated = request(house.url)
+    let fixture = try ManagerFixture { $0.downloader = network }
+    var stated = request(fixture.url)
     stated.headerFields[.contentType] = "text/markdown"
 
-    #expect(try await house.manager.load(request(house.url)).text == "done")
-    _ = try await house.manager.load(stated)
+    #expect(try await fixture.manager.load(request(fixture.url)).text == "done")
+    _ = try await fixture.manager.load(stated)
 
     #expect(network.seen.map(\.body) == ["hello", "hello"] && network.seen.map(\.head.method) == [.post, .post])
     #expect(network.seen.map(\.head.headerFields[.contentType]) == ["text/plain", "text/markdown"])
@@ -33,9 +33,9 @@ struct RequestBodyTests {
       seen.head.authority == "example.com"
         ? .redirect(to: "https://other.example/", status: .init(code: status)) : .streaming(["done"])
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
-    _ = try await house.manager.load(request(house.url))
+    _ = try await fixture.manager.load(request(fixture.url))
 
     let last = try #require(network.seen.last)
     #expect(network.seen.count == 2)
@@ -50,16 +50,16 @@ struct RequestBodyTests {
       seen.attempt < 3
         ? .streaming(["x"], then: CacheError(.bodyInterrupted, reason: "broken off")) : .streaming(["done"])
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
     let body = RequestBody { () throws(CacheError) in
       opened.increment()
       return ResourceBody(Data("part \(opened.value)".utf8))
     }
     let unreadable = RequestBody { () throws(CacheError) in throw CacheError(.fileSystem, reason: "gone", path: "/x") }
 
-    _ = try await house.manager.load(ResourceRequest(house.url, method: .put, body: body))
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url, method: .put, body: body))
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(ResourceRequest(house.url, method: .put, body: unreadable))
+      try await fixture.manager.load(ResourceRequest(fixture.url, method: .put, body: unreadable))
     }
 
     #expect(network.seen.map(\.body) == ["part 1", "part 2", "part 3"])
@@ -74,38 +74,38 @@ struct RequestBodyTests {
       await gate.pass()
       return .streaming([seen.body ?? "stored"], fields: [.cacheControl: "max-age=600"])
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
     let keeping = RequestOptions { $0.policy = .cacheOnly }
-    if method == .get { _ = try await house.manager.load(house.url) }
+    if method == .get { _ = try await fixture.manager.load(fixture.url) }
     gate.close()
 
-    async let one = house.manager.load(request(house.url, method))
-    async let two = house.manager.load(request(house.url, method))
+    async let one = fixture.manager.load(request(fixture.url, method))
+    async let two = fixture.manager.load(request(fixture.url, method))
     await gate.arrived(method == .get ? 3 : 2)
     gate.open()
 
     #expect(try await [one.text, two.text] == ["hello", "hello"])
     if method == .get {
-      #expect(try await house.manager.load(house.url, options: keeping).text == "stored")
+      #expect(try await fixture.manager.load(fixture.url, options: keeping).text == "stored")
     } else {
-      #expect(try await house.failure(house.url, keeping).code == .notCached)
+      #expect(try await fixture.failure(fixture.url, keeping).code == .notCached)
     }
   }
 
   @Test("a 304 that nobody asked for does not send a forwarded request again with an empty body", arguments: [true, false])
   func forwarded(isStream: Bool) async throws {
     let network = PullingDownloader(.streaming([], status: .notModified), .streaming(["done"]))
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/search")
     guard isStream else {
-      let response = try await house.manager.respond(to: request, body: ResourceBody(Data("query".utf8)))
+      let response = try await fixture.manager.respond(to: request, body: ResourceBody(Data("query".utf8)))
       #expect(try await response.body.collect() == Data("done".utf8))
       #expect(network.bodies == ["query", "query"])
       return
     }
 
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.respond(to: request, body: ResourceBody(length: 5, source: ChunkedBody(["qu", "ery"])))
+      try await fixture.manager.respond(to: request, body: ResourceBody(length: 5, source: ChunkedBody(["qu", "ery"])))
     }
 
     #expect(error?.code == .malformedResponse && error?.status == 304)
@@ -115,9 +115,9 @@ struct RequestBodyTests {
   @Test("a 304 that nobody asked for does not send a POST twice")
   func notModified() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming([], status: .notModified) }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
-    await #expect(throws: CacheError.self) { try await house.manager.load(request(house.url)) }
+    await #expect(throws: CacheError.self) { try await fixture.manager.load(request(fixture.url)) }
 
     #expect(network.seen.count == 1)
   }

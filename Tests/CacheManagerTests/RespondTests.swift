@@ -12,164 +12,164 @@ import Testing
 struct RespondTests {
   @Test("an answer is handed on as it came and stored; the next caller gets it with its age", arguments: [true, false])
   func storedAndServed(inMemory: Bool) async throws {
-    let house = try House { if !inMemory { $0.memory = nil } }
-    house.network.answer(house.url, .ok("a picture", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
+    let fixture = try ManagerFixture { if !inMemory { $0.memory = nil } }
+    fixture.network.answer(fixture.url, .ok("a picture", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
 
-    let first = try await house.ask()
+    let first = try await fixture.ask()
     #expect(first.status == 200 && first.text == "a picture" && first.fields[.server] == "s")
     #expect(first.cacheField == "Etagere;fwd=uri-miss;ttl=60;stored")
     #expect(first.fields[.age] == nil)
 
-    house.clock.advance(by: .seconds(20))
-    let second = try await house.ask()
+    fixture.clock.advance(by: .seconds(20))
+    let second = try await fixture.ask()
     #expect(second.status == 200 && second.text == "a picture" && second.fields[.age] == "20")
     #expect(second.cacheField == "Etagere;hit;ttl=40")
     #expect(second.source == (inMemory ? .memory : .disk))
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("a stale answer is asked about, and a 304 is not the caller's")
   func revalidated() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(5))
-    let asked = try await house.ask()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(5))
+    let asked = try await fixture.ask()
     #expect(asked.status == 200 && asked.text == "old")
     #expect(asked.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60")
-    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
-    #expect(house.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(fixture.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
   }
 
   @Test("a caller's own condition is answered here with 304, and a range with 206 or 416")
   func conditionsAndRanges() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await house.ask()
-    let same = try await house.ask([.ifNoneMatch: "\"1\""])
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.ask()
+    let same = try await fixture.ask([.ifNoneMatch: "\"1\""])
     #expect(same.status == 304 && same.text.isEmpty && same.fields[.eTag] == "\"1\"")
-    #expect(try await house.ask([.ifNoneMatch: "\"2\""]).text == "0123456789")
-    let part = try await house.ask([.range: "bytes=2-4"])
+    #expect(try await fixture.ask([.ifNoneMatch: "\"2\""]).text == "0123456789")
+    let part = try await fixture.ask([.range: "bytes=2-4"])
     #expect(part.status == 206 && part.text == "234" && part.fields[.contentRange] == "bytes 2-4/10")
-    #expect(try await house.ask([.range: "bytes=20-"]).status == 416)
-    house.restart()
-    #expect(try await house.ask([.range: "bytes=-3"]).text == "789")
-    let head = try await house.ask([:], .head)
+    #expect(try await fixture.ask([.range: "bytes=20-"]).status == 416)
+    fixture.restart()
+    #expect(try await fixture.ask([.range: "bytes=-3"]).text == "789")
+    let head = try await fixture.ask([:], .head)
     #expect(head.status == 200 && head.text.isEmpty && head.fields[.eTag] == "\"1\"")
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("every method and status passes, and what changes something makes what is stored outdated")
   func unsafe() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", cacheControl: "max-age=60"), .response(HTTPResponse.Status(code: 599), body: Data("no".utf8)),
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=60"), .response(HTTPResponse.Status(code: 599), body: Data("no".utf8)),
       .response(.noContent), .ok("new", cacheControl: "max-age=60"))
-    _ = try await house.ask()
-    let failed = try await house.ask([:], try #require(HTTPRequest.Method("FROB")), sending: "x")
+    _ = try await fixture.ask()
+    let failed = try await fixture.ask([:], try #require(HTTPRequest.Method("FROB")), sending: "x")
     #expect(failed.status == 599 && failed.text == "no" && failed.cache == "Etagere;fwd=method")
-    #expect(try await house.ask().text == "old")
-    #expect(try await house.ask([:], .put, sending: "y").status == 204)
-    #expect(try await house.ask().text == "new")
-    #expect(house.network.requestBodies(for: house.url).map { String(decoding: $0, as: UTF8.self) } == ["", "x", "y", ""])
+    #expect(try await fixture.ask().text == "old")
+    #expect(try await fixture.ask([:], .put, sending: "y").status == 204)
+    #expect(try await fixture.ask().text == "new")
+    #expect(fixture.network.requestBodies(for: fixture.url).map { String(decoding: $0, as: UTF8.self) } == ["", "x", "y", ""])
   }
 
   @Test("a redirect and an error are answers")
   func redirect() async throws {
-    let house = try House()
-    house.network.answer(house.url, .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
-    let redirect = try await house.ask()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
+    let redirect = try await fixture.ask()
     #expect(redirect.status == 302 && redirect.fields[.location] == "/elsewhere")
-    #expect(try await house.ask().text == "gone")
+    #expect(try await fixture.ask().text == "gone")
   }
 
   @Test("what is not read to the end, or breaks, is not in the cache")
   func incomplete() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let text = String(repeating: "x", count: 1_000)
-    house.network.answer(
-      house.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100), .ok(text, cacheControl: "max-age=60").cut(after: 300),
+    fixture.network.answer(
+      fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100), .ok(text, cacheControl: "max-age=60").cut(after: 300),
       .ok("whole", cacheControl: "max-age=60"))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
     do {
-      let response = try await house.manager.respond(to: request)
+      let response = try await fixture.manager.respond(to: request)
       #expect(try await response.body.source.next()?.count == 100)
     }
-    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
-    await #expect(throws: CacheError.self) { try await house.ask() }
-    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
-    #expect(try await house.ask().text == "whole")
-    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
+    await #expect(throws: CacheError.self) { try await fixture.ask() }
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
+    #expect(try await fixture.ask().text == "whole")
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
   }
 
   @Test("a body that is too large for memory streams through the durable store, and leaves no older one in memory")
   func large() async throws {
     let disk = try TemporaryDisk()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = disk.cache
       $0.maximumBodyInMemory = 100
     }
     let text = String(repeating: "y", count: 300_000)
-    house.network.answer(house.url, .ok("small", cacheControl: "max-age=1"), .ok(text, cacheControl: "max-age=60"))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(2))
-    #expect(try await house.ask().text == text)
-    let again = try await house.ask()
+    fixture.network.answer(fixture.url, .ok("small", cacheControl: "max-age=1"), .ok(text, cacheControl: "max-age=60"))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(2))
+    #expect(try await fixture.ask().text == text)
+    let again = try await fixture.ask()
     #expect(again.text == text && again.source == .disk)
-    #expect(try await house.ask([.range: "bytes=299998-"]).text == "yy")
+    #expect(try await fixture.ask([.range: "bytes=299998-"]).text == "yy")
   }
 
   @Test("a stale answer that may be shown while it is asked about is shown at once, and asked about once")
   func staleWhileRevalidate() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(2))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(2))
     for _ in 0..<3 {
       // The caller's own conditions and fields are its own, but for those that go along.
-      let shown = try await house.ask([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
+      let shown = try await fixture.ask([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
       #expect(shown.text == "old" && shown.cache == "Etagere;hit;ttl=-1")
     }
     await gate.arrived()
     gate.open()
-    try await Turns.until { house.disk.keys.count == 1 && house.network.requests.count == 2 && house.isCurrent("\"2\"") }
-    #expect(try await house.ask().text == "new")
-    let asked = try #require(house.network.requests.last)
+    try await Turns.until { fixture.disk.keys.count == 1 && fixture.network.requests.count == 2 && fixture.isCurrent("\"2\"") }
+    #expect(try await fixture.ask().text == "new")
+    let asked = try #require(fixture.network.requests.last)
     #expect(asked.headerFields[.ifNoneMatch] == "\"1\"" && asked.headerFields[.acceptLanguage] == "nl")
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("closing stops what nobody waits for, and nothing is answered after it")
   func closing() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(2))
-    #expect(try await house.ask().text == "old")
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(2))
+    #expect(try await fixture.ask().text == "old")
     await gate.arrived()
-    await house.manager.close()
-    await #expect(throws: CacheError.self) { try await house.ask() }
+    await fixture.manager.close()
+    await #expect(throws: CacheError.self) { try await fixture.ask() }
   }
 
   @Test("when nobody answers, a stored answer stands in where it may; else the error says why")
   func offline() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", cacheControl: "max-age=1"), .failure(.connectionLost), .failure(.connectionLost))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(10))
-    let shown = try await house.ask()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=1"), .failure(.connectionLost), .failure(.connectionLost))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(10))
+    let shown = try await fixture.ask()
     #expect(shown.text == "old" && shown.fields[.age] == "10")
     #expect(shown.cache == "Etagere;fwd=stale;ttl=-9;detail=connectionLost")
-    let error = await #expect(throws: CacheError.self) { try await house.ask([.cacheControl: "no-cache"]) }
-    #expect(error?.code == .connectionLost && error?.url == house.url.absoluteString)
+    let error = await #expect(throws: CacheError.self) { try await fixture.ask([.cacheControl: "no-cache"]) }
+    #expect(error?.code == .connectionLost && error?.url == fixture.url.absoluteString)
   }
 
   @Test(
@@ -179,46 +179,46 @@ struct RespondTests {
       ("max-age=1, proxy-revalidate", .shared, true), ("max-age=1, proxy-revalidate", .private, false),
     ])
   func mustRevalidate(_ rule: String, mode: CacheMode, isForbidden: Bool) async throws {
-    let house = try House { $0.validator = ETagValidator(mode: mode) }
-    house.network.answer(
-      house.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "nobody there"),
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "nobody there"),
       .failure(.malformedResponse))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(10))
-    guard isForbidden else { return #expect(try await house.ask().text == "old") }
-    let error = await #expect(throws: CacheError.self) { try await house.ask() }
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(10))
+    guard isForbidden else { return #expect(try await fixture.ask().text == "old") }
+    let error = await #expect(throws: CacheError.self) { try await fixture.ask() }
     #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("nobody there") == true)
     #expect((error?.underlying as? CacheError)?.code == .connectionRefused)
-    let nonsense = await #expect(throws: CacheError.self) { try await house.ask() }
+    let nonsense = await #expect(throws: CacheError.self) { try await fixture.ask() }
     #expect(nonsense?.code == .malformedResponse)
   }
 
   @Test("stale-if-error: the stored answer in place of a 503, which Cache-Status tells")
   func staleIfError() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
       .response(HTTPResponse.Status(code: 503), body: Data("down".utf8)))
-    _ = try await house.ask()
-    house.clock.advance(by: .seconds(10))
-    let shown = try await house.ask()
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(10))
+    let shown = try await fixture.ask()
     #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
   }
 
   @Test("stored is told where something has begun to store it, and not where nothing does", arguments: [true, false])
   func storedTold(isAccepted: Bool) async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.memory = nil
       $0.maximumBodyInMemory = 10
     }
-    house.disk.refusesWrites = !isAccepted
-    house.network.answer(
-      house.url, .ok("", cacheControl: "max-age=60"), .ok("a picture of some size", cacheControl: "max-age=60"))
+    fixture.disk.refusesWrites = !isAccepted
+    fixture.network.answer(
+      fixture.url, .ok("", cacheControl: "max-age=60"), .ok("a picture of some size", cacheControl: "max-age=60"))
     for path in [[:], [.cacheControl: "no-cache"]] as [HTTPFields] {
-      let answer = try await house.ask(path)
+      let answer = try await fixture.ask(path)
       #expect(answer.cache.hasSuffix(";stored") == isAccepted)
     }
-    let memory = try House {
+    let memory = try ManagerFixture {
       $0.store = nil
       $0.maximumBodyInMemory = 10
     }
@@ -231,92 +231,92 @@ struct RespondTests {
 
   @Test("where nobody may be asked and nothing is stored, the answer is 504")
   func onlyIfCached() async throws {
-    let house = try House()
-    let answer = try await house.ask([.cacheControl: "only-if-cached"])
+    let fixture = try ManagerFixture()
+    let answer = try await fixture.ask([.cacheControl: "only-if-cached"])
     #expect(answer.status == 504)
     #expect(answer.cacheField == "Etagere;detail=\"not cached, and nobody may be asked\"")
-    #expect(house.network.requests.isEmpty)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a soft purge meets an answer that is still on its way, also one that is too large for memory")
   func purgedOnTheWay() async throws {
     let disk = try TemporaryDisk()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = disk.cache
       $0.maximumBodyInMemory = 100
     }
     let text = String(repeating: "y", count: 300_000)
-    house.network.answer(house.url, .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    fixture.network.answer(fixture.url, .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
-    let response = try await house.manager.respond(to: request)
+    let response = try await fixture.manager.respond(to: request)
     _ = try await response.body.source.next()
-    try await house.manager.purge(.url(house.url), .soft)
+    try await fixture.manager.purge(.url(fixture.url), .soft)
     while try await response.body.source.next() != nil {}
-    #expect(try await house.ask().cache.contains("fwd=") == true)
-    #expect(house.network.requests.count == 2)
+    #expect(try await fixture.ask().cache.contains("fwd=") == true)
+    #expect(fixture.network.requests.count == 2)
   }
 
   @Test("a slow reader's older answer does not take a later one's place")
   func slowReader() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let text = String(repeating: "1", count: 200)
-    house.network.answer(
-      house.url, .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
+    fixture.network.answer(
+      fixture.url, .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
-    let slow = try await house.manager.respond(to: request)
+    let slow = try await fixture.manager.respond(to: request)
     _ = try await slow.body.source.next()
-    house.clock.advance(by: .seconds(5))
-    #expect(try await house.ask([.cacheControl: "no-cache"]).text == "later")
+    fixture.clock.advance(by: .seconds(5))
+    #expect(try await fixture.ask([.cacheControl: "no-cache"]).text == "later")
     while try await slow.body.source.next() != nil {}
-    #expect(try await house.ask().text == "later")
-    house.restart()
-    #expect(try await house.ask().text == "later")
+    #expect(try await fixture.ask().text == "later")
+    fixture.restart()
+    #expect(try await fixture.ask().text == "later")
   }
 
   @Test("a cache alone asks nobody, without a validator too")
   func cacheOnly() async throws {
-    let house = try House { $0.validator = nil }
+    let fixture = try ManagerFixture { $0.validator = nil }
     let only = RequestOptions.policy(.cacheOnly)
-    #expect(try await house.ask(options: only).status == 504)
-    #expect(try await house.ask([:], .post, sending: "x", options: only).status == 504)
-    #expect(house.network.requests.isEmpty)
+    #expect(try await fixture.ask(options: only).status == 504)
+    #expect(try await fixture.ask([:], .post, sending: "x", options: only).status == 504)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a shared cache stores a part, serves from it, and asks for the rest alone")
   func parts() async throws {
-    let house = try House { $0.validator = ETagValidator(mode: .shared, parts: .completed) }
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, parts: .completed) }
     let part: HTTPFields = [.contentRange: "bytes 0-4/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
     let rest: HTTPFields = [.contentRange: "bytes 5-9/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
-    house.network.answer(
-      house.url, .response(.partialContent, fields: part, body: Data("01234".utf8)),
+    fixture.network.answer(
+      fixture.url, .response(.partialContent, fields: part, body: Data("01234".utf8)),
       .response(.partialContent, fields: rest, body: Data("56789".utf8)))
-    #expect(try await house.ask([.range: "bytes=0-4"]).text == "01234")
-    let inside = try await house.ask([.range: "bytes=1-2"])
+    #expect(try await fixture.ask([.range: "bytes=0-4"]).text == "01234")
+    let inside = try await fixture.ask([.range: "bytes=1-2"])
     #expect(inside.status == 206 && inside.text == "12" && inside.cache.hasPrefix("Etagere;hit"))
-    let whole = try await house.ask()
+    let whole = try await fixture.ask()
     #expect(whole.status == 200 && whole.text == "0123456789")
     #expect(whole.cache == "Etagere;fwd=partial;fwd-status=206;stored")
-    #expect(house.network.requests.last?.headerFields[.range] == "bytes=5-")
-    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
-    try house.network.verify()
+    #expect(fixture.network.requests.last?.headerFields[.range] == "bytes=5-")
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    try fixture.network.verify()
   }
 
   @Test("partitions are caches of their own")
   func partitions() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
     let (a, b) = (RequestOptions { $0.partition = "a" }, RequestOptions { $0.partition = "b" })
-    #expect(try await house.ask(options: a).text == "a")
-    #expect(try await house.ask(options: b).text == "b")
-    #expect(try await house.ask(options: a).text == "a")
-    try house.network.verify()
+    #expect(try await fixture.ask(options: a).text == "a")
+    #expect(try await fixture.ask(options: b).text == "b")
+    #expect(try await fixture.ask(options: a).text == "a")
+    try fixture.network.verify()
   }
 
   @Test("what is asked has to be a whole target", arguments: ["", "relative"])
   func target(path: String) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.respond(to: HTTPRequest(method: .get, scheme: nil, authority: nil, path: path))
+      try await fixture.manager.respond(to: HTTPRequest(method: .get, scheme: nil, authority: nil, path: path))
     }
     #expect(error?.code == .invalidURL)
   }
@@ -325,36 +325,36 @@ struct RespondTests {
     "a target goes out as it stands, plain or not, and its answer is found again",
     arguments: ["/a", "/a%20b", "/it's", "/a?b=c&d=%2F", "/a/../b;c=~_-.,@:!$*+"])
   func targets(path: String) async throws {
-    let house = try House()
-    house.network.answer(try #require(URL(string: "https://example.com\(path)")), .ok("one", cacheControl: "max-age=60"))
-    #expect(try await house.ask(path: path).text == "one")
-    #expect(house.network.requests.map(\.path) == [path])
-    #expect(try await house.ask(path: path).cache == "Etagere;hit;ttl=60")
+    let fixture = try ManagerFixture()
+    fixture.network.answer(try #require(URL(string: "https://example.com\(path)")), .ok("one", cacheControl: "max-age=60"))
+    #expect(try await fixture.ask(path: path).text == "one")
+    #expect(fixture.network.requests.map(\.path) == [path])
+    #expect(try await fixture.ask(path: path).cache == "Etagere;hit;ttl=60")
   }
 
   @Test("a host that is none, or a port that does not exist, is refused", arguments: ["", "example.com:0", "example.com:65536"])
   func authority(text: String) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.respond(to: HTTPRequest(method: .get, scheme: "https", authority: text, path: "/a"))
+      try await fixture.manager.respond(to: HTTPRequest(method: .get, scheme: "https", authority: text, path: "/a"))
     }
     #expect(error?.code == .invalidURL)
-    #expect(house.network.requests.isEmpty)
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a resource load and an exchange use what the other has stored")
   func sharedWithLoads() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("one", cacheControl: "max-age=60"))
-    #expect(try await house.manager.load(house.url).text == "one")
-    #expect(try await house.ask().cache == "Etagere;hit;ttl=60")
-    house.restart()
-    #expect(try await house.ask().text == "one")
-    #expect(try await house.manager.load(house.url).source == .memory)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("one", cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.load(fixture.url).text == "one")
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    fixture.restart()
+    #expect(try await fixture.ask().text == "one")
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
   }
 }
 
-extension House {
+extension ManagerFixture {
   /// Whether the cache has the answer with this tag.
   fileprivate func isCurrent(_ tag: String) -> Bool {
     let request = ResourceRequest(url, options: RequestOptions { $0.policy = .cacheOnly })

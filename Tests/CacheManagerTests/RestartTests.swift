@@ -19,11 +19,11 @@ struct RestartTests {
         ? .streaming(["old ", "bytes"], then: Self.broken(told), metrics: TransferMetrics(bytesOnWire: 9))
         : .streaming(["new"], fields: [.cacheControl: "max-age=60"], metrics: TransferMetrics(bytesOnWire: 3))
     }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
     var progress: [Int64] = []
     var final: Resource<Data>?
-    for try await event in house.manager.events(for: house.url) {
+    for try await event in fixture.manager.events(for: fixture.url) {
       switch event {
       case .progress(let report): progress.append(report.received)
       case .stale: break
@@ -35,21 +35,21 @@ struct RestartTests {
     #expect(resource.text == "new" && progress.last == 3)
     #expect(network.seen.map(\.attempt) == [1, (told ?? 1) + 1])
     #expect(resource.metrics.attempts == 2 && resource.bytesOnWire == 12)
-    #expect(house.disk.keys.count == 1)
-    house.restart()
-    #expect(try await house.manager.load(house.url).text == "new")
+    #expect(fixture.disk.keys.count == 1)
+    fixture.restart()
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
   @Test("an engine that breaks off for ever does not keep a load for ever")
   func bound() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
-    let error = try await house.failure(house.url)
+    let error = try await fixture.failure(fixture.url)
 
     #expect(error.code == .bodyInterrupted && error.attempt == 11)
     #expect(network.seen.map(\.attempt) == Array(1...11))
-    #expect(house.disk.keys.isEmpty && house.memory.count == 0)
+    #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
   @Test("a cancel ends it between two attempts")
@@ -60,25 +60,25 @@ struct RestartTests {
       if Task.isCancelled { throw .cancelled }
       return .streaming(["x"], then: Self.broken())
     }
-    let house = try House { $0.downloader = network }
-    let load = Task { try await house.manager.load(house.url).text }
+    let fixture = try ManagerFixture { $0.downloader = network }
+    let load = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
     load.cancel()
 
     #expect((await load.result).isCancellation)
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
     #expect(network.seen.count == 2)
   }
 
   @Test("what may have changed something is not sent again", arguments: [HTTPRequest.Method.post, .patch])
   func unsafe(_ method: HTTPRequest.Method) async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
-    let house = try House { $0.downloader = network }
+    let fixture = try ManagerFixture { $0.downloader = network }
 
     let error = await #expect(throws: CacheError.self) {
-      try await house.manager.load(ResourceRequest(house.url, method: method))
+      try await fixture.manager.load(ResourceRequest(fixture.url, method: method))
     }
 
     #expect(error?.code == .bodyInterrupted && network.seen.count == 1)
@@ -91,11 +91,11 @@ struct RestartTests {
       isBroken.withLock { $0 }
         ? .streaming(["x"], then: Self.broken()) : .streaming(["old"], fields: [.eTag: "\"1\""])
     }
-    let house = try House { $0.downloader = network }
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture { $0.downloader = network }
+    _ = try await fixture.manager.load(fixture.url)
     isBroken.withLock { $0 = true }
 
-    let shown = try await house.manager.load(house.url)
+    let shown = try await fixture.manager.load(fixture.url)
 
     #expect(shown.text == "old" && shown.validation == .failed)
   }
@@ -106,21 +106,21 @@ struct DeadlineTests {
   @Test(
     "a whole load's deadline ends a body that stalls, and an engine that waits before it tries again", arguments: [true, false])
   func deadline(inBody: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
     let answer = ScriptedAnswer.ok(Data(count: 100))
-    house.network.answer(house.url, inBody ? answer.bodyHeld(by: gate) : answer.after(.seconds(3_600)))
+    fixture.network.answer(fixture.url, inBody ? answer.bodyHeld(by: gate) : answer.after(.seconds(3_600)))
 
-    async let failure = house.failure(house.url, RequestOptions { $0.timeout = .seconds(5) })
-    await house.clock.sleepers(inBody ? 1 : 2)
+    async let failure = fixture.failure(fixture.url, RequestOptions { $0.timeout = .seconds(5) })
+    await fixture.clock.sleepers(inBody ? 1 : 2)
     if inBody { await gate.arrived() }
-    house.clock.advance(by: .seconds(5))
+    fixture.clock.advance(by: .seconds(5))
 
     let error = try await failure
-    #expect(error.code == .timedOut && error.url == house.url.absoluteString)
+    #expect(error.code == .timedOut && error.url == fixture.url.absoluteString)
     gate.open()
-    await house.manager.close()
-    #expect(house.clock.pendingSleeps == 0 && house.disk.keys.isEmpty)
-    #expect(house.network.cancelledBodies == (inBody ? 1 : 0))
+    await fixture.manager.close()
+    #expect(fixture.clock.pendingSleeps == 0 && fixture.disk.keys.isEmpty)
+    #expect(fixture.network.cancelledBodies == (inBody ? 1 : 0))
   }
 }

@@ -39,24 +39,24 @@ struct SelectingFieldTests {
     "who learns which fields select waits for those alone that have the same, whether Vary names them or the validator knows",
     arguments: [true, false])
   func validators(_ isOwn: Bool) async throws {
-    let house = try House { if isOwn { $0.validator = LanguageValidator() } }
+    let fixture = try ManagerFixture { if isOwn { $0.validator = LanguageValidator() } }
     let gate = Gate()
-    house.network.serve(house.url) { request in
+    fixture.network.serve(fixture.url) { request in
       .ok(
         request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: isOwn ? [:] : [.vary: "Accept-Language"]
       ).held(by: gate)
     }
     let languages = ["de", "fr", "nl"]
-    let asked = house.ask(times: 12) { [.acceptLanguage: languages[$0 % 3]] }
-    await house.clock.sleepers(11)
+    let asked = fixture.ask(times: 12) { [.acceptLanguage: languages[$0 % 3]] }
+    await fixture.clock.sleepers(11)
     gate.letThrough(1)
 
     // The two others at the same time, and not one after the other.
-    try await Turns.until { gate.arrivals == 3 && house.clock.pendingSleeps == 6 }
+    try await Turns.until { gate.arrivals == 3 && fixture.clock.pendingSleeps == 6 }
     gate.open()
 
     let told = try await asked.value
     for language in languages { #expect(told.filter { $0.text == language }.count == 4) }
-    #expect(house.network.requests.count == 3)
+    #expect(fixture.network.requests.count == 3)
   }
 }

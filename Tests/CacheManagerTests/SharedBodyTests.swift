@@ -36,20 +36,20 @@ private struct HomeDownloader: Downloader {
 struct SharedBodyTests {
   private static let text = String(repeating: "0123456789", count: 100)
 
-  private func house(_ keeping: Keeping, _ notes: TaskNotes) throws -> House {
-    let house = try House(keeping) {
+  private func fixture(_ keeping: Keeping, _ notes: TaskNotes) throws -> ManagerFixture {
+    let fixture = try ManagerFixture(keeping) {
       $0.maximumBodyInMemory = 2_000
       $0.downloader = $0.downloader.map { HomeDownloader(base: $0, preferredExecutor: notes) }
     }
-    house.network.answer(house.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 10))
-    return house
+    fixture.network.answer(fixture.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 10))
+    return fixture
   }
 
   @Test("is pulled by one task, whoever of them is ahead", arguments: Keeping.allCases)
   func oneTask(_ keeping: Keeping) async throws {
     let notes = TaskNotes()
-    let house = try house(keeping, notes)
-    let bodies = [try await house.exchange().body, try await house.exchange().body]
+    let fixture = try fixture(keeping, notes)
+    let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
     var texts = ["", ""]
 
     for turn in 0..<200 {
@@ -64,7 +64,7 @@ struct SharedBodyTests {
 
     #expect(texts == [Self.text, Self.text])
     #expect(notes.tasks == 1)
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("that all leave half-way leaves nothing behind that waits", arguments: Keeping.allCases)
@@ -73,12 +73,12 @@ struct SharedBodyTests {
     try await {
       let notes = TaskNotes()
       left = notes
-      let house = try house(keeping, notes)
-      let bodies = [try await house.exchange().body, try await house.exchange().body]
+      let fixture = try fixture(keeping, notes)
+      let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
       for body in bodies { _ = try await body.source.next() }
       #expect(notes.tasks == 1)
       for body in bodies { body.source.cancel() }
-      #expect(house.network.cancelledBodies == 1)
+      #expect(fixture.network.cancelledBodies == 1)
     }()
     // The task holds its executor until it has ended.
     try await Turns.until { left == nil }

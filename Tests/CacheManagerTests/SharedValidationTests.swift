@@ -28,26 +28,26 @@ struct Crowd: Sendable, CustomTestStringConvertible {
     "\(call), \(mode), \(isModified ? 200 : 304), \(isOnDiskAlone ? "disk" : "memory and disk")"
   }
 
-  func house(_ joins: JoinCounter) throws -> House {
-    try House {
+  func fixture(_ joins: JoinCounter) throws -> ManagerFixture {
+    try ManagerFixture {
       $0.validator = ETagValidator(mode: mode)
       $0.observer = joins
       if isOnDiskAlone { $0.memory = nil }
     }
   }
 
-  func text(_ house: House, _ url: URL) async throws -> String {
+  func text(_ fixture: ManagerFixture, _ url: URL) async throws -> String {
     switch call {
-    case .respond: try await house.ask(path: url.path).text
-    case .load: try await house.manager.load(url).text
+    case .respond: try await fixture.ask(path: url.path).text
+    case .load: try await fixture.manager.load(url).text
     }
   }
 
   /// The texts that so many requests get, spread evenly over the URLs.
-  func texts(_ count: Int, _ house: House, _ urls: [URL]) -> Task<[String], any Error> {
+  func texts(_ count: Int, _ fixture: ManagerFixture, _ urls: [URL]) -> Task<[String], any Error> {
     Task {
       try await withThrowingTaskGroup(of: String.self) { group in
-        for index in 0..<count { group.addTask { try await text(house, urls[index % urls.count]) } }
+        for index in 0..<count { group.addTask { try await text(fixture, urls[index % urls.count]) } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
     }
@@ -72,41 +72,41 @@ struct SharedValidationTests {
   private static let tag = "\"1\""
 
   /// A manager with a stored response that has to be validated before each use.
-  private func house(
+  private func fixture(
     mode: CacheMode = .private, _ cacheControl: String? = nil, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }
-  ) async throws -> House {
-    let house = try House {
+  ) async throws -> ManagerFixture {
+    let fixture = try ManagerFixture {
       $0.validator = ETagValidator(mode: mode)
       change(&$0)
     }
-    house.network.answer(house.url, .ok("old", etag: Self.tag, cacheControl: cacheControl))
-    _ = try await house.ask()
-    return house
+    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag, cacheControl: cacheControl))
+    _ = try await fixture.ask()
+    return fixture
   }
 
   @Test("1,000 requests for 30 stored responses send 30 conditional requests; later ones are sent again", arguments: Crowd.all)
   func stored(_ crowd: Crowd) async throws {
     let (joins, gate) = (JoinCounter(), Gate())
-    let house = try crowd.house(joins)
-    let urls = try (0..<30).map { try house.url("/\($0)") }
+    let fixture = try crowd.fixture(joins)
+    let urls = try (0..<30).map { try fixture.url("/\($0)") }
     for url in urls {
-      house.network.answer(url, .ok("old", etag: Self.tag))
-      _ = try await crowd.text(house, url)
+      fixture.network.answer(url, .ok("old", etag: Self.tag))
+      _ = try await crowd.text(fixture, url)
       let answer: ScriptedAnswer = crowd.isModified ? .ok("new", etag: "\"2\"") : .notModified(etag: Self.tag)
-      house.network.serve(url) { _ in answer.held(by: gate) }
+      fixture.network.serve(url) { _ in answer.held(by: gate) }
     }
 
-    let texts = crowd.texts(1_000, house, urls)
+    let texts = crowd.texts(1_000, fixture, urls)
     await joins.joined(970)
     await gate.arrived(30)
     gate.open()
 
     let expected = crowd.isModified ? "new" : "old"
     #expect(try await texts.value == Array(repeating: expected, count: 1_000))
-    #expect(house.network.conditional == 30 && house.network.requests.count == 60)
+    #expect(fixture.network.conditional == 30 && fixture.network.requests.count == 60)
     // They arrive after the responses.
-    for url in urls { #expect(try await crowd.text(house, url) == expected) }
-    #expect(house.network.conditional == 60 && house.network.requests.count == 90)
+    for url in urls { #expect(try await crowd.text(fixture, url) == expected) }
+    #expect(fixture.network.conditional == 60 && fixture.network.requests.count == 90)
   }
 
   @Test(
@@ -114,29 +114,29 @@ struct SharedValidationTests {
     arguments: Crowd.all.filter { $0.isModified })
   func cold(_ crowd: Crowd) async throws {
     let (joins, gate) = (JoinCounter(), Gate())
-    let house = try crowd.house(joins)
-    let urls = try (0..<30).map { try house.url("/\($0)") }
-    for url in urls { house.network.serve(url) { _ in .ok("new", etag: Self.tag).held(by: gate) } }
+    let fixture = try crowd.fixture(joins)
+    let urls = try (0..<30).map { try fixture.url("/\($0)") }
+    for url in urls { fixture.network.serve(url) { _ in .ok("new", etag: Self.tag).held(by: gate) } }
 
-    let texts = crowd.texts(1_000, house, urls)
+    let texts = crowd.texts(1_000, fixture, urls)
     await joins.joined(970)
     gate.open()
 
     #expect(try await texts.value == Array(repeating: "new", count: 1_000))
-    #expect(house.network.requests.count == 30)
+    #expect(fixture.network.requests.count == 30)
   }
 
   @Test("1,000 loads that come as they may never have two requests for one resource under way", arguments: [true, false])
   func overlap(isOnDiskAlone: Bool) async throws {
     let network = CountingDownloader()
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.downloader = network
       if isOnDiskAlone { $0.memory = nil }
     }
-    let urls = try (0..<30).map { try house.url("/\($0)") }
-    for url in urls { _ = try await house.manager.load(url) }
+    let urls = try (0..<30).map { try fixture.url("/\($0)") }
+    for url in urls { _ = try await fixture.manager.load(url) }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for index in 0..<1_000 { group.addTask { _ = try await house.manager.load(urls[index % 30]) } }
+      for index in 0..<1_000 { group.addTask { _ = try await fixture.manager.load(urls[index % 30]) } }
       try await group.waitForAll()
     }
     #expect(network.most == 1)
@@ -146,29 +146,29 @@ struct SharedValidationTests {
     "a response that must be validated before each use is shared by those who waited for it, and by nobody else",
     arguments: ["no-cache", "max-age=0", "max-age=0, must-revalidate", "no-cache, public"], [CacheMode.private, .shared])
   func alwaysValidated(_ cacheControl: String, _ mode: CacheMode) async throws {
-    let house = try await house(mode: mode, cacheControl)
+    let fixture = try await fixture(mode: mode, cacheControl)
     let gate = Gate()
-    house.network.answer(house.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: gate))
-    let asked = house.ask(times: 10)
-    await house.clock.sleepers(9)
+    fixture.network.answer(fixture.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: gate))
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(9)
     gate.open()
 
     let told = try await asked.value
     #expect(told.allSatisfy { $0.text == "old" })
     #expect(told.filter { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=0;collapsed" }.count == 9)
-    house.network.answer(house.url, .ok("new", etag: "\"2\"", cacheControl: cacheControl))
-    #expect(try await house.ask().text == "new")
-    try house.network.verify()
+    fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"", cacheControl: cacheControl))
+    #expect(try await fixture.ask().text == "new")
+    try fixture.network.verify()
   }
 
   @Test("a 304 that may not be stored is for its own request alone", arguments: ["no-store", "private"])
   func unstorable(_ cacheControl: String) async throws {
-    let house = try await house(mode: .shared)
+    let fixture = try await fixture(mode: .shared)
     let (first, others) = (Gate(), Gate())
-    house.network.answer(house.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: first))
-    house.network.serve(house.url) { _ in .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: others) }
-    let asked = house.ask(times: 10)
-    await house.clock.sleepers(9)
+    fixture.network.answer(fixture.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: first))
+    fixture.network.serve(fixture.url) { _ in .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: others) }
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(9)
     first.open()
     try await Turns.until { others.arrivals == 9 }
     others.open()
@@ -177,34 +177,34 @@ struct SharedValidationTests {
 
   @Test("another variant, and other credentials, need a request of their own", arguments: [CacheMode.private, .shared])
   func variants(_ mode: CacheMode) async throws {
-    let house = try House { $0.validator = ETagValidator(mode: mode) }
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
     let gate = Gate()
-    house.network.serve(house.url) { request in
+    fixture.network.serve(fixture.url) { request in
       let text = "\(request.headerFields[.acceptLanguage] ?? "") \(request.headerFields[.authorization] ?? "")"
       return .ok(text, cacheControl: "no-cache, public", fields: [.vary: "Accept-Language"]).held(by: gate)
     }
-    let asked = house.ask(times: 20) { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl", .authorization: $0 % 4 < 2 ? "a" : "b"] }
-    await house.clock.sleepers(18)
+    let asked = fixture.ask(times: 20) { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl", .authorization: $0 % 4 < 2 ? "a" : "b"] }
+    await fixture.clock.sleepers(18)
     gate.letThrough(2)
     // Of each user's other variant one request asks, and four wait.
-    try await Turns.until { gate.arrivals == 4 && house.clock.pendingSleeps == 8 }
+    try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 8 }
     gate.open()
     let told = try await asked.value
     for text in ["de a", "de b", "nl a", "nl b"] { #expect(told.filter { $0.text == text }.count == 5) }
-    #expect(house.network.requests.count == 4)
+    #expect(fixture.network.requests.count == 4)
   }
 
   @Test("a request that demands more than a validated response gets a response of its own")
   func directives() async throws {
-    let house = try await house()
+    let fixture = try await fixture()
     let gate = Gate()
-    house.network.serve(house.url) { _ in .notModified(etag: Self.tag).held(by: gate) }
-    let leader = Task { try await house.ask() }
+    fixture.network.serve(fixture.url) { _ in .notModified(etag: Self.tag).held(by: gate) }
+    let leader = Task { try await fixture.ask() }
     await gate.arrived()
     let fields = ["min-fresh=10", "max-age=10", "max-stale", "no-cache", "max-age=0"]
-    let asked = house.ask(times: fields.count) { [.cacheControl: fields[$0]] }
+    let asked = fixture.ask(times: fields.count) { [.cacheControl: fields[$0]] }
     // `max-stale` is content with what is stored, and the last two are never collapsed.
-    await house.clock.sleepers(2)
+    await fixture.clock.sleepers(2)
     await gate.arrived(3)
     gate.open()
 
@@ -212,21 +212,21 @@ struct SharedValidationTests {
     #expect(told.allSatisfy { $0.text == "old" })
     #expect(told.filter { $0.cache.contains("collapsed") }.count == 1)
     #expect(told.filter { $0.cache == "Etagere;hit;ttl=0" }.count == 1)
-    #expect(house.network.conditional == 4)
+    #expect(fixture.network.conditional == 4)
   }
 
   @Test("a purge between the arrival and the response makes all who wait ask again, once", arguments: [PurgeMode.hard, .soft])
   func purge(_ mode: PurgeMode) async throws {
     let joins = JoinCounter()
-    let house = try await house { $0.observer = joins }
+    let fixture = try await fixture { $0.observer = joins }
     let (first, second) = (Gate(), Gate())
-    house.network.answer(house.url, .notModified(etag: Self.tag).held(by: first))
+    fixture.network.answer(fixture.url, .notModified(etag: Self.tag).held(by: first))
     // The first request finds its confirmed response gone.
-    if mode == .hard { house.network.answer(house.url, .ok("new", etag: "\"2\"")) }
-    house.network.answer(house.url, .ok("new", etag: "\"2\"").held(by: second))
-    let asked = house.ask(times: 10)
+    if mode == .hard { fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"")) }
+    fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"").held(by: second))
+    let asked = fixture.ask(times: 10)
     await joins.joined(9)
-    try await house.manager.purge(.url(house.url), mode)
+    try await fixture.manager.purge(.url(fixture.url), mode)
     first.open()
     await second.arrived()
     await joins.joined(9 + 8)
@@ -234,105 +234,107 @@ struct SharedValidationTests {
 
     let told = try await asked.value
     #expect(told.filter { $0.text == "new" }.count == (mode == .hard ? 10 : 9))
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("a request that arrives while the body comes sends its own request; those who came before read the body along")
   func slowBody() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let (head, body) = (Gate(), Gate())
-    house.network.answer(house.url, .ok("first", etag: Self.tag).held(by: head).bodyHeld(by: body), .ok("second", etag: "\"2\""))
-    let asked = house.ask(times: 5)
-    await house.clock.sleepers(4)
+    fixture.network.answer(
+      fixture.url, .ok("first", etag: Self.tag).held(by: head).bodyHeld(by: body), .ok("second", etag: "\"2\""))
+    let asked = fixture.ask(times: 5)
+    await fixture.clock.sleepers(4)
     head.open()
     await body.arrived()
 
-    #expect(try await house.ask().text == "second")
+    #expect(try await fixture.ask().text == "second")
     body.open()
 
     #expect(try await asked.value.allSatisfy { $0.text == "first" })
-    try house.network.verify()
-    #expect(house.network.requests.count == 2)
+    try fixture.network.verify()
+    #expect(fixture.network.requests.count == 2)
   }
 
   @Test("a request that arrives while a body of unknown length comes does not wait for its end")
   func unknownLength() async throws {
-    let house = try House(.memory)
+    let fixture = try ManagerFixture(.memory)
     let body = Gate()
-    house.network.answer(house.url, .ok("first", etag: Self.tag).withoutLength().bodyHeld(by: body), .ok("second", etag: "\"2\""))
-    let first = Task { try await house.ask() }
+    fixture.network.answer(
+      fixture.url, .ok("first", etag: Self.tag).withoutLength().bodyHeld(by: body), .ok("second", etag: "\"2\""))
+    let first = Task { try await fixture.ask() }
     await body.arrived()
 
-    #expect(try await house.ask().text == "second")
+    #expect(try await fixture.ask().text == "second")
     body.open()
 
     #expect(try await first.value.text == "first")
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("users with other cookies share no response that states no lifetime")
   func cookies() async throws {
-    let house = try House { $0.validator = ETagValidator(mode: .shared) }
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
     let gate = Gate()
-    house.network.serve(house.url) { request in
+    fixture.network.serve(fixture.url) { request in
       let user = request.headerFields[.cookie] ?? ""
       return .ok(user, etag: "\"\(user)\"").held(by: gate)
     }
     let users: @Sendable (Int) -> HTTPFields = { [.cookie: $0 % 2 == 0 ? "user=a" : "user=b"] }
-    var asked = house.ask(times: 20, users)
-    await house.clock.sleepers(19)
+    var asked = fixture.ask(times: 20, users)
+    await fixture.clock.sleepers(19)
     gate.letThrough(1)
     // Those of the other user wait for one of them.
-    try await Turns.until { gate.arrivals == 2 && house.clock.pendingSleeps == 9 }
+    try await Turns.until { gate.arrivals == 2 && fixture.clock.pendingSleeps == 9 }
     gate.letThrough(1)
     var told = try await asked.value
     for user in ["user=a", "user=b"] { #expect(told.filter { $0.text == user }.count == 10) }
 
     // What is stored tells that cookies matter.
-    asked = house.ask(times: 20, users)
-    try await Turns.until { gate.arrivals == 4 && house.clock.pendingSleeps == 18 }
+    asked = fixture.ask(times: 20, users)
+    try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 18 }
     gate.open()
     told = try await asked.value
     for user in ["user=a", "user=b"] { #expect(told.filter { $0.text == user }.count == 10) }
-    #expect(house.network.requests.count == 4)
+    #expect(fixture.network.requests.count == 4)
   }
 
   @Test("a request that still looks into the store when the response comes shares it")
   func late() async throws {
-    let (house, store) = try House.held()
-    house.network.answer(house.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag))
-    _ = try await house.ask()
-    house.restart()
+    let (fixture, store) = try ManagerFixture.held()
+    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag))
+    _ = try await fixture.ask()
+    fixture.restart()
     let look = store.hold(.look)
-    let late = Task { try await house.ask() }
+    let late = Task { try await fixture.ask() }
     await look.arrived()
-    #expect(try await house.ask().cache == "Etagere;fwd=stale;fwd-status=304;ttl=0")
+    #expect(try await fixture.ask().cache == "Etagere;fwd=stale;fwd-status=304;ttl=0")
     look.open()
 
     #expect(try await late.value.cache == "Etagere;fwd=stale;fwd-status=304;ttl=0;collapsed")
-    try house.network.verify()
-    #expect(house.network.conditional == 1)
+    try fixture.network.verify()
+    #expect(fixture.network.conditional == 1)
   }
 
   @Test("a request that looked into the store before a purge does not share what was asked for before it")
   func latePurge() async throws {
-    let (house, store) = try House.held()
+    let (fixture, store) = try ManagerFixture.held()
     let gate = Gate()
-    house.network.answer(house.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag).held(by: gate), .ok("new"))
-    _ = try await house.ask()
-    house.restart()
-    let first = Task { try await house.ask() }
+    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag).held(by: gate), .ok("new"))
+    _ = try await fixture.ask()
+    fixture.restart()
+    let first = Task { try await fixture.ask() }
     await gate.arrived()
     let look = store.hold(.look)
-    let late = Task { try await house.ask() }
+    let late = Task { try await fixture.ask() }
     await look.arrived()
     gate.open()
     #expect(try await first.value.text == "old")
-    try await house.manager.purge(.url(house.url), .soft)
+    try await fixture.manager.purge(.url(fixture.url), .soft)
     look.open()
 
     #expect(try await late.value.text == "new")
-    try house.network.verify()
+    try fixture.network.verify()
   }
 }
 

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Work that forms share")
 struct SharedWorkTests {
-  private let shop = Workshop()
+  private let shop = TextTransformFixture()
 
   /// A transform whose first step waits at a gate, and is counted.
   private func slow(_ gate: Gate, _ made: Counter) -> ResourceTransform<String> {
@@ -22,9 +22,9 @@ struct SharedWorkTests {
 
   @Test("forms that begin alike, and are asked for at once, make one transfer and each common step once")
   func commonSteps() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let answer = Gate()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").held(by: answer))
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").held(by: answer))
     let (gate, decoded, changed) = (Gate(), Counter(), Counter())
     let common = slow(gate, decoded).map("upper") { text in
       changed.increment()
@@ -33,56 +33,56 @@ struct SharedWorkTests {
     let transforms = (1...4).map { count in common.map("first \(count)") { String($0.prefix(count)) } }
 
     let values = try await withThrowingTaskGroup(of: String.self) { group in
-      for transform in transforms { group.addTask { try await house.load(transform).value } }
+      for transform in transforms { group.addTask { try await fixture.load(transform).value } }
       await answer.arrived()
-      try await Turns.until { house.observer.joins == 3 }
+      try await Turns.until { fixture.observer.joins == 3 }
       answer.open()
       await gate.arrived()
-      try await Turns.until { house.observer.joins == 6 }
+      try await Turns.until { fixture.observer.joins == 6 }
       gate.open()
       return try await group.reduce(into: Set()) { $0.insert($1) }
     }
 
     #expect(values == ["A", "AB", "ABC", "ABCD"])
-    #expect(decoded.value == 1 && changed.value == 1 && house.network.requests.count == 1)
-    #expect(house.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.transform) })
+    #expect(decoded.value == 1 && changed.value == 1 && fixture.network.requests.count == 1)
+    #expect(fixture.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.transform) })
   }
 
   @Test("a form that begins with another one, which is in memory, goes on from there")
   func fromMemory() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.whole)
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.whole)
 
-    #expect(try await house.load(shop.plain()).value == "AB")
+    #expect(try await fixture.load(shop.plain()).value == "AB")
 
     #expect(shop.decoded.value == 1)
   }
 
   @Test("forms that differ in their decoder share the transfer alone")
   func otherDecoder() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
     let made = Counter()
     let other = slow(Gate(isOpen: true), made).map("first 2") { String($0.prefix(2)).uppercased() }
 
-    #expect([try await house.load(shop.plain()).value, try await house.load(other).value] == ["AB", "AB"])
+    #expect([try await fixture.load(shop.plain()).value, try await fixture.load(other).value] == ["AB", "AB"])
 
-    #expect(shop.decoded.value == 1 && made.value == 1 && house.network.requests.count == 1)
+    #expect(shop.decoded.value == 1 && made.value == 1 && fixture.network.requests.count == 1)
   }
 
   @Test("who carries out a common step is cancelled: the step goes on for the others")
   func cancelled() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
     let (gate, made) = (Gate(), Counter())
     let (first, second) = (
       slow(gate, made).map("1") { String($0.prefix(1)) }, slow(gate, made).map("2") { String($0.prefix(2)) }
     )
-    let leader = Task { try await house.load(first) }
+    let leader = Task { try await fixture.load(first) }
     await gate.arrived()
-    let follower = Task { try await house.load(second) }
-    try await Turns.until { house.observer.joins == 1 }
+    let follower = Task { try await fixture.load(second) }
+    try await Turns.until { fixture.observer.joins == 1 }
 
     leader.cancel()
     #expect(await leader.result.isCancellation)
@@ -95,71 +95,72 @@ struct SharedWorkTests {
     "bytes and a form whose variant is to be stored alone are one transfer; then the original is kept too",
     arguments: [true, false])
   func oneTransfer(_ formIsFirst: Bool) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
-    let transform: @Sendable () async throws -> String = { [shop] in try await house.load(shop.short(), .keeping(.variants)).value
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
+    let transform: @Sendable () async throws -> String = { [shop] in
+      try await fixture.load(shop.short(), .keeping(.variants)).value
     }
-    let bytes: @Sendable () async throws -> String = { try await house.manager.load(house.url).text }
+    let bytes: @Sendable () async throws -> String = { try await fixture.manager.load(fixture.url).text }
 
     let first = Task { try await formIsFirst ? transform() : bytes() }
     await gate.arrived()
     let second = Task { try await formIsFirst ? bytes() : transform() }
-    try await Turns.until { house.observer.joins >= 1 }
+    try await Turns.until { fixture.observer.joins >= 1 }
     gate.open()
 
     #expect(Set([try await first.value, try await second.value]) == ["AB", "abcdefgh"])
-    #expect(house.network.requests.count == 1 && house.stored() == ["", shop.short().id])
+    #expect(fixture.network.requests.count == 1 && fixture.stored() == ["", shop.short().id])
   }
 
   @Test("who wants the bytes of what is being confirmed for a variant's sake gets them")
   func bytesBehindVariant() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.answer(
+      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
       .notModified(cacheControl: "max-age=60").held(by: gate), .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
-    house.clock.advance(by: .seconds(100))
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(100))
 
-    let variant = Task { try await house.load(shop.short(), .keeping(.variants)) }
+    let variant = Task { try await fixture.load(shop.short(), .keeping(.variants)) }
     await gate.arrived()
-    let bytes = Task { try await house.manager.load(house.url) }
-    try await Turns.until { house.observer.joins >= 1 }
+    let bytes = Task { try await fixture.manager.load(fixture.url) }
+    try await Turns.until { fixture.observer.joins >= 1 }
     gate.open()
 
     #expect(try await bytes.value.text == "abcdefgh")
     #expect(try await variant.value.value == "AB")
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("who wants the bytes of what is being read for a variant's sake asks for them when it is read")
   func bytesTooLate() async throws {
     let clock = ManualClock()
     let held = HeldStore(clock: clock)
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = held
       $0.clock = clock
     }
-    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
     let gate = held.hold(.open)
 
-    let variant = Task { try await house.load(shop.short(), .keeping(.variants)) }
+    let variant = Task { try await fixture.load(shop.short(), .keeping(.variants)) }
     await gate.arrived()
-    let bytes = Task { try await house.manager.load(house.url) }
-    try await Turns.until { house.observer.joins == 1 }
+    let bytes = Task { try await fixture.manager.load(fixture.url) }
+    try await Turns.until { fixture.observer.joins == 1 }
     gate.open()
 
     #expect(try await variant.value.origins == "disk disk")
-    #expect(try await bytes.value.text == "abcdefgh" && house.network.requests.count == 2)
+    #expect(try await bytes.value.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
   @Test("who wants another thing stored shares the bytes and the steps, and has it stored")
   func policies() async throws {
-    let (house, answer) = (try House(), Gate())
+    let (fixture, answer) = (try ManagerFixture(), Gate())
     let (gate, made) = (Gate(), Counter())
     let transform = slow(gate, made).map("first 2") { String($0.prefix(2)).uppercased() }
       .stored(as: "utf8") {
@@ -167,24 +168,24 @@ struct SharedWorkTests {
       } decode: {
         String(decoding: $0, as: UTF8.self)
       }
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
-    let variants = Task { try await house.load(transform, .keeping(.variants)).value }
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    let variants = Task { try await fixture.load(transform, .keeping(.variants)).value }
     await answer.arrived()
-    let originals = Task { try await house.load(transform, .keeping(.originals)).value }
-    try await Turns.until { house.observer.joins == 1 }
+    let originals = Task { try await fixture.load(transform, .keeping(.originals)).value }
+    try await Turns.until { fixture.observer.joins == 1 }
     answer.open()
     await gate.arrived()
-    try await Turns.until { house.observer.joins == 2 }
+    try await Turns.until { fixture.observer.joins == 2 }
     gate.open()
 
     #expect(try await [variants.value, originals.value] == ["AB", "AB"])
-    #expect(house.stored() == ["", transform.id])
-    #expect(house.network.requests.count == 1 && made.value == 1)
+    #expect(fixture.stored() == ["", transform.id])
+    #expect(fixture.network.requests.count == 1 && made.value == 1)
   }
 
   @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
   func limit(_ limit: Int) async throws {
-    let house = try House { $0.maximumConcurrentTransforms = limit }
+    let fixture = try ManagerFixture { $0.maximumConcurrentTransforms = limit }
     let working = Lock((now: 0, most: 0))
     let transform = shop.whole.map("watched") { text in
       working.withLock { working in
@@ -199,9 +200,9 @@ struct SharedWorkTests {
 
     try await withThrowingTaskGroup(of: String.self) { group in
       for index in 0..<40 {
-        let url = try house.url("/\(index)")
-        house.network.answer(url, .ok("abcdefgh"))
-        group.addTask { try await house.load(transform, RequestOptions { $0.executor = executor }, at: url).value }
+        let url = try fixture.url("/\(index)")
+        fixture.network.answer(url, .ok("abcdefgh"))
+        group.addTask { try await fixture.load(transform, RequestOptions { $0.executor = executor }, at: url).value }
       }
       for try await value in group { #expect(value == "abcdefgh") }
     }
@@ -233,11 +234,11 @@ struct SharedWorkTests {
 
   @Test("a load that its caller keeps has no observer of its priority left after its end")
   func observersEnd() async throws {
-    let (house, answer) = (try House(), Gate())
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    let (fixture, answer) = (try ManagerFixture(), Gate())
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
     let ends = Counter()
     let tasks = (0..<20).map { index in
-      house.manager.load(ResourceRequest(house.url), as: index % 2 == 0 ? shop.whole : shop.whole.map("last") { $0 }) { _ in
+      fixture.manager.load(ResourceRequest(fixture.url), as: index % 2 == 0 ? shop.whole : shop.whole.map("last") { $0 }) { _ in
         ends.increment()
       }
     }

@@ -10,34 +10,34 @@ import Testing
 struct SharingTests {
   @Test("100 loads of one cold URL make one request, and all get the bytes")
   func coalescing() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("bytes", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60").held(by: gate))
 
     let texts = try await withThrowingTaskGroup(of: String.self) { group in
-      for _ in 0..<100 { group.addTask { try await house.manager.load(house.url).text } }
+      for _ in 0..<100 { group.addTask { try await fixture.manager.load(fixture.url).text } }
       await gate.arrived()
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
     }
 
     #expect(texts.count == 100 && texts.allSatisfy { $0 == "bytes" })
-    #expect(house.network.requests.count == 1)
+    #expect(fixture.network.requests.count == 1)
   }
 
   @Test("requests that differ in a field, or in a component, do not share an answer")
   func differentRequests() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.serve(house.url) { request in
+    fixture.network.serve(fixture.url) { request in
       .ok(request.headerFields[.acceptLanguage] ?? "-", fields: [.vary: "Accept-Language"]).held(by: gate)
     }
     let other = ScriptedDownloader()
-    other.answer(house.url, .ok("other", fields: [.vary: "Accept-Language"]).held(by: gate))
+    other.answer(fixture.url, .ok("other", fields: [.vary: "Accept-Language"]).held(by: gate))
 
-    async let german = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "de"]))
-    async let french = house.manager.load(ResourceRequest(house.url, headerFields: [.acceptLanguage: "fr"]))
-    async let elsewhere = house.manager.load(house.url, options: RequestOptions { $0.downloader = .use(other) })
+    async let german = fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "de"]))
+    async let french = fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "fr"]))
+    async let elsewhere = fixture.manager.load(fixture.url, options: RequestOptions { $0.downloader = .use(other) })
     await gate.arrived(3)
     gate.open()
 
@@ -46,38 +46,38 @@ struct SharingTests {
 
   @Test("keys, or partitions, that are equal as strings, but not in their bytes, share no request", arguments: [true, false])
   func lookalikes(areKeys: Bool) async throws {
-    let house = try House { $0.store = nil }
+    let fixture = try ManagerFixture { $0.store = nil }
     let gate = Gate()
-    house.network.serve(house.url) { _ in .ok("bytes", cacheControl: "max-age=1, stale-while-revalidate=600").held(by: gate) }
+    fixture.network.serve(fixture.url) { _ in .ok("bytes", cacheControl: "max-age=1, stale-while-revalidate=600").held(by: gate) }
     // Of equal length, too.
     let callers = ["\u{212B}", "A\u{30A}"].map { name in
       RequestOptions { if areKeys { $0.key = name } else { $0.partition = name } }
     }
 
-    let loads = callers.map { options in Task { try await house.manager.load(house.url, options: options).text } }
-    try await Turns.until { house.network.requests.count == 2 }
+    let loads = callers.map { options in Task { try await fixture.manager.load(fixture.url, options: options).text } }
+    try await Turns.until { fixture.network.requests.count == 2 }
     gate.open()
     for load in loads { #expect(try await load.value == "bytes") }
 
     gate.close()
-    house.clock.advance(by: .seconds(5))
-    for options in callers { #expect(try await house.ask(options: options).text == "bytes") }
-    try await Turns.until { house.network.requests.count == 4 }
+    fixture.clock.advance(by: .seconds(5))
+    for options in callers { #expect(try await fixture.ask(options: options).text == "bytes") }
+    try await Turns.until { fixture.network.requests.count == 4 }
     gate.open()
   }
 
   @Test("an answer that may not be stored goes to its leader alone; the followers ask for themselves")
   func unshareable() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
     let serial = Atomic(0)
-    house.network.serve(house.url) { _ in
+    fixture.network.serve(fixture.url) { _ in
       .ok("\(serial.wrappingAdd(1, ordering: .relaxed).newValue)", cacheControl: "no-store").held(by: gate)
     }
 
     let texts = try await withThrowingTaskGroup(of: String.self) { group in
-      for _ in 0..<5 { group.addTask { try await house.manager.load(house.url).text } }
-      try await Turns.until { house.observer.joins >= 4 }
+      for _ in 0..<5 { group.addTask { try await fixture.manager.load(fixture.url).text } }
+      try await Turns.until { fixture.observer.joins >= 4 }
       gate.open()
       return try await group.reduce(into: Set<String>()) { $0.insert($1) }
     }
@@ -87,13 +87,13 @@ struct SharingTests {
 
   @Test("cancelling one of two leaves the other; the last one's cancel stops the transfer")
   func cancelling() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("bytes").held(by: gate))
-    let one = Task { try await house.manager.load(house.url).text }
+    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    let one = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
-    let two = Task { try await house.manager.load(house.url).text }
-    await house.observer.joined()
+    let two = Task { try await fixture.manager.load(fixture.url).text }
+    await fixture.observer.joined()
 
     one.cancel()
     let cancelled = await one.result
@@ -105,52 +105,52 @@ struct SharingTests {
 
   @Test("when all have left, the transfer stops, and a later load starts anew")
   func lastCancel() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let (first, second) = (Gate(), Gate())
-    house.network.answer(house.url, .ok(Data(count: 10)).bodyHeld(by: first), .ok("again").held(by: second))
-    let load = Task { try await house.manager.load(house.url).text }
+    fixture.network.answer(fixture.url, .ok(Data(count: 10)).bodyHeld(by: first), .ok("again").held(by: second))
+    let load = Task { try await fixture.manager.load(fixture.url).text }
     await first.arrived()
 
     load.cancel()
     #expect((await load.result).isCancellation)
-    let again = Task { try await house.manager.load(house.url).text }
+    let again = Task { try await fixture.manager.load(fixture.url).text }
     await second.arrived()
     first.open()
     second.open()
 
     #expect(try await again.value == "again")
-    await house.manager.close()
-    #expect(house.network.cancelledBodies == 1)
+    await fixture.manager.close()
+    #expect(fixture.network.cancelledBodies == 1)
   }
 
   @Test("a load that is cancelled before it starts sends nothing")
   func cancelBefore() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
     let load = Task {
       await gate.pass()
-      return try await house.manager.load(house.url).text
+      return try await fixture.manager.load(fixture.url).text
     }
     load.cancel()
     gate.open()
 
     #expect((await load.result).isCancellation)
-    await house.manager.close()
-    #expect(house.network.requests.isEmpty)
+    await fixture.manager.close()
+    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("a callback's task can be cancelled at once: one outcome, and it is the cancellation")
   func callbackCancel() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("late").held(by: gate))
+    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
     let outcomes = Outcomes()
 
-    let task = house.manager.load(house.url) { outcomes.append($0) }
+    let task = fixture.manager.load(fixture.url) { outcomes.append($0) }
     task.cancel()
     task.cancel()
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
 
     #expect(task.isCancelled)
     #expect(outcomes.all.map(\.isCancellation) == [true])
@@ -163,11 +163,11 @@ struct SharingTests {
     let url: URL
     let observer: RecordingObserver
     do {
-      let house = try House()
-      url = house.url
-      observer = house.observer
-      house.network.answer(url, .ok("bytes").held(by: gate))
-      house.manager.load(url) { outcomes.append($0) }
+      let fixture = try ManagerFixture()
+      url = fixture.url
+      observer = fixture.observer
+      fixture.network.answer(url, .ok("bytes").held(by: gate))
+      fixture.manager.load(url) { outcomes.append($0) }
     }
     await gate.arrived()
     gate.open()
@@ -179,18 +179,18 @@ struct SharingTests {
 
   @Test("a closed manager takes no loads, and has let those under way end")
   func closing() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("bytes").held(by: gate))
-    let load = Task { try await house.manager.load(house.url).text }
+    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    let load = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
-    async let closed: Void = house.manager.close()
+    async let closed: Void = fixture.manager.close()
     gate.open()
     await closed
 
     #expect(try await load.value == "bytes")
-    #expect(try await house.failure(house.url).code == .closed)
+    #expect(try await fixture.failure(fixture.url).code == .closed)
   }
 }
 

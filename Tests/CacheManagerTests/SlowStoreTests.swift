@@ -8,7 +8,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-extension House {
+extension ManagerFixture {
   /// What comes of some work while the clock goes on.
   func whileTimePasses<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let isDone = Lock(false)
@@ -30,7 +30,7 @@ struct SlowStoreTests {
   let gate = Gate(isOpen: true)
   let folder: DownloadFolder
   let cache: DiskCache
-  let house: House
+  let fixture: ManagerFixture
 
   init() throws {
     folder = try DownloadFolder()
@@ -45,13 +45,13 @@ struct SlowStoreTests {
     let cache = try DiskCache(
       path: folder.url.path, configuration: .init(ioWidth: 2, pendingLimit: 6), calls: calls)
     self.cache = cache
-    house = try House { $0.store = cache }
+    fixture = try ManagerFixture { $0.store = cache }
   }
 
   /// What a load brings while the clock goes on.
   private func load(_ path: String, _ options: RequestOptions = RequestOptions()) async throws -> Resource<Data> {
-    let (url, manager) = (try house.url(path), house.manager)
-    return try await house.whileTimePasses { try await manager.load(url, options: options) }
+    let (url, manager) = (try fixture.url(path), fixture.manager)
+    return try await fixture.whileTimePasses { try await manager.load(url, options: options) }
   }
 
   @Test(
@@ -60,19 +60,19 @@ struct SlowStoreTests {
   func loads() async throws {
     gate.close()
     for number in 0..<20 {
-      house.network.answer(try house.url("/\(number)"), .ok("body \(number)", cacheControl: "max-age=60"))
+      fixture.network.answer(try fixture.url("/\(number)"), .ok("body \(number)", cacheControl: "max-age=60"))
     }
     for number in 0..<20 {
       let resource = try await load("/\(number)")
       #expect(resource.text == "body \(number)")
       #expect(resource.source == .network)
       // Memory has it all the same.
-      #expect(try await house.manager.load(house.url("/\(number)")).source == .memory)
+      #expect(try await fixture.manager.load(fixture.url("/\(number)")).source == .memory)
     }
     #expect(cache.counters.refusedWrites == 14)
     #expect(cache.counters.writes == 0)
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
     #expect(cache.counters.writes == 6)
     #expect(cache.counters.failedWrites == 0)
     await cache.close()
@@ -82,41 +82,42 @@ struct SlowStoreTests {
   @Test("what was purged while its storing was late does not come back", .timeLimit(.minutes(30)))
   func purged() async throws {
     gate.close()
-    house.network.answer(house.url, .ok("old", cacheControl: "max-age=60"))
+    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=60"))
     #expect(try await load("/picture.png").text == "old")
-    let clearing = Task { try await house.manager.clear() }
+    let clearing = Task { try await fixture.manager.clear() }
     gate.open()
     try await clearing.value
-    await house.manager.close()
+    await fixture.manager.close()
     #expect(try await cache.entryCount == 0)
-    #expect(house.memory.count == 0)
+    #expect(fixture.memory.count == 0)
   }
 
   @Test(
     "a stored answer that is confirmed is shown while nothing can be written, and freshened in memory", .timeLimit(.minutes(30)))
   func freshened() async throws {
-    house.network.answer(
-      house.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
-    #expect(try await house.manager.load(house.url).text == "kept")
-    house.clock.advance(by: .seconds(100))
+    fixture.network.answer(
+      fixture.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60")
+    )
+    #expect(try await fixture.manager.load(fixture.url).text == "kept")
+    fixture.clock.advance(by: .seconds(100))
     gate.close()
     let confirmed = try await load("/picture.png")
     #expect(confirmed.source == .revalidated)
-    #expect(try await house.manager.load(house.url).source == .memory)
+    #expect(try await fixture.manager.load(fixture.url).source == .memory)
     gate.open()
-    await house.manager.close()
-    let stored = try await cache.variants(of: house.url.absoluteString)
-    #expect(stored.first?.metadata.freshness.isFresh(at: house.clock.now) == true)
+    await fixture.manager.close()
+    let stored = try await cache.variants(of: fixture.url.absoluteString)
+    #expect(stored.first?.metadata.freshness.isFresh(at: fixture.clock.now) == true)
   }
 
   @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(30)))
   func longBody() async throws {
     let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
-    house.network.answer(house.url, .ok(body, cacheControl: "max-age=60"))
+    fixture.network.answer(fixture.url, .ok(body, cacheControl: "max-age=60"))
     gate.close()
     #expect(try await load("/picture.png").data == body)
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
     #expect(try await cache.entryCount == 0)
     await cache.close()
     let left = FileManager.default.enumerator(atPath: folder.url.path)?.compactMap { $0 as? String } ?? []
@@ -125,36 +126,36 @@ struct SlowStoreTests {
 
   @Test("who reads a large body along gets all of it, though its writing is held for longer than that", .timeLimit(.minutes(30)))
   func readAlong() async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.store = cache
       $0.maximumBodyInMemory = 100
     }
     let body = Data((0..<800_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
-    house.network.answer(house.url, .ok(body, cacheControl: "max-age=60").chunked(by: 200_000))
-    let leader = try await house.exchange()
-    let follower = try await house.exchange()
+    fixture.network.answer(fixture.url, .ok(body, cacheControl: "max-age=60").chunked(by: 200_000))
+    let leader = try await fixture.exchange()
+    let follower = try await fixture.exchange()
     let before = gate.arrivals
     gate.close()
     let first = Task { try await leader.body.collect() }
     await gate.arrived(before + 1)
     for _ in 0..<60 {
-      house.clock.advance(by: .milliseconds(50))
+      fixture.clock.advance(by: .milliseconds(50))
       for _ in 0..<200 { await Task.yield() }
     }
     gate.open()
     #expect(try await first.value == body)
     #expect(try await follower.body.collect() == body)
-    #expect(house.network.requests.count == 1)
-    await house.manager.close()
+    #expect(fixture.network.requests.count == 1)
+    await fixture.manager.close()
     #expect(try await cache.entryCount == 1)
   }
 
   @Test("a load into the store alone waits to the end", .timeLimit(.minutes(30)))
   func storing() async throws {
-    house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
+    fixture.network.answer(fixture.url, .ok("prefetched", cacheControl: "max-age=60"))
     gate.close()
-    let url = house.url
-    let manager = house.manager
+    let url = fixture.url
+    let manager = fixture.manager
     let before = gate.arrivals
     let isDone = Lock(false)
     let fetch = Task {
@@ -163,7 +164,7 @@ struct SlowStoreTests {
     }
     await gate.arrived(before + 1)
     for _ in 0..<40 {
-      house.clock.advance(by: .milliseconds(50))
+      fixture.clock.advance(by: .milliseconds(50))
       for _ in 0..<200 { await Task.yield() }
     }
     #expect(!isDone.withLock { $0 })
@@ -176,14 +177,14 @@ struct SlowStoreTests {
   func refused() async throws {
     gate.close()
     for number in 0..<6 {
-      house.network.answer(try house.url("/\(number)"), .ok("body", cacheControl: "max-age=60"))
+      fixture.network.answer(try fixture.url("/\(number)"), .ok("body", cacheControl: "max-age=60"))
       _ = try await load("/\(number)")
     }
-    house.network.answer(house.url, .ok("prefetched", cacheControl: "max-age=60"))
-    let report = await house.manager.prefetch([house.url], into: .disk)
+    fixture.network.answer(fixture.url, .ok("prefetched", cacheControl: "max-age=60"))
+    let report = await fixture.manager.prefetch([fixture.url], into: .disk)
     #expect(report.failed.map(\.error.code) == [.overloaded])
-    #expect(report.failed.map(\.url) == [house.url])
+    #expect(report.failed.map(\.url) == [fixture.url])
     gate.open()
-    await house.manager.close()
+    await fixture.manager.close()
   }
 }

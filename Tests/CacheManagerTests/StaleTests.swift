@@ -10,70 +10,70 @@ import Testing
 struct StaleTests {
   @Test("offline: its age, that it is stale, and why it stands in; as bytes, as a value and as an event")
   func offline() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .failure(.connectionLost, reason: "reset by peer") }
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"))
-    let first = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .failure(.connectionLost, reason: "reset by peer") }
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"))
+    let first = try await fixture.manager.load(fixture.url)
     #expect(first.fallbackReason == nil && !first.isStale)
-    house.clock.advance(by: .seconds(90))
+    fixture.clock.advance(by: .seconds(90))
 
-    let shown = try await house.manager.load(house.url)
-    let value = try await house.manager.load(ResourceRequest(house.url), as: .counting(Counter()))
+    let shown = try await fixture.manager.load(fixture.url)
+    let value = try await fixture.manager.load(ResourceRequest(fixture.url), as: .counting(Counter()))
     var final: Resource<Data>?
-    for try await event in house.manager.events(for: house.url) { if case .final(let resource) = event { final = resource } }
+    for try await event in fixture.manager.events(for: fixture.url) { if case .final(let resource) = event { final = resource } }
 
     #expect(shown.text == "old" && shown.age == .seconds(90) && shown.isStale && shown.validation == .failed)
     for error in [shown.fallbackReason, value.fallbackReason, final?.fallbackReason] {
       #expect(error?.code == .connectionLost && error?.reason == "reset by peer")
-      #expect(error?.url == house.url.absoluteString)
+      #expect(error?.url == fixture.url.absoluteString)
     }
     #expect(value.value == "OLD" && value.with(0).fallbackReason?.code == .connectionLost)
   }
 
   @Test("stale-if-error: a failing origin's 503 is the reason; once the time is over it is the error")
   func staleIfError() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .response(.serviceUnavailable) }
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=60"))
-    _ = try await house.manager.load(house.url)
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .response(.serviceUnavailable) }
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=60"))
+    _ = try await fixture.manager.load(fixture.url)
 
-    house.clock.advance(by: .seconds(119))
-    let shown = try await house.manager.load(house.url)
+    fixture.clock.advance(by: .seconds(119))
+    let shown = try await fixture.manager.load(fixture.url)
     #expect(shown.text == "old" && shown.age == .seconds(119) && shown.isStale && shown.validation == .failed)
     #expect(shown.fallbackReason?.code == .unacceptableStatus && shown.fallbackReason?.status == 503)
 
-    house.clock.advance(by: .seconds(2))
-    #expect(try await house.failure(house.url).status == 503)
+    fixture.clock.advance(by: .seconds(2))
+    #expect(try await fixture.failure(fixture.url).status == 503)
   }
 
   @Test("a 503 is the error where the stored answer does not say that it may be shown then")
   func withoutStaleIfError() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .response(.serviceUnavailable))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(61))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .response(.serviceUnavailable))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
 
-    #expect(try await house.failure(house.url).status == 503)
+    #expect(try await fixture.failure(fixture.url).status == 503)
   }
 
   @Test(
     "the stream: the old value, then that it is still current, that it is outdated, or why nobody can tell",
     arguments: ["still current", "outdated", "unknown"], [LoadPolicy.staleWhileRevalidate, .standard])
   func events(_ outcome: String, _ policy: LoadPolicy) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let answer: ScriptedAnswer =
       switch outcome {
       case "still current": .notModified(etag: "\"1\"", cacheControl: "max-age=60")
       case "outdated": .ok("new", etag: "\"2\"", cacheControl: "max-age=60")
       default: .failure(.offline)
       }
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-while-revalidate=600"), answer)
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(90))
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-while-revalidate=600"), answer)
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(90))
 
     var seen: [Resource<Data>] = []
-    for try await event in house.manager.events(for: house.url, options: .policy(policy)) {
+    for try await event in fixture.manager.events(for: fixture.url, options: .policy(policy)) {
       switch event {
       case .progress: break
       case .stale(let resource), .final(let resource): seen.append(resource)
@@ -88,73 +88,73 @@ struct StaleTests {
     case "outdated": #expect(last.validation == .modified && last.revision != old.revision && last.text == "new" && !last.isStale)
     default: #expect(last.validation == .failed && last.revision == old.revision && last.fallbackReason?.code == .offline)
     }
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test(
     "what is asked behind a stale answer outlives those who took it, cancelled as they are, and is asked once",
     arguments: [LoadPolicy.standard, .staleWhileRevalidate])
   func background(_ policy: LoadPolicy) async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(
-      house.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=600"),
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=600"),
       .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await house.manager.load(house.url)
-    house.clock.advance(by: .seconds(5))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
 
     let callers = (0..<3).map { _ in
       Task {
-        let shown = try await house.manager.load(house.url, options: .policy(policy)).text
-        try? await house.clock.sleep(for: .seconds(3_600))
+        let shown = try await fixture.manager.load(fixture.url, options: .policy(policy)).text
+        try? await fixture.clock.sleep(for: .seconds(3_600))
         return shown
       }
     }
     await gate.arrived()
-    await house.clock.sleepers(3)
+    await fixture.clock.sleepers(3)
     for caller in callers { caller.cancel() }
     for caller in callers { #expect(try await caller.value == "old") }
     gate.open()
-    await house.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
-    await house.manager.close()
+    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    await fixture.manager.close()
 
-    #expect(house.network.requests.count == 2)
-    #expect(house.network.cancelledBodies == 0)
-    let now = house.manager.cachedInMemory(ResourceRequest(house.url), as: .bytes)
+    #expect(fixture.network.requests.count == 2)
+    #expect(fixture.network.cancelledBodies == 0)
+    let now = fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)
     #expect(now?.text == "newer")
   }
 
   @Test("revalidate(atMostEvery:) after a failure: nobody is asked within the floor of the last word, and then again")
   func floorOffline() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .failure(.offline), .notModified())
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline), .notModified())
     let options = RequestOptions.policy(.revalidate(atMostEvery: .seconds(60)))
-    _ = try await house.manager.load(house.url, options: options)
-    house.clock.advance(by: .seconds(60))
+    _ = try await fixture.manager.load(fixture.url, options: options)
+    fixture.clock.advance(by: .seconds(60))
 
-    let failed = try await house.manager.load(house.url, options: options)
-    let confirmed = try await house.manager.load(house.url, options: options)
-    let within = try await house.manager.load(house.url, options: options)
+    let failed = try await fixture.manager.load(fixture.url, options: options)
+    let confirmed = try await fixture.manager.load(fixture.url, options: options)
+    let within = try await fixture.manager.load(fixture.url, options: options)
 
     #expect(failed.fallbackReason?.code == .offline && confirmed.source == .revalidated && confirmed.fallbackReason == nil)
     #expect(within.source == .memory)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("revalidate(showCachedAfter:) on a network that answers in time shows nothing old")
   func showCachedInTime() async throws {
-    let house = try House()
+    let fixture = try ManagerFixture()
     let gate = Gate()
-    house.network.answer(house.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"").held(by: gate))
-    _ = try await house.manager.load(house.url)
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"").held(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
 
-    async let shown = house.manager.load(house.url, options: .policy(.revalidate(showCachedAfter: .seconds(1))))
+    async let shown = fixture.manager.load(fixture.url, options: .policy(.revalidate(showCachedAfter: .seconds(1))))
     await gate.arrived()
-    await house.clock.sleepers(1)
+    await fixture.clock.sleepers(1)
     gate.open()
 
     #expect(try await shown.text == "new")
-    await house.manager.close()
-    #expect(house.clock.pendingSleeps == 0)
+    await fixture.manager.close()
+    #expect(fixture.clock.pendingSleeps == 0)
   }
 }

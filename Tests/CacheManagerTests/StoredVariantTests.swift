@@ -7,203 +7,203 @@ import Testing
 
 @Suite("What is stored of a derived value")
 struct StoredVariantTests {
-  private let shop = Workshop()
+  private let shop = TextTransformFixture()
 
   @Test(
     "goes by the policy: the original, the encoded value, or both",
     arguments: zip(StoragePolicy.allCases, [[true, false], [false, true], [true, true], [true, true]]))
   func policies(_ policy: StoragePolicy, _ kept: [Bool]) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
 
-    let resource = try await house.load(shop.short(), .keeping(policy))
+    let resource = try await fixture.load(shop.short(), .keeping(policy))
 
     #expect(resource.value == "AB" && resource.origins == "network transformed")
-    #expect([house.stored().contains(""), house.stored().contains(shop.short().id)] == kept)
+    #expect([fixture.stored().contains(""), fixture.stored().contains(shop.short().id)] == kept)
   }
 
   @Test("is the original where a form has no encoder, or is the bytes themselves", arguments: StoragePolicy.allCases)
   func withoutEncoder(_ policy: StoragePolicy) async throws {
-    let house = try House()
-    let other = try house.url("/other")
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    house.network.answer(other, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    let other = try fixture.url("/other")
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.answer(other, .ok("abcdefgh", cacheControl: "max-age=60"))
 
-    _ = try await house.load(shop.plain(), .keeping(policy))
-    _ = try await house.load(.bytes, .keeping(policy), at: other)
+    _ = try await fixture.load(shop.plain(), .keeping(policy))
+    _ = try await fixture.load(.bytes, .keeping(policy), at: other)
 
-    #expect(house.stored() == [""] && house.stored(other) == [""])
+    #expect(fixture.stored() == [""] && fixture.stored(other) == [""])
   }
 
   @Test("is, automatically, the original alone where the value takes no fewer bytes")
   func automatic() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
 
-    _ = try await house.load(shop.short(6), .keeping(.automatic))
-    #expect(house.stored() == [""])
+    _ = try await fixture.load(shop.short(6), .keeping(.automatic))
+    #expect(fixture.stored() == [""])
 
-    _ = try await house.load(shop.short(5), .keeping(.automatic))
-    #expect(house.stored() == ["", shop.short(5).id])
+    _ = try await fixture.load(shop.short(5), .keeping(.automatic))
+    #expect(fixture.stored() == ["", shop.short(5).id])
   }
 
   @Test("the manager's policy holds where the request has none")
   func managersPolicy() async throws {
-    let house = try House { $0.storagePolicy = .variants }
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture { $0.storagePolicy = .variants }
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
 
-    _ = try await house.load(shop.short())
+    _ = try await fixture.load(shop.short())
 
-    #expect(house.stored() == [shop.short().id])
+    #expect(fixture.stored() == [shop.short().id])
   }
 
   @Test("a stored variant is served without the original, without the network and without being made again")
   func warm() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
 
-    let (warm, hot) = (try await house.load(shop.short()), try await house.load(shop.short()))
+    let (warm, hot) = (try await fixture.load(shop.short()), try await fixture.load(shop.short()))
 
-    #expect(warm.value == "AB" && warm.origins == "disk disk" && warm.key == house.key(shop.short()))
+    #expect(warm.value == "AB" && warm.origins == "disk disk" && warm.key == fixture.key(shop.short()))
     #expect(warm.response.headerFields[.cacheControl] == "max-age=60")
     #expect(hot.value == "AB" && hot.origins == "memory memory")
     #expect(shop.decoded.value == 1 && shop.restored.value == 1)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("beside its original a stored variant is read alone")
   func originalIsNotRead() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.all))
-    house.restart()
-    let opened = house.disk.opened
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.short(), .keeping(.all))
+    fixture.restart()
+    let opened = fixture.disk.opened
 
-    let warm = try await house.load(shop.short())
+    let warm = try await fixture.load(shop.short())
 
-    #expect(warm.origins == "disk disk" && house.disk.opened == opened + 1)
+    #expect(warm.origins == "disk disk" && fixture.disk.opened == opened + 1)
   }
 
   @Test("a form that is not stored is made of the stored original without the network, and stored then")
   func fromOriginal() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.manager.load(house.url)
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.restart()
 
-    let made = try await house.load(shop.short())
-    house.restart()
+    let made = try await fixture.load(shop.short())
+    fixture.restart()
 
     #expect(made.value == "AB" && made.origins == "disk transformed")
-    #expect(try await house.load(shop.short()).origins == "disk disk")
-    try house.network.verify()
+    #expect(try await fixture.load(shop.short()).origins == "disk disk")
+    try fixture.network.verify()
   }
 
   @Test("where another form alone is stored the original is loaded, whole and without conditions")
   func anotherTransform() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
-    _ = try await house.load(shop.short(2), .keeping(.variants))
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
+    _ = try await fixture.load(shop.short(2), .keeping(.variants))
+    fixture.restart()
 
-    #expect(try await house.load(shop.short(3), .keeping(.variants)).origins == "network transformed")
-    house.restart()
-    #expect(try await house.load(.bytes).text == "abcdefgh")
+    #expect(try await fixture.load(shop.short(3), .keeping(.variants)).origins == "network transformed")
+    fixture.restart()
+    #expect(try await fixture.load(.bytes).text == "abcdefgh")
 
-    #expect(house.network.requests.count == 3 && house.network.conditional == 0)
+    #expect(fixture.network.requests.count == 3 && fixture.network.conditional == 0)
   }
 
   @Test("what may not be stored is not stored in any form")
   func noStore() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "no-store"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "no-store"))
 
-    #expect(try await house.load(shop.short(), .keeping(.all)).value == "AB")
+    #expect(try await fixture.load(shop.short(), .keeping(.all)).value == "AB")
 
-    #expect(house.stored().isEmpty && shop.encoded.value == 0)
+    #expect(fixture.stored().isEmpty && shop.encoded.value == 0)
   }
 
   @Test("layers that may not be written, or read, are left alone")
   func layers() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
 
-    _ = try await house.load(shop.short(), .keeping(.all) { $0.writes = .memory })
-    #expect(house.stored().isEmpty)
-    _ = try await house.load(shop.short(), .keeping(.all) { $0.policy = .reload })
-    #expect(house.stored() == ["", shop.short().id])
-    house.restart()
+    _ = try await fixture.load(shop.short(), .keeping(.all) { $0.writes = .memory })
+    #expect(fixture.stored().isEmpty)
+    _ = try await fixture.load(shop.short(), .keeping(.all) { $0.policy = .reload })
+    #expect(fixture.stored() == ["", shop.short().id])
+    fixture.restart()
 
-    #expect(try await house.load(shop.short(), RequestOptions { $0.reads = .memory }).origins == "network transformed")
+    #expect(try await fixture.load(shop.short(), RequestOptions { $0.reads = .memory }).origins == "network transformed")
     #expect(shop.restored.value == 0)
   }
 
   @Test("each language has its variant (Vary), and each partition its own")
   func variants() async throws {
-    let house = try House()
-    house.network.serve(house.url) { request in
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { request in
       .ok("\(request.headerFields[.acceptLanguage] ?? "")-text", cacheControl: "max-age=60", fields: [.vary: "Accept-Language"])
     }
     func load(_ language: String, _ partition: String? = nil) async throws -> Resource<String> {
       let options = RequestOptions.keeping(.variants) { $0.partition = partition }
-      return try await house.manager.load(
-        ResourceRequest(house.url, headerFields: [.acceptLanguage: language], options: options), as: shop.short())
+      return try await fixture.manager.load(
+        ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language], options: options), as: shop.short())
     }
     for language in ["de", "fr"] { _ = try await load(language) }
-    house.restart()
+    fixture.restart()
 
     #expect([try await load("de").value, try await load("fr").value] == ["DE", "FR"])
-    #expect(house.network.requests.count == 2 && shop.restored.value == 2)
+    #expect(fixture.network.requests.count == 2 && shop.restored.value == 2)
     #expect(try await load("de", "tenant").origins == "network transformed")
-    #expect(house.network.requests.count == 3)
+    #expect(fixture.network.requests.count == 3)
   }
 
   @Test("an original that led here by redirects is found again")
   func redirected() async throws {
-    let house = try House()
-    let target = try house.url("/target")
-    house.network.serve(house.url) { _ in .redirect(to: "/target") }
-    house.network.answer(target, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
+    let fixture = try ManagerFixture()
+    let target = try fixture.url("/target")
+    fixture.network.serve(fixture.url) { _ in .redirect(to: "/target") }
+    fixture.network.answer(target, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
 
-    let warm = try await house.load(shop.short())
+    let warm = try await fixture.load(shop.short())
 
     #expect(warm.value == "AB" && warm.valueOrigin == .disk && warm.url == target)
-    #expect(house.stored(target) == [shop.short().id])
+    #expect(fixture.stored(target) == [shop.short().id])
   }
 
   @Test("without a validator a stored variant lives as long as it may")
   func timeToLive() async throws {
-    let house = try House { $0.validator = nil }
-    house.network.serve(house.url) { _ in .ok("abcdefgh") }
-    _ = try await house.load(shop.short(), .keeping(.variants) { $0.expiration = .after(.seconds(60)) })
-    house.restart()
-    #expect(try await house.load(shop.short()).origins == "disk disk")
+    let fixture = try ManagerFixture { $0.validator = nil }
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh") }
+    _ = try await fixture.load(shop.short(), .keeping(.variants) { $0.expiration = .after(.seconds(60)) })
+    fixture.restart()
+    #expect(try await fixture.load(shop.short()).origins == "disk disk")
 
-    house.clock.advance(by: .seconds(60))
+    fixture.clock.advance(by: .seconds(60))
 
-    #expect(try await house.load(shop.short()).origins == "network transformed")
+    #expect(try await fixture.load(shop.short()).origins == "network transformed")
   }
 
   @Test("a value that can't be encoded, or stored, is the load's result all the same")
   func failures() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
     let transform = shop.plain().stored(as: "never") { _ throws(CacheError) in
       throw CacheError(.encodingFailed, reason: "no such encoder")
     } decode: {
       String(decoding: $0, as: UTF8.self)
     }
 
-    #expect(try await house.load(transform, .keeping(.all)).value == "AB")
-    #expect(house.stored() == [""])
-    house.disk.refusesWrites = true
-    #expect(try await house.load(shop.short(), .keeping(.all)).value == "AB")
+    #expect(try await fixture.load(transform, .keeping(.all)).value == "AB")
+    #expect(fixture.stored() == [""])
+    fixture.disk.refusesWrites = true
+    #expect(try await fixture.load(shop.short(), .keeping(.all)).value == "AB")
 
-    let failed = house.observer.events.compactMap { event in
+    let failed = fixture.observer.events.compactMap { event in
       if case .storeFailed(let key, let error) = event { key.transform.isEmpty ? nil : error.code } else { nil }
     }
     #expect(failed == [.encodingFailed, .diskFull])
@@ -211,86 +211,87 @@ struct StoredVariantTests {
 
   @Test("damaged and undecodable bytes are a miss that heals", arguments: [true, false], [StoragePolicy.all, .variants])
   func damaged(_ isDamaged: Bool, _ policy: StoragePolicy) async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
-    _ = try await house.load(shop.short(), .keeping(policy))
-    let key = house.key(shop.short())
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
+    _ = try await fixture.load(shop.short(), .keeping(policy))
+    let key = fixture.key(shop.short())
     if isDamaged {
-      house.disk.damage(key)
+      fixture.disk.damage(key)
     } else {
-      let entry = try #require(try await house.disk.entry(for: key))
-      try await house.disk.store(Data("no brackets".utf8), for: key, metadata: entry.metadata)
+      let entry = try #require(try await fixture.disk.entry(for: key))
+      try await fixture.disk.store(Data("no brackets".utf8), for: key, metadata: entry.metadata)
     }
-    house.restart()
+    fixture.restart()
 
-    let healed = try await house.load(shop.short(), .keeping(policy))
-    house.restart()
+    let healed = try await fixture.load(shop.short(), .keeping(policy))
+    fixture.restart()
 
     #expect(healed.value == "AB" && healed.origins == (policy == .all ? "disk transformed" : "network transformed"))
-    #expect(house.network.requests.count == (policy == .all ? 1 : 2))
-    #expect(try await house.load(shop.short()).origins == "disk disk")
+    #expect(fixture.network.requests.count == (policy == .all ? 1 : 2))
+    #expect(try await fixture.load(shop.short()).origins == "disk disk")
   }
 
   @Test("a derived form is no answer to who speaks HTTP, and none to who wants the bytes")
   func noAnswer() async throws {
-    let house = try House()
-    house.network.serve(house.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
+    let fixture = try ManagerFixture()
+    fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
 
-    #expect(try await house.manager.contains(house.url) == false)
-    #expect(try await house.manager.lookup(house.url) == .miss)
-    #expect(await #expect(throws: CacheError.self) { _ = try await house.load(.bytes, .policy(.cacheOnly)) }?.code == .notCached)
-    let told = try await house.ask()
-    #expect(told.text == "abcdefgh" && house.network.requests.count == 2)
+    #expect(try await fixture.manager.contains(fixture.url) == false)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
+    #expect(
+      await #expect(throws: CacheError.self) { _ = try await fixture.load(.bytes, .policy(.cacheOnly)) }?.code == .notCached)
+    let told = try await fixture.ask()
+    #expect(told.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
   @Test("a look tells where a form's value would come from")
   func lookup() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    let request = ResourceRequest(house.url)
-    #expect(try await house.manager.lookup(request, as: shop.short()) == .miss)
-    _ = try await house.load(shop.short(), .keeping(.variants))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let request = ResourceRequest(fixture.url)
+    #expect(try await fixture.manager.lookup(request, as: shop.short()) == .miss)
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
 
-    #expect(try await house.manager.lookup(request, as: shop.short()) == .memory(isFresh: true))
-    house.restart()
-    house.clock.advance(by: .seconds(61))
-    #expect(try await house.manager.lookup(request, as: shop.short()) == .disk(isFresh: false))
-    #expect(try await house.manager.lookup(request, as: shop.short(3)) == .miss)
-    #expect(try await house.manager.lookup(request, as: shop.plain()) == .miss)
+    #expect(try await fixture.manager.lookup(request, as: shop.short()) == .memory(isFresh: true))
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.manager.lookup(request, as: shop.short()) == .disk(isFresh: false))
+    #expect(try await fixture.manager.lookup(request, as: shop.short(3)) == .miss)
+    #expect(try await fixture.manager.lookup(request, as: shop.plain()) == .miss)
   }
 
   @Test("only the cache may be asked: a stored variant answers, another form does not")
   func cacheOnly() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
-    house.clock.advance(by: .seconds(100))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(100))
 
-    let old = try await house.load(shop.short(), .policy(.cacheOnly))
+    let old = try await fixture.load(shop.short(), .policy(.cacheOnly))
 
     #expect(old.value == "AB" && old.isStale && old.origins == "disk disk")
-    let error = await #expect(throws: CacheError.self) { _ = try await house.load(shop.short(3), .policy(.cacheOnly)) }
+    let error = await #expect(throws: CacheError.self) { _ = try await fixture.load(shop.short(3), .policy(.cacheOnly)) }
     #expect(error?.code == .notCached)
   }
 
   @Test("an observer is told how each value came about")
   func events() async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    _ = try await house.load(shop.short(), .keeping(.variants))
-    house.restart()
-    _ = try await house.load(shop.short())
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    _ = try await fixture.load(shop.short(), .keeping(.variants))
+    fixture.restart()
+    _ = try await fixture.load(shop.short())
 
-    let told = house.observer.events.compactMap { event in
-      if case .transformed(let key, let origin) = event { "\(key == house.key(shop.short())) \(origin)" } else { nil }
+    let told = fixture.observer.events.compactMap { event in
+      if case .transformed(let key, let origin) = event { "\(key == fixture.key(shop.short())) \(origin)" } else { nil }
     }
     #expect(told == ["true transformed", "true disk"])
     #expect(
-      house.observer.events.contains { event in
-        if case .stored(let key, .disk, let bytes) = event { key == house.key(shop.short()) && bytes == 4 } else { false }
+      fixture.observer.events.contains { event in
+        if case .stored(let key, .disk, let bytes) = event { key == fixture.key(shop.short()) && bytes == 4 } else { false }
       })
   }
 }

@@ -18,51 +18,53 @@ struct UnstorableVariantTests {
     }
   }
 
-  private let shop = Workshop()
-  private var transform: ResourceTransform<String> { ResourceTransform(decoder: Workshop.Decoder(shop: shop), encoder: Calm()) }
+  private let shop = TextTransformFixture()
+  private var transform: ResourceTransform<String> {
+    ResourceTransform(decoder: TextTransformFixture.Decoder(shop: shop), encoder: Calm())
+  }
 
-  private func failures(_ house: House) -> [CacheError.Code] {
-    house.observer.events.compactMap { if case .storeFailed(_, let error) = $0 { error.code } else { nil } }
+  private func failures(_ fixture: ManagerFixture) -> [CacheError.Code] {
+    fixture.observer.events.compactMap { if case .storeFailed(_, let error) = $0 { error.code } else { nil } }
   }
 
   @Test("is not stored, and its original is, under every policy", arguments: StoragePolicy.allCases)
   func original(_ policy: StoragePolicy) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("loud!", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("loud!", cacheControl: "max-age=60"))
 
-    #expect(try await house.load(transform, .keeping(policy)).origins == "network transformed")
-    #expect(house.stored() == [""])
-    house.restart()
+    #expect(try await fixture.load(transform, .keeping(policy)).origins == "network transformed")
+    #expect(fixture.stored() == [""])
+    fixture.restart()
 
-    let later = try await house.load(transform, .keeping(policy))
+    let later = try await fixture.load(transform, .keeping(policy))
     #expect(later.value == "loud!" && later.origins == "disk transformed")
-    #expect(house.stored() == [""] && failures(house).isEmpty)
-    try house.network.verify()
+    #expect(fixture.stored() == [""] && failures(fixture).isEmpty)
+    try fixture.network.verify()
   }
 
   @Test("also where that shows in the attempt, which the observer is told of", arguments: [StoragePolicy.variants, .all])
   func attempt(_ policy: StoragePolicy) async throws {
-    let house = try House()
-    house.network.answer(house.url, .ok("why?", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("why?", cacheControl: "max-age=60"))
 
-    #expect(try await house.load(transform, .keeping(policy)).value == "why?")
+    #expect(try await fixture.load(transform, .keeping(policy)).value == "why?")
 
-    #expect(house.stored() == [""] && failures(house) == [.encodingFailed])
+    #expect(fixture.stored() == [""] && failures(fixture) == [.encodingFailed])
   }
 
   @Test("leaves an original that is confirmed by a 304, and replaced by a 200; what can be held is a variant again")
   func changes() async throws {
-    let house = try House()
-    house.network.answer(
-      house.url, .ok("one!", etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+    let fixture = try ManagerFixture()
+    fixture.network.answer(
+      fixture.url, .ok("one!", etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok("two!", etag: "\"2\"", cacheControl: "no-cache"), .ok("three", etag: "\"3\"", cacheControl: "no-cache"),
       .notModified(etag: "\"3\"", cacheControl: "no-cache"))
     var seen: [String] = []
 
     for _ in 0..<5 {
-      let resource = try await house.load(transform, .keeping(.variants))
-      seen.append("\(resource.value) \(resource.origins) \(house.stored() == [""])")
-      house.restart()
+      let resource = try await fixture.load(transform, .keeping(.variants))
+      seen.append("\(resource.value) \(resource.origins) \(fixture.stored() == [""])")
+      fixture.restart()
     }
 
     #expect(
@@ -71,20 +73,20 @@ struct UnstorableVariantTests {
         "three network transformed false",
         "three revalidated disk false",
       ])
-    #expect(house.stored() == [transform.id])
-    try house.network.verify()
+    #expect(fixture.stored() == [transform.id])
+    try fixture.network.verify()
   }
 
   @Test("leaves nothing of an answer that may not be stored, nor where the disk may not be written")
   func nothing() async throws {
-    let house = try House()
-    let other = try house.url("/other")
-    house.network.answer(house.url, .ok("loud!", cacheControl: "no-store"))
-    house.network.answer(other, .ok("loud!", cacheControl: "max-age=60"))
+    let fixture = try ManagerFixture()
+    let other = try fixture.url("/other")
+    fixture.network.answer(fixture.url, .ok("loud!", cacheControl: "no-store"))
+    fixture.network.answer(other, .ok("loud!", cacheControl: "max-age=60"))
 
-    _ = try await house.load(transform, .keeping(.variants))
-    _ = try await house.load(transform, .keeping(.variants) { $0.writes = .memory }, at: other)
+    _ = try await fixture.load(transform, .keeping(.variants))
+    _ = try await fixture.load(transform, .keeping(.variants) { $0.writes = .memory }, at: other)
 
-    #expect(house.disk.keys.isEmpty)
+    #expect(fixture.disk.keys.isEmpty)
   }
 }

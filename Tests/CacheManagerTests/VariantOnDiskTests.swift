@@ -8,14 +8,16 @@ import Testing
 
 @Suite("A stored variant in files")
 struct VariantOnDiskTests {
-  private let shop = Workshop()
+  private let shop = TextTransformFixture()
 
   /// Loads and closes, again and again, as a program does that is started anew each time.
-  private func run(_ folder: DownloadFolder, _ house: House, _ options: RequestOptions) async throws -> Resource<String> {
-    let disk = try DiskCache(folder: folder.url, configuration: .init(clock: house.clock))
+  private func run(_ folder: DownloadFolder, _ fixture: ManagerFixture, _ options: RequestOptions) async throws -> Resource<
+    String
+  > {
+    let disk = try DiskCache(folder: folder.url, configuration: .init(clock: fixture.clock))
     var options = options
     (options.store, options.memory) = (.use(disk), .disabled)
-    let resource = try await house.load(shop.short(), options)
+    let resource = try await fixture.load(shop.short(), options)
     await disk.close()
     return resource
   }
@@ -28,42 +30,42 @@ struct VariantOnDiskTests {
 
   @Test("is there after a restart, is confirmed, and goes when the original changes")
   func restarts() async throws {
-    let (house, folder) = (try House(), try DownloadFolder())
-    house.network.answer(
-      house.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+    let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
+    fixture.network.answer(
+      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
       .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.variants)
 
-    var seen = [try await run(folder, house, options).origins]
-    seen.append(try await run(folder, house, options).origins)
-    house.clock.advance(by: .seconds(61))
-    seen.append(try await run(folder, house, options).origins)
-    seen.append(try await run(folder, house, options).origins)
-    house.clock.advance(by: .seconds(61))
-    let changed = try await run(folder, house, options)
+    var seen = [try await run(folder, fixture, options).origins]
+    seen.append(try await run(folder, fixture, options).origins)
+    fixture.clock.advance(by: .seconds(61))
+    seen.append(try await run(folder, fixture, options).origins)
+    seen.append(try await run(folder, fixture, options).origins)
+    fixture.clock.advance(by: .seconds(61))
+    let changed = try await run(folder, fixture, options)
 
     #expect(seen == ["network transformed", "disk disk", "revalidated disk", "disk disk"])
     #expect(changed.value == "UV" && changed.origins == "network transformed")
-    #expect(transforms(folder).count == 1 && house.network.conditional == 2)
-    #expect(try await run(folder, house, options).value == "UV")
+    #expect(transforms(folder).count == 1 && fixture.network.conditional == 2)
+    #expect(try await run(folder, fixture, options).value == "UV")
   }
 
   @Test("is made of the original again when its file is damaged")
   func damaged() async throws {
-    let (house, folder) = (try House(), try DownloadFolder())
-    house.network.answer(house.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
+    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.all)
-    _ = try await run(folder, house, options)
+    _ = try await run(folder, fixture, options)
     let file = try #require(transforms(folder).first)
     var bytes = try Data(contentsOf: file)
     let place = try #require(bytes.range(of: Data("<AB>".utf8)))
     bytes[place.lowerBound + 1] ^= 1
     try bytes.write(to: file)
 
-    let healed = try await run(folder, house, options)
+    let healed = try await run(folder, fixture, options)
 
     #expect(healed.value == "AB" && healed.origins == "disk transformed")
-    #expect(try await run(folder, house, options).origins == "disk disk")
-    try house.network.verify()
+    #expect(try await run(folder, fixture, options).origins == "disk disk")
+    try fixture.network.verify()
   }
 }

@@ -171,7 +171,7 @@ import Testing
   @Test("calls each when it is due, in one task, and again when it asks for that")
   func calls() async {
     let clock = ManualClock()
-    let watch = DeadlineWatch(clock: clock)
+    let watch = DeadlineTimer(clock: clock)
     let called = Recorder<String>()
     let late = watch.add(due: .seconds(5)) { _ in
       called.record("late")
@@ -196,9 +196,9 @@ import Testing
   @Test("an appointment that is let go of is not kept")
   func removed() async {
     let clock = ManualClock()
-    let watch = DeadlineWatch(clock: clock)
+    let watch = DeadlineTimer(clock: clock)
     let called = Recorder<Int>()
-    var first: DeadlineWatch.Appointment? = watch.add(due: .seconds(1)) { _ in
+    var first: DeadlineTimer.ScheduledDeadline? = watch.add(due: .seconds(1)) { _ in
       called.record(1)
       return nil
     }
@@ -217,7 +217,7 @@ import Testing
   @Test("a watch that is let go of stops sleeping")
   func released() async throws {
     let clock = ManualClock()
-    var watch: DeadlineWatch? = DeadlineWatch(clock: clock)
+    var watch: DeadlineTimer? = DeadlineTimer(clock: clock)
     _ = watch?.add(due: .seconds(60)) { _ in nil }
     await clock.sleepers(1)
     watch = nil

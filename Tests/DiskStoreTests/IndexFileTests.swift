@@ -270,7 +270,7 @@ struct IndexFileTests {
 
   @Test("what is written is read, for the same start of the system, counters and count only")
   func roundTrip() throws {
-    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     #expect(bytes.count == 64 + 3 * 56 + 4)
     let read = try #require(decoded(bytes, stamp))
     #expect(read.mapValues(\.size) == entries().mapValues(\.size))
@@ -286,7 +286,7 @@ struct IndexFileTests {
 
   @Test("no flipped bit and no missing or added byte is overlooked")
   func flips() {
-    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     for bit in 0..<bytes.count * 8 {
       var flipped = bytes
       flipped[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -299,7 +299,7 @@ struct IndexFileTests {
 
   @Test("sizes and kinds that can't be make it none, whatever its checksum says")
   func impossible() {
-    let bytes = IndexFile.encoded(EntryShelves(entries()), stamp)
+    let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     for (offset, value) in [(64 + 32, 3), (64 + 40, UInt64.max), (64 + 40, 1 << 60)] as [(Int, UInt64)] {
       var changed = Array(bytes.dropLast(4))
       withUnsafeBytes(of: value.littleEndian) { changed.replaceSubrange(offset..<offset + 8, with: $0) }

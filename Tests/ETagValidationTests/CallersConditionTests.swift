@@ -5,14 +5,14 @@ import Testing
 
 @Suite("The caller's own conditions")
 struct CallersConditionTests {
-  /// A shelf with one stored answer of 100 bytes, so many seconds later.
-  private func shelf(_ lines: String..., after seconds: Int64 = 0) -> Shelf {
-    var shelf = Shelf()
-    shelf.length = 100
-    _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
-    shelf.advance(seconds)
-    shelf.sent = []
-    return shelf
+  /// A cache with one stored answer of 100 bytes, so many seconds later.
+  private func cache(_ lines: String..., after seconds: Int64 = 0) -> CacheFixture {
+    var cache = CacheFixture()
+    cache.length = 100
+    _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+    cache.advance(seconds)
+    cache.sent = []
+    return cache
   }
 
   @Test(
@@ -26,23 +26,23 @@ struct CallersConditionTests {
       ("If-None-Match: \"b\"|If-None-Match: \"a\"", 304), ("If-Modified-Since: \(date(5))|If-Modified-Since: \(date(6))", 200),
     ] as [(String, Int)])
   func evaluated(lines: String, status: Int) {
-    var shelf = shelf("ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=60")
+    var cache = cache("ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=60")
     var request = HTTPRequest.page()
     request.headerFields = HTTPFields(lines: lines.split(separator: "|").map(String.init))
-    let outcome = shelf.load(request) { _ in .success(.head(500)) }
+    let outcome = cache.load(request) { _ in .success(.head(500)) }
     #expect(outcome.source == .cache)
     #expect(outcome.reply?.head.status.code == status)
     #expect(outcome.reply?.content == (status == 304 ? StoredReply.Content.none : .whole))
-    #expect(shelf.sent.isEmpty)
+    #expect(cache.sent.isEmpty)
   }
 
   @Test("without Last-Modified the date of the answer, or its arrival, is what is compared")
   func withoutDate() {
     for lines in [["Cache-Control: max-age=60", "Date: \(date(0))"], ["Cache-Control: max-age=60"]] {
-      var shelf = Shelf()
-      _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+      var cache = CacheFixture()
+      _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
       for (seconds, status) in [(Int64(0), 304), (-1, 200)] {
-        let outcome = shelf.load(.page(.get, "If-Modified-Since: \(date(seconds))")) { _ in .success(.head(500)) }
+        let outcome = cache.load(.page(.get, "If-Modified-Since: \(date(seconds))")) { _ in .success(.head(500)) }
         #expect(outcome.reply?.head.status.code == status)
       }
     }
@@ -50,10 +50,10 @@ struct CallersConditionTests {
 
   @Test("a 304 made here has the fields that guide caches, and none that describe bytes")
   func fieldsOfNotModified() throws {
-    var shelf = shelf(
+    var cache = cache(
       "Date: \(date(0))", "ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=60", "Vary: Accept", "Expires: 0",
       "Content-Location: /x", "Content-Type: text/plain", "Content-Length: 100", "Content-Encoding: gzip", "X-A: 1", after: 7)
-    let reply = try #require(shelf.load(.page(.get, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply)
+    let reply = try #require(cache.load(.page(.get, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply)
     #expect(
       reply.head.headerFields.map(\.name.canonicalName) == [
         "date", "etag", "cache-control", "vary", "expires", "content-location", "x-a", "age",
@@ -63,9 +63,9 @@ struct CallersConditionTests {
 
   @Test("an answer that is no success is what it is, whatever the condition", arguments: [301, 404, 503])
   func notSuccess(status: Int) {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.head(status, "ETag: \"a\"", "Cache-Control: max-age=60")) }
-    let outcome = shelf.load(.page(.get, "If-None-Match: \"a\"", "Range: bytes=0-1")) { _ in .success(.head(500)) }
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.head(status, "ETag: \"a\"", "Cache-Control: max-age=60")) }
+    let outcome = cache.load(.page(.get, "If-None-Match: \"a\"", "Range: bytes=0-1")) { _ in .success(.head(500)) }
     #expect(outcome.source == .cache)
     #expect(outcome.reply?.head.status.code == status)
   }
@@ -75,11 +75,11 @@ struct CallersConditionTests {
     arguments: ["If-Match: \"a\"", "If-Unmodified-Since: \(date(0))"])
   func origins(line: String) {
     for seconds in [Int64(0), 100] {
-      var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60", after: seconds)
-      let outcome = shelf.load(.page(.get, line)) { _ in .success(.head(412)) }
+      var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60", after: seconds)
+      let outcome = cache.load(.page(.get, line)) { _ in .success(.head(412)) }
       #expect(outcome.response?.status == .preconditionFailed)
-      #expect(shelf.sent == [.page(.get, line)])
-      #expect(shelf.entries.count == 1)
+      #expect(cache.sent == [.page(.get, line)])
+      #expect(cache.entries.count == 1)
     }
   }
 
@@ -96,61 +96,61 @@ struct CallersConditionTests {
       ("X-A: 1", "If-Modified-Since: \(date(5))", nil, date(5)),
     ] as [(String, String, String?, String?)])
   func joined(stored: String, own: String, tags: String?, since: String?) {
-    var shelf = shelf(stored, "Cache-Control: max-age=1", after: 10)
-    _ = shelf.load(.page(.get, own)) { _ in .success(.head(503)) }
-    #expect(shelf.sent.first?.headerFields[.ifNoneMatch] == tags)
-    #expect(shelf.sent.first?.headerFields[.ifModifiedSince] == since)
+    var cache = cache(stored, "Cache-Control: max-age=1", after: 10)
+    _ = cache.load(.page(.get, own)) { _ in .success(.head(503)) }
+    #expect(cache.sent.first?.headerFields[.ifNoneMatch] == tags)
+    #expect(cache.sent.first?.headerFields[.ifModifiedSince] == since)
   }
 
   @Test("a 304 for the stored tag freshens it, and the caller's condition is evaluated on that")
   func freshened() {
     for (own, status) in [("If-None-Match: \"b\"", 200), ("If-None-Match: \"a\"", 304), ("If-Modified-Since: \(date(-10))", 200)]
     {
-      var shelf = shelf("ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=5", after: 10)
-      let outcome = shelf.load(.page(.get, own)) { _ in .success(.head(304, "ETag: \"a\"")) }
+      var cache = cache("ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=5", after: 10)
+      let outcome = cache.load(.page(.get, own)) { _ in .success(.head(304, "ETag: \"a\"")) }
       #expect(outcome.source == .revalidated)
       #expect(outcome.reply?.head.status.code == status)
-      #expect(shelf.stored[0].freshness.isFresh(at: shelf.now))
+      #expect(cache.stored[0].freshness.isFresh(at: cache.now))
     }
   }
 
   @Test("a 304 for a tag that only the caller has is the caller's, and changes nothing")
   func callersOwn() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
-    let before = shelf.stored
-    let outcome = shelf.load(.page(.get, "If-None-Match: \"b\"")) { _ in .success(.head(304, "ETag: \"b\"")) }
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
+    let before = cache.stored
+    let outcome = cache.load(.page(.get, "If-None-Match: \"b\"")) { _ in .success(.head(304, "ETag: \"b\"")) }
     #expect(outcome.source == .network)
     #expect(outcome.response?.status == .notModified)
-    #expect(shelf.stored == before)
+    #expect(cache.stored == before)
   }
 
   @Test("a 304 that does not say whose tag it is about leads to the caller's question alone")
   func ambiguous() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
     let own = HTTPRequest.page(.get, "If-None-Match: \"b\"")
-    let outcome = shelf.load(own) { _ in .success(.head(304)) }
+    let outcome = cache.load(own) { _ in .success(.head(304)) }
     #expect(outcome.response?.status == .notModified)
     #expect(outcome.source == .network)
-    #expect(shelf.sent.count == 2)
-    #expect(shelf.sent.last == own)
+    #expect(cache.sent.count == 2)
+    #expect(cache.sent.last == own)
   }
 
   @Test("nothing stored: conditions go out as they are, and their 304 and 412 come back", arguments: [304, 412])
   func nothingStored(status: Int) {
-    var shelf = Shelf()
+    var cache = CacheFixture()
     let request = HTTPRequest.page(.get, "If-None-Match: \"x\"", "If-Modified-Since: \(date(0))")
-    let outcome = shelf.load(request) { _ in .success(.head(status, "ETag: \"x\"")) }
+    let outcome = cache.load(request) { _ in .success(.head(status, "ETag: \"x\"")) }
     #expect(outcome.response?.status.code == status)
-    #expect(shelf.sent == [request])
-    #expect(shelf.entries.isEmpty)
+    #expect(cache.sent == [request])
+    #expect(cache.entries.isEmpty)
   }
 
   @Test("a new answer to a condition is stored in place of the old one")
   func replaced() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
-    let outcome = shelf.load(.page(.get, "If-None-Match: \"b\"")) { _ in .success(.ok("ETag: \"c\"")) }
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
+    let outcome = cache.load(.page(.get, "If-None-Match: \"b\"")) { _ in .success(.ok("ETag: \"c\"")) }
     #expect(outcome.source == .network)
-    #expect(shelf.entries.count == 1)
-    #expect(shelf.stored[0].response.headerFields[.eTag] == "\"c\"")
+    #expect(cache.entries.count == 1)
+    #expect(cache.stored[0].response.headerFields[.eTag] == "\"c\"")
   }
 }

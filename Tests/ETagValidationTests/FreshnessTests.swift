@@ -9,7 +9,7 @@ struct FreshnessTests {
 
   private func freshness(_ response: HTTPResponse, delay: Int64 = 0, _ validator: ETagValidator? = nil) -> Freshness {
     (validator ?? self.validator).freshness(
-      of: response, requestTime: Shelf.start - .seconds(delay), responseTime: Shelf.start)
+      of: response, requestTime: CacheFixture.start - .seconds(delay), responseTime: CacheFixture.start)
   }
 
   @Test(
@@ -26,7 +26,7 @@ struct FreshnessTests {
     var response = HTTPResponse.ok()
     response.headerFields[.date] = dateLine
     response.headerFields[.age] = ageLine
-    #expect(freshness(response, delay: delay).age(at: Shelf.start) == .seconds(age))
+    #expect(freshness(response, delay: delay).age(at: CacheFixture.start) == .seconds(age))
   }
 
   @Test(
@@ -48,8 +48,8 @@ struct FreshnessTests {
 
   @Test("an answer that arrives older than its lifetime is stale on arrival")
   func staleOnArrival() {
-    #expect(!freshness(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: Shelf.start))
-    #expect(freshness(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: Shelf.start))
+    #expect(!freshness(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: CacheFixture.start))
+    #expect(freshness(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: CacheFixture.start))
   }
 
   @Test(
@@ -66,7 +66,7 @@ struct FreshnessTests {
     ] as [(String, Int64?, Bool, Bool)])
   func staleness(directives: String, staleUntil: Int64?, offline: Bool, requiresRevalidation: Bool) {
     let freshness = freshness(.ok("Cache-Control: \(directives)"))
-    #expect(freshness.staleWhileRevalidateUntil == staleUntil.map { Shelf.start + .seconds($0) })
+    #expect(freshness.staleWhileRevalidateUntil == staleUntil.map { CacheFixture.start + .seconds($0) })
     #expect(freshness.staleIfErrorUntil == (offline ? .distantFuture : nil))
     #expect(freshness.requiresRevalidation == requiresRevalidation)
   }
@@ -93,15 +93,15 @@ struct FreshnessTests {
   func statedBeatsGuessed(line: String) {
     let response = HTTPResponse.ok(line, "Last-Modified: \(date(-1_000))")
     let generous = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
-    #expect(freshness(response, generous).freshUntil == Shelf.start)
+    #expect(freshness(response, generous).freshUntil == CacheFixture.start)
   }
 
   @Test("the default lifetime is for answers that say nothing at all")
   func defaultLifetime() {
     let validator = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
-    #expect(freshness(.ok(), validator).freshUntil == Shelf.start + .seconds(99))
-    #expect(freshness(.ok("Last-Modified: \(date(-100))"), validator).freshUntil == Shelf.start + .seconds(10))
-    #expect(freshness(.head(302), validator).freshUntil == Shelf.start)
+    #expect(freshness(.ok(), validator).freshUntil == CacheFixture.start + .seconds(99))
+    #expect(freshness(.ok("Last-Modified: \(date(-100))"), validator).freshUntil == CacheFixture.start + .seconds(10))
+    #expect(freshness(.head(302), validator).freshUntil == CacheFixture.start)
   }
 
   @Test("of two settings that answer differently the identities differ, of equal ones they agree")

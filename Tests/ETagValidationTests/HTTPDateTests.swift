@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Reading and writing HTTP dates")
 struct HTTPDateTests {
-  private let now = Shelf.start  // 2026-01-01
+  private let now = CacheFixture.start  // 2026-01-01
 
   @Test(
     "the three forms name the same second",

@@ -5,37 +5,37 @@ import Testing
 
 @Suite("HEAD, and POST that may be stored")
 struct HeadTests {
-  private func shelf(_ lines: String..., after seconds: Int64 = 0) -> Shelf {
-    var shelf = Shelf()
-    shelf.length = 100
-    _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
-    shelf.advance(seconds)
-    shelf.sent = []
-    return shelf
+  private func cache(_ lines: String..., after seconds: Int64 = 0) -> CacheFixture {
+    var cache = CacheFixture()
+    cache.length = 100
+    _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+    cache.advance(seconds)
+    cache.sent = []
+    return cache
   }
 
   @Test("HEAD is answered from a fresh GET, head alone")
   func fromGet() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60", "Content-Length: 100", after: 9)
-    let outcome = shelf.load(.page(.head, "Range: bytes=0-1")) { _ in .success(.head(500)) }
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60", "Content-Length: 100", after: 9)
+    let outcome = cache.load(.page(.head, "Range: bytes=0-1")) { _ in .success(.head(500)) }
     #expect(outcome.source == .cache)
     #expect(outcome.reply?.content == StoredReply.Content.none)
     #expect(outcome.reply?.head.status == .ok)
     #expect(outcome.reply?.head.headerFields[.contentLength] == "100")
     #expect(outcome.reply?.head.headerFields[.age] == "9")
-    #expect(shelf.load(.page(.head, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply?.head.status == .notModified)
+    #expect(cache.load(.page(.head, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply?.head.status == .notModified)
   }
 
   @Test("HEAD asks about a stale GET, and its 304 freshens that")
   func confirmed() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60", after: 90)
-    let outcome = shelf.load(.page(.head)) { head in
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60", after: 90)
+    let outcome = cache.load(.page(.head)) { head in
       #expect(head.headerFields[.ifNoneMatch] == "\"a\"")
       return .success(.head(304))
     }
     #expect(outcome.source == .revalidated)
     #expect(outcome.reply?.content == StoredReply.Content.none)
-    #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+    #expect(cache.load { _ in .success(.head(500)) }.source == .cache)
   }
 
   @Test(
@@ -46,16 +46,16 @@ struct HeadTests {
       ([], true),
     ] as [([String], Bool)])
   func news(lines: [String], fits: Bool) {
-    var shelf = shelf(
+    var cache = cache(
       "ETag: \"a\"", "Last-Modified: \(date(-9))", "Content-Length: 100", "Cache-Control: max-age=60", "X-A: 1", after: 10)
-    let before = shelf.stored[0]
-    let outcome = shelf.load(.page(.head, "Cache-Control: no-cache")) { _ in
+    let before = cache.stored[0]
+    let outcome = cache.load(.page(.head, "Cache-Control: no-cache")) { _ in
       .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines + ["X-A: 2", "Cache-Control: max-age=90"])))
     }
     #expect(outcome.source == .network)
-    let after = shelf.stored[0]
+    let after = cache.stored[0]
     #expect(after.revision == before.revision)
-    #expect(after.freshness.isFresh(at: shelf.now) == fits)
+    #expect(after.freshness.isFresh(at: cache.now) == fits)
     #expect(after.response.headerFields[text: "X-A"] == (fits ? "2" : "1"))
     #expect(after.response.headerFields[.contentLength] == "100")
   }
@@ -63,26 +63,26 @@ struct HeadTests {
   @Test("an error to HEAD, and one that forbids storing, changes nothing")
   func noNews() {
     for answer in [HTTPResponse.head(404, "ETag: \"b\""), .head(500), .ok("ETag: \"b\"", "Cache-Control: no-store")] {
-      var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60")
-      let before = shelf.stored
-      _ = shelf.load(.page(.head, "Cache-Control: no-cache")) { _ in .success(answer) }
-      #expect(shelf.stored == before)
-      #expect(shelf.invalidated.isEmpty)
+      var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60")
+      let before = cache.stored
+      _ = cache.load(.page(.head, "Cache-Control: no-cache")) { _ in .success(answer) }
+      #expect(cache.stored == before)
+      #expect(cache.invalidated.isEmpty)
     }
   }
 
   @Test("a POST's answer that is the target's own representation answers later GETs")
   func post() {
-    var shelf = shelf("ETag: \"a\"", "Cache-Control: max-age=60")
-    let outcome = shelf.load(.page(.post)) { _ in
+    var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60")
+    let outcome = cache.load(.page(.post)) { _ in
       .success(.ok("Cache-Control: max-age=60", "Content-Location: https://EXAMPLE.com/page", "Location: /other", "X-New: 1"))
     }
     #expect(outcome.source == .network)
-    #expect(shelf.entries.count == 1)
-    #expect(shelf.stored[0].request.method == .get)
-    #expect(shelf.invalidated == ["https://example.com/other"])
-    #expect(shelf.load { _ in .success(.head(500)) }.response?.headerFields[text: "X-New"] == "1")
-    #expect(shelf.load(.page(.post)) { _ in .success(.ok()) }.source == .network)
+    #expect(cache.entries.count == 1)
+    #expect(cache.stored[0].request.method == .get)
+    #expect(cache.invalidated == ["https://example.com/other"])
+    #expect(cache.load { _ in .success(.head(500)) }.response?.headerFields[text: "X-New"] == "1")
+    #expect(cache.load(.page(.post)) { _ in .success(.ok()) }.source == .network)
   }
 
   @Test(
@@ -95,11 +95,11 @@ struct HeadTests {
       (200, ["Cache-Control: no-store, max-age=60", "Content-Location: /page"]),
     ] as [(Int, [String])])
   func otherPost(status: Int, lines: [String]) {
-    var shelf = Shelf()
-    _ = shelf.load(.page(.post)) { _ in
+    var cache = CacheFixture()
+    _ = cache.load(.page(.post)) { _ in
       .success(HTTPResponse(status: .init(code: status), headerFields: HTTPFields(lines: lines)))
     }
-    #expect(shelf.entries.isEmpty)
-    #expect(shelf.invalidated.first == "https://example.com/page")
+    #expect(cache.entries.isEmpty)
+    #expect(cache.invalidated.first == "https://example.com/page")
   }
 }

@@ -9,12 +9,12 @@ struct HostileVaryTests {
 
   @Test("is not stored; brought by a 304, it selects nothing")
   func notStored() {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.ok(line, "Cache-Control: max-age=60")) }
-    #expect(shelf.entries.isEmpty)
-    _ = shelf.load { _ in .success(.ok("ETag: \"a\"")) }
-    _ = shelf.load { _ in .success(.head(304, line, "ETag: \"a\"", "Cache-Control: max-age=60")) }
-    #expect(shelf.load { _ in .success(.ok("X-New: 1")) }.source == .network)
-    #expect(shelf.entries.count == 1)
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.ok(line, "Cache-Control: max-age=60")) }
+    #expect(cache.entries.isEmpty)
+    _ = cache.load { _ in .success(.ok("ETag: \"a\"")) }
+    _ = cache.load { _ in .success(.head(304, line, "ETag: \"a\"", "Cache-Control: max-age=60")) }
+    #expect(cache.load { _ in .success(.ok("X-New: 1")) }.source == .network)
+    #expect(cache.entries.count == 1)
   }
 }

@@ -6,9 +6,9 @@ import Testing
 @Suite("What makes stored answers outdated")
 struct InvalidationTests {
   private func invalidated(_ request: HTTPRequest, _ response: HTTPResponse) -> [String] {
-    var shelf = Shelf()
-    _ = shelf.load(request) { _ in .success(response) }
-    return shelf.invalidated
+    var cache = CacheFixture()
+    _ = cache.load(request) { _ in .success(response) }
+    return cache.invalidated
   }
 
   @Test(
@@ -62,19 +62,19 @@ struct InvalidationTests {
     "a new answer that must not be stored outdates the stored one that it replaces",
     arguments: ["Cache-Control: no-store", "Vary: *"])
   func unstorableReplacement(line: String) {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.ok()) }
-    _ = shelf.load { _ in .success(.ok(line)) }
-    #expect(shelf.invalidated == ["https://example.com/page"])
-    #expect(shelf.shareable == [false])
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.ok()) }
+    _ = cache.load { _ in .success(.ok(line)) }
+    #expect(cache.invalidated == ["https://example.com/page"])
+    #expect(cache.shareable == [false])
   }
 
   @Test("it outdates nothing when nothing matched, or when only this request forbade storing")
   func unstorableWithoutReplacement() {
     #expect(invalidated(.page(), .ok("Cache-Control: no-store")).isEmpty)
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.ok()) }
-    _ = shelf.load(.page(.get, "Cache-Control: no-store")) { _ in .success(.ok()) }
-    #expect(shelf.invalidated.isEmpty)
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.ok()) }
+    _ = cache.load(.page(.get, "Cache-Control: no-store")) { _ in .success(.ok()) }
+    #expect(cache.invalidated.isEmpty)
   }
 }

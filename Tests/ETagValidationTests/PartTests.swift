@@ -5,10 +5,10 @@ import Testing
 
 @Suite("Stored parts")
 struct PartTests {
-  private func shelf(_ parts: PartialAnswers = .completed) -> Shelf {
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(parts: parts, digestSecret: DigestSecret(high: 1, low: 2))
-    return shelf
+  private func cache(_ parts: PartialAnswers = .completed) -> CacheFixture {
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(parts: parts, digestSecret: DigestSecret(high: 1, low: 2))
+    return cache
   }
 
   private func part(_ bytes: Range<Int64>, of length: Int64 = 100, tag: String = "\"a\"", _ lines: String...) -> HTTPResponse {
@@ -22,43 +22,43 @@ struct PartTests {
         ] + lines))
   }
 
-  private func load(_ bytes: Range<Int64>, into shelf: inout Shelf, _ answer: HTTPResponse? = nil) {
-    shelf.length = Int64(bytes.count)
-    _ = shelf.load(.page(.get, "Range: bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)")) { _ in .success(answer ?? part(bytes))
+  private func load(_ bytes: Range<Int64>, into cache: inout CacheFixture, _ answer: HTTPResponse? = nil) {
+    cache.length = Int64(bytes.count)
+    _ = cache.load(.page(.get, "Range: bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)")) { _ in .success(answer ?? part(bytes))
     }
-    shelf.sent = []
+    cache.sent = []
   }
 
   @Test("a part answers ranges that lie inside it, and nothing else")
   func reused() {
-    var shelf = shelf(.reused)
-    load(10..<50, into: &shelf)
-    #expect(shelf.entries.map(\.variant) == ["range=bytes=10-49"])
-    #expect(shelf.stored[0].request.headerFields[.range] == "bytes=10-49")
-    let inside = shelf.load(.page(.get, "Range: bytes=20-29")) { _ in .success(.head(500)) }
+    var cache = cache(.reused)
+    load(10..<50, into: &cache)
+    #expect(cache.entries.map(\.variant) == ["range=bytes=10-49"])
+    #expect(cache.stored[0].request.headerFields[.range] == "bytes=10-49")
+    let inside = cache.load(.page(.get, "Range: bytes=20-29")) { _ in .success(.head(500)) }
     #expect(inside.reply?.content == .range(10..<20))
     #expect(inside.reply?.head.headerFields[.contentRange] == "bytes 20-29/100")
     #expect(inside.reply?.head.headerFields[.contentLength] == "10")
-    #expect(shelf.sent.isEmpty)
+    #expect(cache.sent.isEmpty)
     for request in [
       HTTPRequest.page(), .page(.head), .page(.get, "Range: bytes=0-20"), .page(.get, "Range: bytes=40-"),
       .page(.get, "Range: bytes=-5"),
     ] {
-      #expect(shelf.load(request) { _ in .success(.head(503)) }.response?.status.code == 503)
+      #expect(cache.load(request) { _ in .success(.head(503)) }.response?.status.code == 503)
     }
-    #expect(shelf.sent.count == 5)
-    #expect(shelf.sent[0] == .page())
+    #expect(cache.sent.count == 5)
+    #expect(cache.sent[0] == .page())
   }
 
   @Test("a part never takes the place of the whole answer, nor the whole answer's variant")
   func beside() {
-    var shelf = shelf()
-    _ = shelf.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: max-age=1")) }
-    shelf.advance(5)
-    load(0..<10, into: &shelf)
-    #expect(shelf.entries.map(\.variant) == ["", "range=bytes=0-9"])
-    #expect(shelf.load { _ in .success(.head(304, "ETag: \"a\"")) }.source == .revalidated)
-    #expect(shelf.stored.map(\.response.status.code) == [200, 206])
+    var cache = cache()
+    _ = cache.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: max-age=1")) }
+    cache.advance(5)
+    load(0..<10, into: &cache)
+    #expect(cache.entries.map(\.variant) == ["", "range=bytes=0-9"])
+    #expect(cache.load { _ in .success(.head(304, "ETag: \"a\"")) }.source == .revalidated)
+    #expect(cache.stored.map(\.response.status.code) == [200, 206])
   }
 
   @Test(
@@ -73,43 +73,43 @@ struct PartTests {
     let field = HTTPFields(lines: [line])
     for name in field.map(\.name) { answer.headerFields[name] = field[name] }
     if line.hasPrefix("Content-Type") { answer.headerFields[.contentRange] = nil }
-    var shelf = shelf()
-    load(0..<10, into: &shelf, answer)
-    #expect(shelf.entries.isEmpty)
+    var cache = cache()
+    load(0..<10, into: &cache, answer)
+    #expect(cache.entries.isEmpty)
   }
 
   @Test("a part unasked for, and any part where parts are not kept, is not stored")
   func notKept() {
-    var shelf = shelf()
-    _ = shelf.load { _ in .success(part(0..<10)) }
-    #expect(shelf.entries.isEmpty)
-    shelf = self.shelf(.ignored)
-    load(0..<10, into: &shelf)
-    #expect(shelf.entries.isEmpty)
+    var cache = cache()
+    _ = cache.load { _ in .success(part(0..<10)) }
+    #expect(cache.entries.isEmpty)
+    cache = self.cache(.ignored)
+    load(0..<10, into: &cache)
+    #expect(cache.entries.isEmpty)
   }
 
   @Test("of a prefix only the rest is fetched, and both are the whole answer")
   func completed() throws {
-    var shelf = shelf()
-    load(0..<40, into: &shelf)
-    shelf.advance(500)
-    let outcome = shelf.load { head in
+    var cache = cache()
+    load(0..<40, into: &cache)
+    cache.advance(500)
+    let outcome = cache.load { head in
       #expect(head.headerFields[.range] == "bytes=40-")
       #expect(head.headerFields[.ifRange] == "\"a\"")
       return .success(part(40..<100, "X-New: 1"))
     }
     #expect(outcome.source == .completed)
-    #expect(shelf.completed == [0])
+    #expect(cache.completed == [0])
     #expect(outcome.reply?.content == .whole)
-    let whole = try #require(shelf.stored.first)
-    #expect(shelf.entries.map(\.variant) == [""])
+    let whole = try #require(cache.stored.first)
+    #expect(cache.entries.map(\.variant) == [""])
     #expect(whole.response.status == .ok)
     #expect(whole.bodyLength == 100)
     #expect(whole.response.headerFields[.contentLength] == "100")
     #expect(whole.response.headerFields[.contentRange] == nil)
     #expect(whole.response.headerFields[text: "X-New"] == "1")
-    #expect(whole.freshness.isFresh(at: shelf.now))
-    #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+    #expect(whole.freshness.isFresh(at: cache.now))
+    #expect(cache.load { _ in .success(.head(500)) }.source == .cache)
   }
 
   @Test(
@@ -120,51 +120,51 @@ struct PartTests {
     ]
       as [(Range<Int64>, Int64, String)])
   func misfit(bytes: Range<Int64>, length: Int64, tag: String) {
-    var shelf = shelf()
-    load(0..<40, into: &shelf)
-    let outcome = shelf.load { head in
+    var cache = cache()
+    load(0..<40, into: &cache)
+    let outcome = cache.load { head in
       .success(head.headerFields[.range] == nil ? .ok("ETag: \"c\"") : part(bytes, of: length, tag: tag))
     }
     #expect(outcome.source == .network)
     #expect(outcome.response?.status == .ok)
-    #expect(shelf.sent.last == .page())
-    #expect(shelf.entries.map(\.variant) == [""])
+    #expect(cache.sent.last == .page())
+    #expect(cache.entries.map(\.variant) == [""])
   }
 
   @Test("an origin that sends the whole, or an error, in place of the rest is taken at its word", arguments: [200, 404, 503])
   func insteadOfRest(status: Int) {
-    var shelf = shelf()
-    load(0..<40, into: &shelf)
-    let outcome = shelf.load { _ in .success(.head(status, "ETag: \"b\"")) }
+    var cache = cache()
+    load(0..<40, into: &cache)
+    let outcome = cache.load { _ in .success(.head(status, "ETag: \"b\"")) }
     #expect(outcome.response?.status.code == status)
-    #expect(shelf.entries.count == 1)
-    #expect(shelf.stored[0].isPartForTest == (status != 200))
+    #expect(cache.entries.count == 1)
+    #expect(cache.stored[0].isPartForTest == (status != 200))
   }
 
   @Test("a new part takes the place of those inside it and of those of another state")
   func replacing() {
-    var shelf = shelf()
-    load(0..<10, into: &shelf)
-    load(50..<60, into: &shelf)
-    load(40..<70, into: &shelf)
-    #expect(shelf.entries.map(\.variant) == ["range=bytes=0-9", "range=bytes=40-69"])
-    load(80..<90, into: &shelf, part(80..<90, tag: "\"b\""))
-    #expect(shelf.entries.map(\.variant) == ["range=bytes=80-89"])
+    var cache = cache()
+    load(0..<10, into: &cache)
+    load(50..<60, into: &cache)
+    load(40..<70, into: &cache)
+    #expect(cache.entries.map(\.variant) == ["range=bytes=0-9", "range=bytes=40-69"])
+    load(80..<90, into: &cache, part(80..<90, tag: "\"b\""))
+    #expect(cache.entries.map(\.variant) == ["range=bytes=80-89"])
   }
 
   @Test("a stale part is asked about, and a 304 freshens it")
   func revalidated() {
-    var shelf = shelf()
-    load(10..<50, into: &shelf)
-    shelf.advance(100)
-    let outcome = shelf.load(.page(.get, "Range: bytes=10-19")) { head in
+    var cache = cache()
+    load(10..<50, into: &cache)
+    cache.advance(100)
+    let outcome = cache.load(.page(.get, "Range: bytes=10-19")) { head in
       #expect(head.headerFields[.ifNoneMatch] == "\"a\"")
       return .success(.head(304, "ETag: \"a\""))
     }
     #expect(outcome.source == .revalidated)
     #expect(outcome.reply?.content == .range(0..<10))
-    #expect(shelf.entries.count == 1)
-    #expect(SelectingName.variant(of: shelf.stored[0]) == "bytes=10-49")
+    #expect(cache.entries.count == 1)
+    #expect(SelectingName.variant(of: cache.stored[0]) == "bytes=10-49")
   }
 }
 

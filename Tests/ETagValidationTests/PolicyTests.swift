@@ -7,9 +7,9 @@ import Testing
 struct PolicyTests {
   enum State: String, CaseIterable { case fresh, stale, requiresRevalidation, mustRevalidate, missing }
 
-  /// A shelf with one answer in that state.
-  private func shelf(_ state: State) -> Shelf {
-    var shelf = Shelf()
+  /// A cache with one answer in that state.
+  private func cache(_ state: State) -> CacheFixture {
+    var cache = CacheFixture()
     let directives =
       switch state {
       case .fresh, .missing: "max-age=100"
@@ -17,10 +17,10 @@ struct PolicyTests {
       case .requiresRevalidation: "max-age=100, no-cache"
       case .mustRevalidate: "max-age=5, must-revalidate"
       }
-    if state != .missing { _ = shelf.load { _ in .success(.ok("Cache-Control: \(directives)", "ETag: \"a\"")) } }
-    shelf.advance(10)
-    shelf.sent = []
-    return shelf
+    if state != .missing { _ = cache.load { _ in .success(.ok("Cache-Control: \(directives)", "ETag: \"a\"")) } }
+    cache.advance(10)
+    cache.sent = []
+    return cache
   }
 
   private static func confirming(_ head: HTTPRequest) -> Result<HTTPResponse, CacheError> {
@@ -40,15 +40,15 @@ struct PolicyTests {
       (.revalidate(atMostEvery: .seconds(10)), [.revalidated, .revalidated, .revalidated, .revalidated, .network]),
       (.revalidate(atMostEvery: .seconds(-1)), [.revalidated, .revalidated, .revalidated, .revalidated, .network]),
       (.staleWhileRevalidate, [.cache, .cache, .revalidated, .revalidated, .network]),
-    ] as [(LoadPolicy, [Shelf.Source])])
-  func table(policy: LoadPolicy, expected: [Shelf.Source]) {
+    ] as [(LoadPolicy, [CacheFixture.Source])])
+  func table(policy: LoadPolicy, expected: [CacheFixture.Source]) {
     for (state, source) in zip(State.allCases, expected) {
-      var shelf = shelf(state)
-      let outcome = shelf.load(.page(), policy, from: Self.confirming)
+      var cache = cache(state)
+      let outcome = cache.load(.page(), policy, from: Self.confirming)
       #expect(outcome.source == source, "\(state)")
       let asksBehind = policy == .staleWhileRevalidate && state == .stale
       #expect(outcome.background == (asksBehind ? .revalidated : nil), "\(state)")
-      #expect(shelf.sent.isEmpty == ([.cache, .madeHere].contains(source) && !asksBehind), "\(state)")
+      #expect(cache.sent.isEmpty == ([.cache, .madeHere].contains(source) && !asksBehind), "\(state)")
     }
   }
 
@@ -59,11 +59,11 @@ struct PolicyTests {
       (.revalidate(), [.standIn, .standIn, .failure, .failure, .failure]),
       (.staleWhileRevalidate, [.cache, .cache, .failure, .failure, .failure]),
       (.reload, [.failure, .failure, .failure, .failure, .failure]),
-    ] as [(LoadPolicy, [Shelf.Source])])
-  func offline(policy: LoadPolicy, expected: [Shelf.Source]) {
+    ] as [(LoadPolicy, [CacheFixture.Source])])
+  func offline(policy: LoadPolicy, expected: [CacheFixture.Source]) {
     for (state, source) in zip(State.allCases, expected) {
-      var shelf = shelf(state)
-      let outcome = shelf.load(.page(), policy) { _ in .failure(CacheError(.offline, reason: "no network")) }
+      var cache = cache(state)
+      let outcome = cache.load(.page(), policy) { _ in .failure(CacheError(.offline, reason: "no network")) }
       #expect(outcome.source == source, "\(state)")
     }
   }
@@ -72,64 +72,64 @@ struct PolicyTests {
     "a failure that is not the network's is no reason to show something stale",
     arguments: [CacheError.Code.cancelled, .tlsFailure, .refused])
   func otherFailures(code: CacheError.Code) {
-    var shelf = shelf(.stale)
-    #expect(shelf.load { _ in .failure(CacheError(code, reason: "x")) }.source == .failure)
-    #expect(shelf.shareable == [true])
+    var cache = cache(.stale)
+    #expect(cache.load { _ in .failure(CacheError(code, reason: "x")) }.source == .failure)
+    #expect(cache.shareable == [true])
   }
 
   @Test("must-revalidate forbids showing it stale, not using it while it is fresh")
   func mustRevalidateWhileFresh() {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60, must-revalidate", "ETag: \"a\"")) }
-    shelf.advance(59)
-    let unreachable: Shelf.Origin = { _ in .failure(CacheError(.offline, reason: "no network")) }
-    #expect(shelf.load(.page(), .revalidate(), from: unreachable).source == .standIn)
-    shelf.advance(1)
-    #expect(shelf.load(.page(), .revalidate(), from: unreachable).source == .failure)
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60, must-revalidate", "ETag: \"a\"")) }
+    cache.advance(59)
+    let unreachable: CacheFixture.Origin = { _ in .failure(CacheError(.offline, reason: "no network")) }
+    #expect(cache.load(.page(), .revalidate(), from: unreachable).source == .standIn)
+    cache.advance(1)
+    #expect(cache.load(.page(), .revalidate(), from: unreachable).source == .failure)
   }
 
   @Test("the floor of revalidate counts from the last confirmation, and a clock that was set back does not extend it")
   func floor() {
-    var shelf = shelf(.stale)
+    var cache = cache(.stale)
     let policy = LoadPolicy.revalidate(atMostEvery: .seconds(60))
-    shelf.advance(50)
-    #expect(shelf.load(.page(), policy, from: Self.confirming).source == .revalidated)
-    shelf.advance(59)
-    #expect(shelf.load(.page(), policy, from: Self.confirming).source == .cache)
-    shelf.advance(-60)
-    #expect(shelf.load(.page(), policy, from: Self.confirming).source == .revalidated)
+    cache.advance(50)
+    #expect(cache.load(.page(), policy, from: Self.confirming).source == .revalidated)
+    cache.advance(59)
+    #expect(cache.load(.page(), policy, from: Self.confirming).source == .cache)
+    cache.advance(-60)
+    #expect(cache.load(.page(), policy, from: Self.confirming).source == .revalidated)
   }
 
   @Test("reload asks the caches on the way too, unless the caller speaks to them itself")
   func reload() {
-    var shelf = shelf(.fresh)
-    _ = shelf.load(.page(), .reload, from: Self.confirming)
-    _ = shelf.load(.page(.get, "Cache-Control: max-age=0"), .reload, from: Self.confirming)
-    #expect(shelf.sent.map { $0.headerFields[.cacheControl] } == ["no-cache", "max-age=0"])
-    #expect(shelf.sent.allSatisfy { $0.headerFields[.ifNoneMatch] == nil })
-    #expect(shelf.entries.count == 1)
+    var cache = cache(.fresh)
+    _ = cache.load(.page(), .reload, from: Self.confirming)
+    _ = cache.load(.page(.get, "Cache-Control: max-age=0"), .reload, from: Self.confirming)
+    #expect(cache.sent.map { $0.headerFields[.cacheControl] } == ["no-cache", "max-age=0"])
+    #expect(cache.sent.allSatisfy { $0.headerFields[.ifNoneMatch] == nil })
+    #expect(cache.entries.count == 1)
   }
 
   @Test("a miss of the cache alone is a 504")
   func cacheOnly() {
-    var shelf = Shelf()
-    #expect(shelf.load(.page(), .cacheOnly) { _ in .success(.ok()) }.response?.status.code == 504)
-    #expect(shelf.load(.page(.post), .cacheOnly) { _ in .success(.ok()) }.response?.status.code == 504)
-    #expect(shelf.sent.isEmpty)
+    var cache = CacheFixture()
+    #expect(cache.load(.page(), .cacheOnly) { _ in .success(.ok()) }.response?.status.code == 504)
+    #expect(cache.load(.page(.post), .cacheOnly) { _ in .success(.ok()) }.response?.status.code == 504)
+    #expect(cache.sent.isEmpty)
   }
 
   @Test("the answer's own stale-while-revalidate works under the standard policy, to the second")
   func staleWhileRevalidateDirective() {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=5, stale-while-revalidate=10", "ETag: \"a\"")) }
-    let first = shelf
-    shelf.advance(4)
-    #expect(shelf.load(from: Self.confirming).background == nil)
-    shelf.advance(10)
-    #expect(shelf.load(from: Self.confirming).background == .revalidated)
-    shelf = first
-    shelf.advance(15)
-    #expect(shelf.load(from: Self.confirming).source == .revalidated)
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=5, stale-while-revalidate=10", "ETag: \"a\"")) }
+    let first = cache
+    cache.advance(4)
+    #expect(cache.load(from: Self.confirming).background == nil)
+    cache.advance(10)
+    #expect(cache.load(from: Self.confirming).background == .revalidated)
+    cache = first
+    cache.advance(15)
+    #expect(cache.load(from: Self.confirming).source == .revalidated)
   }
 
   @Test(
@@ -137,9 +137,9 @@ struct PolicyTests {
     arguments: [HTTPRequest.Method.post, .put, .delete, .options, .trace, .patch, .connect])
   func methods(method: HTTPRequest.Method) {
     for policy in [LoadPolicy.standard, .cacheFirst, .revalidate(), .reload, .staleWhileRevalidate] {
-      var shelf = shelf(.fresh)
-      #expect(shelf.load(.page(method), policy) { _ in .success(.ok()) }.source == .network)
-      #expect(shelf.sent == [.page(method)])
+      var cache = cache(.fresh)
+      #expect(cache.load(.page(method), policy) { _ in .success(.ok()) }.source == .network)
+      #expect(cache.sent == [.page(method)])
     }
   }
 }

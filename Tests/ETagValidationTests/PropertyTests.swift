@@ -30,18 +30,18 @@ struct PropertyTests {
   @Test("nothing is served staler than the directives allow, for any sequence of answers", arguments: 0..<40)
   func neverStaler(seed: UInt64) {
     var generator = SeededGenerator(seed)
-    var shelf = Shelf()
+    var cache = CacheFixture()
     var truth: Truth?
     var version = 0
     var served = 0
     for _ in 0..<400 {
-      shelf.advance(.random(in: 0...25, using: &generator))
-      let now = (shelf.now - Shelf.start).components.seconds
+      cache.advance(.random(in: 0...25, using: &generator))
+      let now = (cache.now - CacheFixture.start).components.seconds
       let (news, fields) = answer(at: now, &generator)
       let isChanged = Bool.random(using: &generator)
       var asked = false
       let known = truth
-      let outcome = shelf.load { head in
+      let outcome = cache.load { head in
         asked = true
         let confirms = !isChanged && head.headerFields[.ifNoneMatch] == "\"\(version)\""
         if !confirms { version += 1 }
@@ -72,24 +72,24 @@ struct PropertyTests {
     ]
     let kept = ["Content-Length", "Content-Encoding", "Content-Range"]
     for _ in 0..<100 {
-      var shelf = Shelf()
+      var cache = CacheFixture()
       var first = HTTPFields(
         lines: names.filter { _ in Bool.random(using: &generator) }.map { "\($0): \(Self.junk(&generator))" })
       first[.eTag] = "\"a\""
       first[.vary] = nil
       first[.cacheControl] = nil
-      _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: first)) }
-      guard let before = shelf.stored.first else {
+      _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: first)) }
+      guard let before = cache.stored.first else {
         Issue.record("not stored: \(first)")
         continue
       }
       var news = HTTPFields(
         lines: (0..<6).map { _ in "\(names.randomElement(using: &generator) ?? ""): \(Self.junk(&generator))" })
       if Bool.random(using: &generator) { news[.eTag] = "\"a\"" }
-      let outcome = shelf.load { head in
+      let outcome = cache.load { head in
         .success(head.headerFields[.ifNoneMatch] == nil ? .head(500) : HTTPResponse(status: .notModified, headerFields: news))
       }
-      let after = shelf.stored[0]
+      let after = cache.stored[0]
       #expect(outcome.source == .revalidated || after == before)
       #expect(after.revision == before.revision)
       #expect(after.response.headerFields[.eTag] == "\"a\"")
@@ -144,21 +144,21 @@ struct PropertyTests {
 
   /// Sends `fields` through a request and an answer; 1 when every stage came to a decision.
   private static func decide(_ fields: HTTPFields, _ now: Timestamp) -> Int {
-    var shelf = Shelf()
-    shelf.now = now
-    shelf.length = 10
-    shelf.validator = ETagValidator(
+    var cache = CacheFixture()
+    cache.now = now
+    cache.length = 10
+    cache.validator = ETagValidator(
       mode: .shared, heuristics: Heuristics(), defaultLifetime: .seconds(Int64.max), parts: .completed,
       digestSecret: DigestSecret(high: 1, low: 2))
     var request = HTTPRequest.page()
     request.headerFields = fields
-    _ = shelf.load(request) { _ in .success(HTTPResponse(status: .ok, headerFields: fields)) }
-    _ = shelf.load(request) { _ in .success(HTTPResponse(status: .partialContent, headerFields: fields)) }
+    _ = cache.load(request) { _ in .success(HTTPResponse(status: .ok, headerFields: fields)) }
+    _ = cache.load(request) { _ in .success(HTTPResponse(status: .partialContent, headerFields: fields)) }
     _ = CacheTags(fields)
-    let outcome = shelf.load { head in
+    let outcome = cache.load { head in
       .success(HTTPResponse(status: head.headerFields[.ifNoneMatch] == nil ? .ok : .notModified, headerFields: fields))
     }
-    _ = shelf.load(.page(.post)) { _ in .success(HTTPResponse(status: .created, headerFields: fields)) }
+    _ = cache.load(.page(.post)) { _ in .success(HTTPResponse(status: .created, headerFields: fields)) }
     return outcome.response == nil ? 0 : 1
   }
 
@@ -166,9 +166,9 @@ struct PropertyTests {
   func longLines(piece: String) {
     let line = String(repeating: piece, count: 1_000_000 / piece.utf8.count)
     #expect(CacheControl(line).maxAge == nil)
-    #expect(HTTPDate(line, receivedAt: Shelf.start) == nil)
-    var shelf = Shelf()
-    _ = shelf.load(.page(.post)) { _ in .success(.head(201, "Location: \(line)")) }
-    #expect(shelf.invalidated.first == "https://example.com/page")
+    #expect(HTTPDate(line, receivedAt: CacheFixture.start) == nil)
+    var cache = CacheFixture()
+    _ = cache.load(.page(.post)) { _ in .success(.head(201, "Location: \(line)")) }
+    #expect(cache.invalidated.first == "https://example.com/page")
   }
 }

@@ -11,12 +11,12 @@ struct RangeTests {
   ]
 
   private func reply(_ lines: String..., length: Int64? = 100, stored: [String]? = nil) -> StoredReply? {
-    var shelf = Shelf()
-    shelf.length = length
-    _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: stored ?? fresh))) }
+    var cache = CacheFixture()
+    cache.length = length
+    _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: stored ?? fresh))) }
     var request = HTTPRequest.page()
     request.headerFields = HTTPFields(lines: lines)
-    return shelf.load(request) { _ in .success(.head(500)) }.reply
+    return cache.load(request) { _ in .success(.head(500)) }.reply
   }
 
   @Test(
@@ -83,26 +83,26 @@ struct RangeTests {
 
   @Test("a stale answer is asked about with the range, and a 304 lets the range be cut here")
   func stale() {
-    var shelf = Shelf()
-    shelf.length = 100
-    _ = shelf.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: max-age=1")) }
-    shelf.advance(5)
-    shelf.sent = []
-    let outcome = shelf.load(.page(.get, "Range: bytes=0-9")) { _ in .success(.head(304, "ETag: \"a\"")) }
-    #expect(shelf.sent.first?.headerFields[.range] == "bytes=0-9")
-    #expect(shelf.sent.first?.headerFields[.ifNoneMatch] == "\"a\"")
+    var cache = CacheFixture()
+    cache.length = 100
+    _ = cache.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: max-age=1")) }
+    cache.advance(5)
+    cache.sent = []
+    let outcome = cache.load(.page(.get, "Range: bytes=0-9")) { _ in .success(.head(304, "ETag: \"a\"")) }
+    #expect(cache.sent.first?.headerFields[.range] == "bytes=0-9")
+    #expect(cache.sent.first?.headerFields[.ifNoneMatch] == "\"a\"")
     #expect(outcome.reply?.content == .range(0..<10))
   }
 
   @Test("a 200 to a range is a whole answer, and stored as one; a 206 and a 416 are handed on")
   func answers() {
     for (status, count) in [(200, 1), (206, 0), (416, 0)] {
-      var shelf = Shelf()
-      let outcome = shelf.load(.page(.get, "Range: bytes=0-9")) { _ in
+      var cache = CacheFixture()
+      let outcome = cache.load(.page(.get, "Range: bytes=0-9")) { _ in
         .success(.head(status, "ETag: \"a\"", "Content-Range: bytes 0-9/100", "Cache-Control: max-age=60"))
       }
       #expect(outcome.response?.status.code == status)
-      #expect(shelf.entries.count == count)
+      #expect(cache.entries.count == count)
     }
   }
 }

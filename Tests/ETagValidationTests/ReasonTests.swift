@@ -5,34 +5,34 @@ import Testing
 
 @Suite("Why a request is forwarded")
 struct ReasonTests {
-  private func reason(_ request: HTTPRequest, _ shelf: Shelf, _ policy: LoadPolicy = .standard) -> ForwardReason? {
-    guard case .fetch(_, _, let reason) = shelf.validator.plan(request, policy: policy, stored: shelf.stored, now: shelf.now)
+  private func reason(_ request: HTTPRequest, _ cache: CacheFixture, _ policy: LoadPolicy = .standard) -> ForwardReason? {
+    guard case .fetch(_, _, let reason) = cache.validator.plan(request, policy: policy, stored: cache.stored, now: cache.now)
     else { return nil }
     return reason
   }
 
   @Test("each reason, from what is stored and what is asked")
   func reasons() {
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(parts: .completed)
-    #expect(reason(.page(), shelf) == .uriMiss)
-    #expect(reason(.page(.post), shelf) == .method)
-    shelf.length = 10
-    _ = shelf.load(.page(.get, "Range: bytes=0-9")) { _ in
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(parts: .completed)
+    #expect(reason(.page(), cache) == .uriMiss)
+    #expect(reason(.page(.post), cache) == .method)
+    cache.length = 10
+    _ = cache.load(.page(.get, "Range: bytes=0-9")) { _ in
       .success(.head(206, "ETag: \"a\"", "Content-Range: bytes 0-9/100", "Cache-Control: max-age=60"))
     }
-    #expect(reason(.page(), shelf) == .partial)
-    #expect(reason(.page(.get, "Range: bytes=5-20"), shelf) == .partial)
-    #expect(reason(.page(.get, "Range: bytes=5-9"), shelf) == nil)
-    shelf.entries = []
-    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60", "Vary: Accept")) }
-    #expect(reason(.page(.get, "Accept: x"), shelf) == .varyMiss)
-    #expect(reason(.page(.get, "Cache-Control: no-cache"), shelf) == .request)
-    #expect(reason(.page(.get, "If-Match: \"a\""), shelf) == .request)
-    #expect(reason(.page(), shelf, .reload) == .request)
-    #expect(reason(.page(), shelf, .revalidate()) == .request)
-    #expect(reason(.page(), shelf) == nil)
-    shelf.advance(60)
-    #expect(reason(.page(), shelf) == .stale)
+    #expect(reason(.page(), cache) == .partial)
+    #expect(reason(.page(.get, "Range: bytes=5-20"), cache) == .partial)
+    #expect(reason(.page(.get, "Range: bytes=5-9"), cache) == nil)
+    cache.entries = []
+    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60", "Vary: Accept")) }
+    #expect(reason(.page(.get, "Accept: x"), cache) == .varyMiss)
+    #expect(reason(.page(.get, "Cache-Control: no-cache"), cache) == .request)
+    #expect(reason(.page(.get, "If-Match: \"a\""), cache) == .request)
+    #expect(reason(.page(), cache, .reload) == .request)
+    #expect(reason(.page(), cache, .revalidate()) == .request)
+    #expect(reason(.page(), cache) == nil)
+    cache.advance(60)
+    #expect(reason(.page(), cache) == .stale)
   }
 }

@@ -61,15 +61,15 @@ struct RequestDirectiveTests {
     for policy in [
       LoadPolicy.standard, .cacheFirst, .reload, .revalidate(), .staleWhileRevalidate, .memoryElseReload, .cacheOnly,
     ] {
-      var shelf = Shelf()
-      #expect(shelf.load(request, policy) { _ in .success(.ok()) }.response?.status == .gatewayTimeout)
-      #expect(shelf.sent.isEmpty)
+      var cache = CacheFixture()
+      #expect(cache.load(request, policy) { _ in .success(.ok()) }.response?.status == .gatewayTimeout)
+      #expect(cache.sent.isEmpty)
     }
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(plain) }
-    shelf.advance(60)
-    #expect(shelf.load(request) { _ in .success(.ok()) }.source == .madeHere)
-    let outcome = shelf.load(request, .staleWhileRevalidate) { _ in .success(.head(304)) }
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(plain) }
+    cache.advance(60)
+    #expect(cache.load(request) { _ in .success(.ok()) }.source == .madeHere)
+    let outcome = cache.load(request, .staleWhileRevalidate) { _ in .success(.head(304)) }
     #expect(outcome.source == .cache)
     #expect(outcome.background == nil)
   }
@@ -90,10 +90,10 @@ struct RequestDirectiveTests {
       ("x", true),
     ] as [(String, Bool)])
   func standIn(line: String, stands: Bool) {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(plain) }
-    shelf.advance(70)
-    let outcome = shelf.load(.page(.get, "Cache-Control: \(line)"), .revalidate()) { _ in
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(plain) }
+    cache.advance(70)
+    let outcome = cache.load(.page(.get, "Cache-Control: \(line)"), .revalidate()) { _ in
       .failure(CacheError(.timedOut, reason: "no answer"))
     }
     #expect(outcome.source == (stands ? .standIn : .failure))

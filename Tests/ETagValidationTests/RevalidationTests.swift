@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Asking the origin, and its 304")
 struct RevalidationTests {
-  /// A shelf with one stored answer, ten seconds later.
-  private func shelf(_ answer: HTTPResponse) -> Shelf {
-    var shelf = Shelf()
-    _ = shelf.load { _ in .success(answer) }
-    shelf.advance(10)
-    shelf.sent = []
-    return shelf
+  /// A cache with one stored answer, ten seconds later.
+  private func cache(_ answer: HTTPResponse) -> CacheFixture {
+    var cache = CacheFixture()
+    _ = cache.load { _ in .success(answer) }
+    cache.advance(10)
+    cache.sent = []
+    return cache
   }
 
   @Test(
@@ -23,34 +23,34 @@ struct RevalidationTests {
       ([], nil, nil),
     ] as [([String], String?, String?)])
   func conditions(lines: [String], tag: String?, modified: String?) {
-    var shelf = shelf(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
-    _ = shelf.load(.page(.get, "Cache-Control: x", "X-A: 1")) { _ in .success(.head(503)) }
-    #expect(shelf.sent.count == 1)
-    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == tag)
-    #expect(shelf.sent[0].headerFields[.ifModifiedSince] == modified)
-    #expect(shelf.sent[0].headerFields[.cacheControl] == "x")
-    #expect(shelf.sent[0].headerFields[text: "X-A"] == "1")
+    var cache = cache(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)))
+    _ = cache.load(.page(.get, "Cache-Control: x", "X-A: 1")) { _ in .success(.head(503)) }
+    #expect(cache.sent.count == 1)
+    #expect(cache.sent[0].headerFields[.ifNoneMatch] == tag)
+    #expect(cache.sent[0].headerFields[.ifModifiedSince] == modified)
+    #expect(cache.sent[0].headerFields[.cacheControl] == "x")
+    #expect(cache.sent[0].headerFields[text: "X-A"] == "1")
   }
 
   @Test("a compressed file costs one 304, and the tag that labels its bytes stays weak")
   func compressed() {
     // Given an origin that marks its tag as weak on the compressed 200, and not on the 304.
-    var shelf = shelf(.ok("ETag: W/\"65a-1f\"", "Content-Encoding: gzip", "Cache-Control: max-age=5"))
-    let revision = shelf.stored[0].revision
+    var cache = cache(.ok("ETag: W/\"65a-1f\"", "Content-Encoding: gzip", "Cache-Control: max-age=5"))
+    let revision = cache.stored[0].revision
 
     // When it is asked about again and again.
     for _ in 0..<2 {
-      let outcome = shelf.load { head in
+      let outcome = cache.load { head in
         .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : .head(304, "ETag: \"65a-1f\""))
       }
       #expect(outcome.source == .revalidated)
-      shelf.advance(10)
+      cache.advance(10)
     }
 
     // Then no body is fetched, and the 304's strong tag is not attached to bytes it was not issued for.
-    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == ["W/\"65a-1f\"", "W/\"65a-1f\""])
-    #expect(shelf.stored[0].response.headerFields[.eTag] == "W/\"65a-1f\"")
-    #expect(shelf.stored[0].revision == revision)
+    #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == ["W/\"65a-1f\"", "W/\"65a-1f\""])
+    #expect(cache.stored[0].response.headerFields[.eTag] == "W/\"65a-1f\"")
+    #expect(cache.stored[0].revision == revision)
   }
 
   @Test(
@@ -60,49 +60,49 @@ struct RevalidationTests {
       "\"a, b\"",
     ])
   func unaskable(tag: String) {
-    var shelf = shelf(.ok("ETag: \(tag)"))
+    var cache = cache(.ok("ETag: \(tag)"))
     // An origin whose tag would confirm whatever it has.
-    let outcome = shelf.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok("X-New: 1") : .head(304)) }
+    let outcome = cache.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok("X-New: 1") : .head(304)) }
     #expect(outcome.source == .network)
-    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == [nil])
+    #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == [nil])
   }
 
   @Test("a date is still asked with where the tag is not")
   func dateAlone() {
-    var shelf = shelf(.ok("ETag: *", "Last-Modified: \(date(-9))"))
-    #expect(shelf.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
-    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == nil)
-    #expect(shelf.sent[0].headerFields[.ifModifiedSince] == date(-9))
+    var cache = cache(.ok("ETag: *", "Last-Modified: \(date(-9))"))
+    #expect(cache.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
+    #expect(cache.sent[0].headerFields[.ifNoneMatch] == nil)
+    #expect(cache.sent[0].headerFields[.ifModifiedSince] == date(-9))
   }
 
   @Test(
     "one well-formed tag goes back whatever it contains, and so does another single one",
     arguments: ["\"a,b\"", "W/\"a,*\"", "\"*\"", "\"\"", "abc", "\"a", "a b", "w/\"a\""])
   func askable(tag: String) {
-    var shelf = shelf(.ok("ETag: \(tag)"))
-    #expect(shelf.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
-    #expect(shelf.sent.map { $0.headerFields[.ifNoneMatch] } == [tag])
+    var cache = cache(.ok("ETag: \(tag)"))
+    #expect(cache.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
+    #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == [tag])
   }
 
   @Test("a tag that is no UTF-8 goes back unharmed")
   func tagBytes() {
     let tag = HTTPField(name: .eTag, value: [0x22, 0xFF, 0xE9, 0x22])
-    var shelf = shelf(HTTPResponse(status: .ok, headerFields: HTTPFields([tag])))
-    _ = shelf.load { _ in .success(.head(304)) }
-    let sent = shelf.sent[0].headerFields.first { $0.name == .ifNoneMatch }
+    var cache = cache(HTTPResponse(status: .ok, headerFields: HTTPFields([tag])))
+    _ = cache.load { _ in .success(.head(304)) }
+    let sent = cache.sent[0].headerFields.first { $0.name == .ifNoneMatch }
     #expect(sent?.withUnsafeBytesOfValue { Array($0) } == [0x22, 0xFF, 0xE9, 0x22])
   }
 
   @Test("a 304 replaces the fields it states, all values of each, and keeps the others and those that belong to the bytes")
   func merging() throws {
-    var shelf = shelf(
+    var cache = cache(
       .ok(
         "Date: \(date(0))", "Age: 3", "ETag: \"a\"", "Last-Modified: \(date(-99))", "Content-Type: image/png",
         "Content-Length: 5",
         "Content-Encoding: gzip", "Content-Language: de", "X-Old: 1", "X-Two: 1", "X-Two: 2", "Cache-Control: max-age=1",
         "Set-Cookie: a=1", "Content-Security-Policy: old"))
-    let before = try #require(shelf.stored.first)
-    let outcome = shelf.load { _ in
+    let before = try #require(cache.stored.first)
+    let outcome = cache.load { _ in
       .success(
         .head(
           304, "ETag: W/\"a\"", "Last-Modified: \(date(-50))", "Content-Type: text/plain", "Content-Length: 0",
@@ -112,7 +112,7 @@ struct RevalidationTests {
           "X-Hop: 1", "Transfer-Encoding: chunked", "Set-Cookie: b=2", "Content-Security-Policy: new", "X-New: 1"))
     }
     #expect(outcome.source == .revalidated)
-    let after = try #require(shelf.stored.first)
+    let after = try #require(cache.stored.first)
     let fields = after.response.headerFields
     let expected: [(String, String?)] = [
       ("ETag", "\"a\""), ("Last-Modified", date(-50)), ("Content-Type", "text/plain"), ("Content-Length", "5"),
@@ -124,8 +124,8 @@ struct RevalidationTests {
     for (name, value) in expected { #expect(fields[text: name] == value, "\(name)") }
     #expect(after.response.status == .ok)
     #expect(after.revision == before.revision)
-    #expect(after.responseTime == Shelf.start + .seconds(10))
-    #expect(after.freshness.freshUntil == Shelf.start + .seconds(70))
+    #expect(after.responseTime == CacheFixture.start + .seconds(10))
+    #expect(after.freshness.freshUntil == CacheFixture.start + .seconds(70))
   }
 
   @Test(
@@ -143,49 +143,49 @@ struct RevalidationTests {
     ])
   func mergingAgain(second: [String], stored: [String]) throws {
     // Given an answer that a first 304 has updated.
-    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1", "Cache-Control: no-cache"))
+    var cache = cache(.ok("ETag: \"a\"", "X-Old: 1", "Cache-Control: no-cache"))
     let first = [
       "Cache-Control: no-cache", "Server: s", "Date: D", "X-A: \(second.last?.hasSuffix("\u{301}") == true ? "\u{E9}" : "1")",
     ]
-    _ = shelf.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: first))) }
-    shelf.advance(10)
+    _ = cache.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: first))) }
+    cache.advance(10)
 
     // When a second one comes.
-    let outcome = shelf.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: second))) }
+    let outcome = cache.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: second))) }
 
     // Then its bytes stand where they stood after a first one.
     #expect(outcome.source == .revalidated)
-    let fields = try #require(shelf.stored.first).response.headerFields.filter { $0.name != .cacheControl }
+    let fields = try #require(cache.stored.first).response.headerFields.filter { $0.name != .cacheControl }
     #expect(fields.map { Array("\($0.name.rawName): \($0.value)".utf8) } == stored.map { Array($0.utf8) })
   }
 
   @Test("body length, trailers and time to live of the store are kept")
   func kept() {
-    var shelf = shelf(.ok("ETag: \"a\""))
-    shelf.entries[0].metadata.bodyLength = 17
-    shelf.entries[0].metadata.trailers = [.eTag: "x"]
-    shelf.entries[0].metadata.expiration = .never
-    let before = shelf.stored[0]
-    _ = shelf.load { _ in .success(.head(304)) }
-    #expect(shelf.stored[0].bodyLength == 17)
-    #expect(shelf.stored[0].trailers == before.trailers)
-    #expect(shelf.stored[0].expiration == .never)
+    var cache = cache(.ok("ETag: \"a\""))
+    cache.entries[0].metadata.bodyLength = 17
+    cache.entries[0].metadata.trailers = [.eTag: "x"]
+    cache.entries[0].metadata.expiration = .never
+    let before = cache.stored[0]
+    _ = cache.load { _ in .success(.head(304)) }
+    #expect(cache.stored[0].bodyLength == 17)
+    #expect(cache.stored[0].trailers == before.trailers)
+    #expect(cache.stored[0].expiration == .never)
   }
 
   @Test("the way's time and the 304's own Date and Age count, not those of the first answer")
   func freshenedAge() {
-    var shelf = shelf(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
-    shelf.latency = .seconds(4)
-    _ = shelf.load { _ in .success(.head(304, "Date: \(date(10))", "Age: 1")) }
-    #expect(shelf.stored[0].freshness.age(at: shelf.now) == .seconds(5))
-    #expect(shelf.stored[0].response.headerFields[.age] == "1")
+    var cache = cache(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
+    cache.latency = .seconds(4)
+    _ = cache.load { _ in .success(.head(304, "Date: \(date(10))", "Age: 1")) }
+    #expect(cache.stored[0].freshness.age(at: cache.now) == .seconds(5))
+    #expect(cache.stored[0].response.headerFields[.age] == "1")
   }
 
   @Test("an Expires that a 304 does not repeat is not stretched")
   func absoluteExpires() {
-    var shelf = shelf(.ok("Expires: \(date(5))", "Date: \(date(0))", "ETag: \"a\""))
-    _ = shelf.load { _ in .success(.head(304)) }
-    #expect(!shelf.stored[0].freshness.isFresh(at: shelf.now))
+    var cache = cache(.ok("Expires: \(date(5))", "Date: \(date(0))", "ETag: \"a\""))
+    _ = cache.load { _ in .success(.head(304)) }
+    #expect(!cache.stored[0].freshness.isFresh(at: cache.now))
   }
 
   @Test(
@@ -206,24 +206,24 @@ struct RevalidationTests {
     (answer.headerFields[.eTag], answer.headerFields[.lastModified]) = (storedTag, storedDate)
     var notModified = HTTPResponse.head(304)
     (notModified.headerFields[.eTag], notModified.headerFields[.lastModified]) = (tag, modified)
-    var shelf = shelf(answer)
-    let outcome = shelf.load { head in
+    var cache = cache(answer)
+    let outcome = cache.load { head in
       .success(
         head.headerFields[.ifNoneMatch] == nil && head.headerFields[.ifModifiedSince] == nil ? .ok("X-New: 1") : notModified)
     }
     #expect(outcome.source == (confirms ? .revalidated : .network))
-    #expect(shelf.sent.count == (confirms ? 1 : 2))
-    #expect(shelf.entries.count == 1)
+    #expect(cache.sent.count == (confirms ? 1 : 2))
+    #expect(cache.entries.count == 1)
   }
 
   @Test("a 304 that nobody asked for is asked again, unconditionally", arguments: [LoadPolicy.standard, .reload])
   func unasked(policy: LoadPolicy) {
     for answer in [HTTPResponse.ok("Cache-Control: no-store"), .ok(), .ok("ETag: \"a\"")]
     where policy == .reload || answer != .ok("ETag: \"a\"") {
-      var shelf = shelf(answer)
+      var cache = cache(answer)
       var answers: [HTTPResponse] = [.ok("X-New: 1"), .head(304, "ETag: \"a\"")]
       var heads: [HTTPRequest] = []
-      let outcome = shelf.load(.page(), policy) { head in
+      let outcome = cache.load(.page(), policy) { head in
         heads.append(head)
         return .success(answers.popLast() ?? .head(500))
       }
@@ -235,12 +235,12 @@ struct RevalidationTests {
 
   @Test("a 304 to a condition about an answer that has been replaced meanwhile confirms nothing")
   func replacedMeanwhile() {
-    var shelf = shelf(.ok("ETag: \"a\""))
-    let before = shelf
-    _ = shelf.load { _ in .success(.ok("ETag: \"b\"")) }
+    var cache = cache(.ok("ETag: \"a\""))
+    let before = cache
+    _ = cache.load { _ in .success(.ok("ETag: \"b\"")) }
     let sent = HTTPRequest.page(.get, "If-None-Match: \"a\"")
     let verdict = before.validator.judge(
-      .success(.head(304)), to: .page(), sent: sent, fallback: 0, stored: shelf.stored, requestTime: shelf.now, now: shelf.now,
+      .success(.head(304)), to: .page(), sent: sent, fallback: 0, stored: cache.stored, requestTime: cache.now, now: cache.now,
       revision: Revision(high: 0, low: 9))
     guard case .refetch = verdict else {
       Issue.record("\(verdict)")
@@ -250,47 +250,47 @@ struct RevalidationTests {
 
   @Test("a 304 that forbids storing confirms the body and leaves nothing behind")
   func notModifiedNoStore() {
-    var shelf = shelf(.ok("ETag: \"a\""))
-    let before = shelf.stored
-    #expect(shelf.load { _ in .success(.head(304, "Cache-Control: no-store", "X-Secret: 1")) }.source == .revalidated)
-    #expect(shelf.stored == before)
+    var cache = cache(.ok("ETag: \"a\""))
+    let before = cache.stored
+    #expect(cache.load { _ in .success(.head(304, "Cache-Control: no-store", "X-Secret: 1")) }.source == .revalidated)
+    #expect(cache.stored == before)
   }
 
   @Test("a Vary that comes with a 304 selects from then on")
   func varyInNotModified() {
-    var shelf = shelf(.ok("ETag: \"a\""))
-    _ = shelf.load(.page(.get, "Accept: a")) { _ in .success(.head(304, "Vary: Accept", "Cache-Control: max-age=60")) }
-    #expect(shelf.load(.page(.get, "Accept: a")) { _ in .success(.ok()) }.source == .cache)
-    #expect(shelf.load(.page(.get, "Accept: b")) { _ in .success(.ok()) }.source == .network)
+    var cache = cache(.ok("ETag: \"a\""))
+    _ = cache.load(.page(.get, "Accept: a")) { _ in .success(.head(304, "Vary: Accept", "Cache-Control: max-age=60")) }
+    #expect(cache.load(.page(.get, "Accept: a")) { _ in .success(.ok()) }.source == .cache)
+    #expect(cache.load(.page(.get, "Accept: b")) { _ in .success(.ok()) }.source == .network)
   }
 
   @Test("a new answer replaces the stored one and gets a revision of its own")
   func replacement() {
-    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1"))
-    let old = shelf.stored[0].revision
-    #expect(shelf.load { _ in .success(.ok("ETag: \"b\"")) }.source == .network)
-    #expect(shelf.entries.count == 1)
-    #expect(shelf.stored[0].revision != old)
-    #expect(shelf.stored[0].response.headerFields[text: "X-Old"] == nil)
+    var cache = cache(.ok("ETag: \"a\"", "X-Old: 1"))
+    let old = cache.stored[0].revision
+    #expect(cache.load { _ in .success(.ok("ETag: \"b\"")) }.source == .network)
+    #expect(cache.entries.count == 1)
+    #expect(cache.stored[0].revision != old)
+    #expect(cache.stored[0].response.headerFields[text: "X-Old"] == nil)
   }
 
   @Test("an error of the origin's leaves what is stored alone", arguments: [500, 502, 503, 504, 404, 429])
   func errors(status: Int) {
-    var shelf = shelf(.ok("ETag: \"a\""))
-    let before = shelf.stored
-    let outcome = shelf.load { _ in .success(.head(status)) }
+    var cache = cache(.ok("ETag: \"a\""))
+    let before = cache.stored
+    let outcome = cache.load { _ in .success(.head(status)) }
     #expect(outcome.response?.status.code == status)
-    #expect(shelf.stored == before)
-    #expect(shelf.shareable == [true])
-    #expect(shelf.invalidated.isEmpty)
+    #expect(cache.stored == before)
+    #expect(cache.shareable == [true])
+    #expect(cache.invalidated.isEmpty)
   }
 
   @Test("65,000 fields in a 304 do not stop the process")
   func manyFields() {
-    var shelf = shelf(.ok("ETag: \"a\"", "X-Old: 1"))
+    var cache = cache(.ok("ETag: \"a\"", "X-Old: 1"))
     var many = HTTPResponse.head(304)
     many.headerFields = HTTPFields((0..<65_533).map { HTTPField(name: .server, value: "\($0)") })
-    let outcome = shelf.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : many) }
+    let outcome = cache.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : many) }
     #expect(outcome.source == .network)
   }
 }

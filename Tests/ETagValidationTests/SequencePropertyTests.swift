@@ -39,16 +39,16 @@ struct SequencePropertyTests {
     arguments: CacheMode.allCases, 0..<20)
   func sequences(mode: CacheMode, seed: UInt64) {
     var generator = SeededGenerator(seed)
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(mode: mode, heuristics: nil, variantLimit: 4, digestSecret: DigestSecret(high: 1, low: 2))
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(mode: mode, heuristics: nil, variantLimit: 4, digestSecret: DigestSecret(high: 1, low: 2))
     var origins = ["de", "en", "fr"].map { Origin(language: $0) }
     var hits = 0
     for _ in 0..<300 {
-      shelf.length = 10
-      shelf.advance(.random(in: 0...9, using: &generator))
+      cache.length = 10
+      cache.advance(.random(in: 0...9, using: &generator))
       let pick = Int.random(in: 0..<3, using: &generator)
       if Int.random(in: 0...4, using: &generator) == 0 { origins[pick].version += 1 }
-      origins[pick].lines = ["Cache-Control: \(Self.directives(&generator))", "Date: \((shelf.now - Shelf.start).date)"]
+      origins[pick].lines = ["Cache-Control: \(Self.directives(&generator))", "Date: \((cache.now - CacheFixture.start).date)"]
       var request = HTTPRequest.page(.get, "Accept-Language: \(origins[pick].language)")
       switch Int.random(in: 0...5, using: &generator) {
       case 0: request.headerFields[.ifNoneMatch] = "\"de1\", \(origins[pick].tag)"
@@ -56,13 +56,13 @@ struct SequencePropertyTests {
       case 2: request.method = .head
       default: break
       }
-      let before = shelf.entries
+      let before = cache.entries
       let origin = origins[pick]
       let isBroken = Int.random(in: 0...9, using: &generator) == 0
-      let outcome = shelf.load(request) { .success(isBroken ? .head(503) : origin.answer($0)) }
-      #expect(shelf.entries.count <= 4)
+      let outcome = cache.load(request) { .success(isBroken ? .head(503) : origin.answer($0)) }
+      #expect(cache.entries.count <= 4)
       // A 304 changes no body.
-      for entry in shelf.entries {
+      for entry in cache.entries {
         guard let old = before.first(where: { $0.metadata.revision == entry.metadata.revision }) else { continue }
         #expect(old.metadata.response.headerFields[.eTag] == entry.metadata.response.headerFields[.eTag])
       }
@@ -75,7 +75,7 @@ struct SequencePropertyTests {
       let stated = CacheControl(stored?.metadata.response.headerFields ?? HTTPFields())
       let lifetime = (mode == .shared ? stated.sharedMaxAge : nil) ?? stated.maxAge ?? .zero
       #expect(!stated.noCache && !stated.noStore && !(mode == .shared && stated.isPrivate))
-      #expect((stored?.metadata.freshness.age(at: shelf.now) ?? .seconds(1_000)) < lifetime)
+      #expect((stored?.metadata.freshness.age(at: cache.now) ?? .seconds(1_000)) < lifetime)
     }
     #expect(hits > 20)
   }

@@ -5,86 +5,86 @@ import Testing
 
 @Suite("Several variants, asked about together")
 struct SeveralVariantsTests {
-  private func shelf(_ languages: [String] = ["de", "en"], _ lines: String...) -> Shelf {
-    var shelf = Shelf()
+  private func cache(_ languages: [String] = ["de", "en"], _ lines: String...) -> CacheFixture {
+    var cache = CacheFixture()
     for language in languages {
-      _ = shelf.load(.page(.get, "Accept-Language: \(language)")) { _ in
+      _ = cache.load(.page(.get, "Accept-Language: \(language)")) { _ in
         .success(
           HTTPResponse(
             status: .ok, headerFields: HTTPFields(lines: ["Vary: Accept-Language", "ETag: \"\(language)\""] + lines)))
       }
-      shelf.advance(1)
+      cache.advance(1)
     }
-    shelf.sent = []
-    return shelf
+    cache.sent = []
+    return cache
   }
 
   @Test("the selected one's tag comes first, then the others', the latest first")
   func tags() {
-    var shelf = shelf(["de", "en", "fr"])
-    _ = shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.head(503)) }
-    #expect(shelf.sent[0].headerFields[.ifNoneMatch] == "\"en\", \"fr\", \"de\"")
-    _ = shelf.load(.page(.get, "Accept-Language: it")) { _ in .success(.head(503)) }
-    #expect(shelf.sent[1].headerFields[.ifNoneMatch] == "\"fr\", \"en\", \"de\"")
-    #expect(shelf.sent[1].headerFields[.ifModifiedSince] == nil)
+    var cache = cache(["de", "en", "fr"])
+    _ = cache.load(.page(.get, "Accept-Language: en")) { _ in .success(.head(503)) }
+    #expect(cache.sent[0].headerFields[.ifNoneMatch] == "\"en\", \"fr\", \"de\"")
+    _ = cache.load(.page(.get, "Accept-Language: it")) { _ in .success(.head(503)) }
+    #expect(cache.sent[1].headerFields[.ifNoneMatch] == "\"fr\", \"en\", \"de\"")
+    #expect(cache.sent[1].headerFields[.ifModifiedSince] == nil)
   }
 
   @Test("the one that the 304 names is freshened and used, also by who selects none")
   func named() {
-    var shelf = shelf()
-    let before = shelf.stored
-    let outcome = shelf.load(.page(.get, "Accept-Language: it")) { _ in
+    var cache = cache()
+    let before = cache.stored
+    let outcome = cache.load(.page(.get, "Accept-Language: it")) { _ in
       .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60", "Vary: Accept-Language"))
     }
     #expect(outcome.source == .revalidated)
     #expect(outcome.revision == before[0].revision)
-    #expect(shelf.stored[1] == before[1])
+    #expect(cache.stored[1] == before[1])
     // The German page is still who asks for German's, and fresh for these.
-    #expect(shelf.load(.page(.get, "Accept-Language: de")) { _ in .success(.head(500)) }.revision == before[0].revision)
-    #expect(shelf.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
+    #expect(cache.load(.page(.get, "Accept-Language: de")) { _ in .success(.head(500)) }.revision == before[0].revision)
+    #expect(cache.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
   }
 
   @Test("a date confirms no other variant: whoever publishes them together gives all the same")
   func sameDate() {
-    var shelf = shelf(["de"], "Last-Modified: \(date(-9))")
-    let before = shelf.stored
-    let outcome = shelf.load(.page(.get, "Accept-Language: it", "If-Modified-Since: \(date(-9))")) { _ in
+    var cache = cache(["de"], "Last-Modified: \(date(-9))")
+    let before = cache.stored
+    let outcome = cache.load(.page(.get, "Accept-Language: it", "If-Modified-Since: \(date(-9))")) { _ in
       .success(.head(304, "Cache-Control: max-age=60"))
     }
     #expect(outcome.source == .network)
-    #expect(shelf.stored == before)
+    #expect(cache.stored == before)
   }
 
   @Test("the one that the 304 names is filed for the new request's fields too, so that the next one is answered without asking")
   func filed() {
-    var shelf = shelf()
-    let (german, before) = (shelf.stored[0], shelf.stored[1])
+    var cache = cache()
+    let (german, before) = (cache.stored[0], cache.stored[1])
     let italian = HTTPRequest.page(.get, "Accept-Language: it")
-    let confirms: Shelf.Origin = { _ in .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60")) }
-    _ = shelf.load(italian, from: confirms)
-    #expect(shelf.entries.map(\.variant) == ["accept-language=de", "accept-language=en", "accept-language=it"])
-    let next = shelf.load(italian) { _ in .success(.head(500)) }
+    let confirms: CacheFixture.Origin = { _ in .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60")) }
+    _ = cache.load(italian, from: confirms)
+    #expect(cache.entries.map(\.variant) == ["accept-language=de", "accept-language=en", "accept-language=it"])
+    let next = cache.load(italian) { _ in .success(.head(500)) }
     #expect(next.source == .cache && next.revision != german.revision)
     #expect(next.response?.headerFields[.eTag] == "\"de\"")
     // Neither the one nor the other has changed.
-    #expect(shelf.stored[1] == before && shelf.stored[0].request == german.request && shelf.stored[0].revision == german.revision)
+    #expect(cache.stored[1] == before && cache.stored[0].request == german.request && cache.stored[0].revision == german.revision)
     // Its own confirms the copy, and leaves no second one.
-    shelf.advance(100)
-    _ = shelf.load(italian, from: confirms)
-    #expect(shelf.entries.count == 3)
+    cache.advance(100)
+    _ = cache.load(italian, from: confirms)
+    #expect(cache.entries.count == 3)
   }
 
   @Test(
     "not where nothing of it may be kept, or nobody would find it, or another would have to go",
     arguments: ["Cache-Control: no-store", "Vary: *", "limit", "HEAD"])
   func notFiled(_ reason: String) {
-    var shelf = shelf(["de", "en"])
-    if reason == "limit" { shelf.validator = ETagValidator(variantLimit: 2, digestSecret: DigestSecret(high: 1, low: 2)) }
+    var cache = cache(["de", "en"])
+    if reason == "limit" { cache.validator = ETagValidator(variantLimit: 2, digestSecret: DigestSecret(high: 1, low: 2)) }
     let line = reason.contains(":") ? reason : "X-Nothing: 1"
-    _ = shelf.load(.page(reason == "HEAD" ? .head : .get, "Accept-Language: it")) { _ in
+    _ = cache.load(.page(reason == "HEAD" ? .head : .get, "Accept-Language: it")) { _ in
       .success(.head(304, "ETag: \"de\"", line))
     }
-    #expect(shelf.entries.count == 2)
+    #expect(cache.entries.count == 2)
   }
 
   @Test(
@@ -92,13 +92,13 @@ struct SeveralVariantsTests {
     arguments: ["W/\"x\"", "\"x\""])
   func weak(_ named: String) {
     // Given a compressed answer with a weak tag.
-    var shelf = Shelf()
-    _ = shelf.load(.page(.get, "Accept-Encoding: gzip")) { _ in
+    var cache = CacheFixture()
+    _ = cache.load(.page(.get, "Accept-Encoding: gzip")) { _ in
       .success(.ok("Vary: Accept-Encoding", "ETag: W/\"x\"", "Content-Encoding: gzip"))
     }
 
     // When somebody asks who takes no compressed one, and the origin would confirm it.
-    let outcome = shelf.load(.page(.get, "Accept-Encoding: identity")) { head in
+    let outcome = cache.load(.page(.get, "Accept-Encoding: identity")) { head in
       .success(
         head.headerFields.contains(.ifNoneMatch) ? .head(304, "ETag: \(named)") : .ok("Vary: Accept-Encoding", "X-Plain: 1"))
     }
@@ -106,7 +106,7 @@ struct SeveralVariantsTests {
     // Then the plain one is fetched.
     #expect(outcome.source == .network)
     #expect(outcome.response?.headerFields[text: "X-Plain"] == "1")
-    #expect(shelf.sent.last?.headerFields[.ifNoneMatch] == nil)
+    #expect(cache.sent.last?.headerFields[.ifNoneMatch] == nil)
   }
 
   @Test(
@@ -114,13 +114,13 @@ struct SeveralVariantsTests {
   )
   func coding() {
     // Given a plain answer, with the tag of the file.
-    var shelf = Shelf()
+    var cache = CacheFixture()
     let vary = "Vary: Accept-Language, accept-encoding"
-    _ = shelf.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
+    _ = cache.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
 
     // When others ask who take gzip, in different words.
     let answers = ["gzip, br", "br,gzip"].map { codings in
-      shelf.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
+      cache.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
         .success(
           head.headerFields.contains(.ifNoneMatch)
             ? .head(304, "ETag: \"x\"") : .ok(vary, "ETag: W/\"x\"", "Content-Encoding: gzip", "Cache-Control: max-age=60"))
@@ -130,70 +130,70 @@ struct SeveralVariantsTests {
     // Then they get it, the second one from the cache.
     #expect(answers.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
     #expect(answers.map(\.source) == [.network, .cache])
-    #expect(shelf.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
+    #expect(cache.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
   }
 
   @Test("another variant with a strong tag is not confirmed by a weak one")
   func weakConfirmation() {
-    var shelf = shelf(["de"])
-    let outcome = shelf.load(.page(.get, "Accept-Language: it")) { head in
+    var cache = cache(["de"])
+    let outcome = cache.load(.page(.get, "Accept-Language: it")) { head in
       .success(head.headerFields.contains(.ifNoneMatch) ? .head(304, "ETag: W/\"de\"") : .ok("X-New: 1", "Vary: Accept-Language"))
     }
     #expect(outcome.response?.headerFields[text: "X-New"] == "1")
-    #expect(shelf.sent.count == 2)
+    #expect(cache.sent.count == 2)
   }
 
   @Test("a 304 that names none of several leads to a question without conditions")
   func unnamed() {
-    var shelf = shelf()
-    let outcome = shelf.load(.page(.get, "Accept-Language: de")) { head in
+    var cache = cache()
+    let outcome = cache.load(.page(.get, "Accept-Language: de")) { head in
       .success(head.headerFields.contains(.ifNoneMatch) ? .head(304) : .ok("X-New: 1", "Vary: Accept-Language"))
     }
     #expect(outcome.response?.headerFields[text: "X-New"] == "1")
-    #expect(shelf.sent.count == 2)
+    #expect(cache.sent.count == 2)
   }
 
   @Test("another Vary in the 304 makes the confirmed answer the new request's")
   func newVary() {
-    var shelf = shelf(["de"])
-    _ = shelf.load(.page(.get, "Accept-Language: it", "Accept: x")) { _ in
+    var cache = cache(["de"])
+    _ = cache.load(.page(.get, "Accept-Language: it", "Accept: x")) { _ in
       .success(.head(304, "ETag: \"de\"", "Cache-Control: max-age=60", "Vary: Accept-Language, Accept"))
     }
-    #expect(shelf.load(.page(.get, "Accept-Language: de")) { _ in .success(.ok("Vary: Accept-Language")) }.source == .network)
+    #expect(cache.load(.page(.get, "Accept-Language: de")) { _ in .success(.ok("Vary: Accept-Language")) }.source == .network)
   }
 
   @Test("no question names more than sixteen tags, and none is longer than 4 KB")
   func limits() {
-    var shelf = shelf((0..<30).map { "l\($0)" })
-    _ = shelf.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
-    #expect(shelf.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 16)
-    shelf = self.shelf((0..<9).map { "l\($0)" + String(repeating: "x", count: 900) })
-    _ = shelf.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
-    #expect(shelf.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 4)
+    var cache = cache((0..<30).map { "l\($0)" })
+    _ = cache.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
+    #expect(cache.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 16)
+    cache = self.cache((0..<9).map { "l\($0)" + String(repeating: "x", count: 900) })
+    _ = cache.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
+    #expect(cache.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 4)
   }
 
   @Test("another user's answer is not asked about, and the caller's own condition goes alone where nothing matches")
   func notAsked() {
-    var shelf = Shelf()
-    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("ETag: \"a\"")) }
-    _ = shelf.load(.page(.get, "Authorization: b")) { _ in .success(.ok("ETag: \"b\"")) }
-    #expect(shelf.sent[1] == .page(.get, "Authorization: b"))
-    shelf = self.shelf()
+    var cache = CacheFixture()
+    _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("ETag: \"a\"")) }
+    _ = cache.load(.page(.get, "Authorization: b")) { _ in .success(.ok("ETag: \"b\"")) }
+    #expect(cache.sent[1] == .page(.get, "Authorization: b"))
+    cache = self.cache()
     let request = HTTPRequest.page(.get, "Accept-Language: it", "If-None-Match: \"x\"")
-    _ = shelf.load(request) { _ in .success(.head(503)) }
-    #expect(shelf.sent == [request])
+    _ = cache.load(request) { _ in .success(.head(503)) }
+    #expect(cache.sent == [request])
   }
 
   @Test("the oldest give way when there are more than the limit")
   func variantLimit() {
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(variantLimit: 3)
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(variantLimit: 3)
     for index in 0..<6 {
-      _ = shelf.load(.page(.get, "Accept: a\(index)")) { _ in .success(.ok("Vary: Accept")) }
-      shelf.advance(1)
+      _ = cache.load(.page(.get, "Accept: a\(index)")) { _ in .success(.ok("Vary: Accept")) }
+      cache.advance(1)
     }
-    #expect(shelf.entries.map(\.variant) == ["accept=a3", "accept=a4", "accept=a5"])
-    _ = shelf.load(.page(.get, "Accept: a5")) { _ in .success(.ok("Vary: Accept")) }
-    #expect(shelf.entries.count == 3)
+    #expect(cache.entries.map(\.variant) == ["accept=a3", "accept=a4", "accept=a5"])
+    _ = cache.load(.page(.get, "Accept: a5")) { _ in .success(.ok("Vary: Accept")) }
+    #expect(cache.entries.count == 3)
   }
 }

@@ -5,15 +5,16 @@ import Testing
 
 @Suite("A shared cache")
 struct SharedCacheTests {
-  private static func shelf(_ mode: CacheMode = .shared) -> Shelf {
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(mode: mode, digestSecret: DigestSecret(high: 1, low: 2))
-    return shelf
+  private static func cache(_ mode: CacheMode = .shared) -> CacheFixture {
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(mode: mode, digestSecret: DigestSecret(high: 1, low: 2))
+    return cache
   }
 
   private func freshness(_ lines: String..., mode: CacheMode = .shared) -> Freshness {
     ETagValidator(mode: mode, heuristics: nil).freshness(
-      of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start)
+      of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: CacheFixture.start,
+      responseTime: CacheFixture.start)
   }
 
   @Test(
@@ -24,8 +25,8 @@ struct SharedCacheTests {
     ] as [(String, Int64, Int64)])
   func lifetime(line: String, shared: Int64, own: Int64) {
     let fields = ["Cache-Control: \(line)", "Expires: junk"]
-    #expect(freshness(fields[0], fields[1]).freshUntil == Shelf.start + .seconds(shared))
-    #expect(freshness(fields[0], fields[1], mode: .private).freshUntil == Shelf.start + .seconds(own))
+    #expect(freshness(fields[0], fields[1]).freshUntil == CacheFixture.start + .seconds(shared))
+    #expect(freshness(fields[0], fields[1], mode: .private).freshUntil == CacheFixture.start + .seconds(own))
   }
 
   @Test(
@@ -40,16 +41,16 @@ struct SharedCacheTests {
 
   @Test("what confirms an answer to one user's credentials is nobody else's, unless it says so", arguments: [false, true])
   func confirmedForOne(isForAll: Bool) {
-    var shelf = Self.shelf()
-    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60", "ETag: \"x\"")) }
-    shelf.advance(120)
-    let outcome = shelf.load(.page(.get, "Authorization: alice")) { _ in
+    var cache = Self.cache()
+    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60", "ETag: \"x\"")) }
+    cache.advance(120)
+    let outcome = cache.load(.page(.get, "Authorization: alice")) { _ in
       .success(
         .head(304, "ETag: \"x\"", "Cache-Control: max-age=60\(isForAll ? ", public" : "")", "Set-Cookie: sid=alice"))
     }
     #expect(outcome.source == .revalidated)
-    #expect((shelf.stored[0].response.headerFields[text: "Set-Cookie"] != nil) == isForAll)
-    #expect(shelf.load { _ in .success(.head(500)) }.source == (isForAll ? .cache : .network))
+    #expect((cache.stored[0].response.headerFields[text: "Set-Cookie"] != nil) == isForAll)
+    #expect(cache.load { _ in .success(.head(500)) }.source == (isForAll ? .cache : .network))
   }
 
   @Test(
@@ -60,28 +61,28 @@ struct SharedCacheTests {
     ] as [(String, Bool)])
   func `private`(line: String, isStored: Bool) {
     for mode in CacheMode.allCases {
-      var shelf = Self.shelf(mode)
-      _ = shelf.load { _ in .success(.ok("Cache-Control: \(line)", "X-A: 1", "ETag: \"a\"")) }
-      #expect(shelf.entries.count == (isStored || mode == .private ? 1 : 0))
-      #expect(shelf.shareable == (isStored || mode == .private ? [] : [false]))
+      var cache = Self.cache(mode)
+      _ = cache.load { _ in .success(.ok("Cache-Control: \(line)", "X-A: 1", "ETag: \"a\"")) }
+      #expect(cache.entries.count == (isStored || mode == .private ? 1 : 0))
+      #expect(cache.shareable == (isStored || mode == .private ? [] : [false]))
     }
   }
 
   @Test("fields that private or no-cache name are stored nowhere, also when a 304 brings them")
   func leftOut() {
     for (mode, kept) in [(CacheMode.shared, [false, false]), (.private, [true, false])] {
-      var shelf = Self.shelf(mode)
+      var cache = Self.cache(mode)
       let line = "Cache-Control: private=\"X-A\", no-cache=\"X-B\", max-age=5"
-      _ = shelf.load { _ in .success(.ok(line, "X-A: 1", "X-B: 1", "X-C: 1", "ETag: \"a\"")) }
+      _ = cache.load { _ in .success(.ok(line, "X-A: 1", "X-B: 1", "X-C: 1", "ETag: \"a\"")) }
       func check() {
-        let fields = shelf.stored[0].response.headerFields
+        let fields = cache.stored[0].response.headerFields
         #expect([fields[text: "X-A"] != nil, fields[text: "X-B"] != nil] == kept)
         #expect(fields[text: "X-C"] == "1")
       }
       check()
-      #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
-      shelf.advance(10)
-      #expect(shelf.load { _ in .success(.head(304, line, "X-A: 2", "X-B: 2")) }.source == .revalidated)
+      #expect(cache.load { _ in .success(.head(500)) }.source == .cache)
+      cache.advance(10)
+      #expect(cache.load { _ in .success(.head(304, line, "X-A: 2", "X-B: 2")) }.source == .revalidated)
       check()
     }
   }
@@ -93,24 +94,24 @@ struct SharedCacheTests {
       ("max-age=60, proxy-revalidate", false), ("no-cache", false), ("public", true),
     ] as [(String, Bool)])
   func authorised(line: String, isStored: Bool) {
-    var shelf = Self.shelf()
-    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: \(line)", "ETag: \"a\"")) }
-    #expect(shelf.entries.map(\.variant) == (isStored ? [""] : []))
+    var cache = Self.cache()
+    _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: \(line)", "ETag: \"a\"")) }
+    #expect(cache.entries.map(\.variant) == (isStored ? [""] : []))
     guard isStored, line != "public" else { return }
-    #expect(shelf.load(.page(.get, "Authorization: b")) { _ in .success(.head(500)) }.source == .cache)
-    #expect(shelf.load { _ in .success(.head(500)) }.source == .cache)
+    #expect(cache.load(.page(.get, "Authorization: b")) { _ in .success(.head(500)) }.source == .cache)
+    #expect(cache.load { _ in .success(.head(500)) }.source == .cache)
   }
 
   @Test("Authorization selects only where Vary names it, and what a private cache has left under one is nobody's")
   func credentials() {
-    var shelf = Self.shelf()
-    _ = shelf.load { _ in .success(.ok("Cache-Control: max-age=60, public", "Vary: Authorization")) }
-    #expect(shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok()) }.source == .network)
-    shelf = Self.shelf(.private)
-    _ = shelf.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: max-age=60")) }
-    shelf.validator = ETagValidator(mode: .shared, digestSecret: DigestSecret(high: 1, low: 2))
+    var cache = Self.cache()
+    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60, public", "Vary: Authorization")) }
+    #expect(cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok()) }.source == .network)
+    cache = Self.cache(.private)
+    _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: max-age=60")) }
+    cache.validator = ETagValidator(mode: .shared, digestSecret: DigestSecret(high: 1, low: 2))
     for line in ["Authorization: a", "X: 1"] {
-      #expect(shelf.load(.page(.get, line)) { _ in .success(.head(500)) }.source == .network)
+      #expect(cache.load(.page(.get, line)) { _ in .success(.head(500)) }.source == .network)
     }
   }
 
@@ -126,16 +127,16 @@ struct SharedCacheTests {
     ] as [(String, Int64)])
   func targeted(line: String, seconds: Int64) {
     let fields = ["CDN-Cache-Control: \(line)", "Cache-Control: max-age=60", "Expires: \(date(77))"]
-    #expect(freshness(fields[0], fields[1], fields[2]).freshUntil == Shelf.start + .seconds(seconds))
-    #expect(freshness(fields[0], fields[1], fields[2], mode: .private).freshUntil == Shelf.start + .seconds(60))
+    #expect(freshness(fields[0], fields[1], fields[2]).freshUntil == CacheFixture.start + .seconds(seconds))
+    #expect(freshness(fields[0], fields[1], fields[2], mode: .private).freshUntil == CacheFixture.start + .seconds(60))
   }
 
   @Test("a targeted field's flags count, and those of Cache-Control beside it do not")
   func targetedFlags() {
     func isStored(_ lines: String...) -> Bool {
-      var shelf = Self.shelf()
-      _ = shelf.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
-      return !shelf.entries.isEmpty
+      var cache = Self.cache()
+      _ = cache.load { _ in .success(HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines))) }
+      return !cache.entries.isEmpty
     }
     #expect(isStored("CDN-Cache-Control: max-age=9", "Cache-Control: no-store, private"))
     #expect(!isStored("CDN-Cache-Control: no-store", "Cache-Control: max-age=9"))
@@ -153,7 +154,8 @@ struct SharedCacheTests {
     let validator = ETagValidator(mode: .shared, targets: [mine] + ETagValidator.defaultTargets)
     func lifetime(_ lines: String...) -> Duration {
       let freshness = validator.freshness(
-        of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: Shelf.start, responseTime: Shelf.start
+        of: HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)), requestTime: CacheFixture.start,
+        responseTime: CacheFixture.start
       )
       return freshness.freshUntil - freshness.generatedAt
     }
@@ -168,22 +170,22 @@ struct SharedCacheTests {
     #expect(ETagValidator().heuristics == nil)
     #expect(ETagValidator(mode: .shared, heuristics: nil).heuristics == nil)
     for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
-      var shelf = Self.shelf()
-      _ = shelf.load { _ in .success(.head(status, "Last-Modified: \(date(-1000))", "Date: \(date(0))")) }
-      #expect(shelf.load { _ in .success(.head(500)) }.source == .cache, "\(status)")
+      var cache = Self.cache()
+      _ = cache.load { _ in .success(.head(status, "Last-Modified: \(date(-1000))", "Date: \(date(0))")) }
+      #expect(cache.load { _ in .success(.head(500)) }.source == .cache, "\(status)")
     }
-    for (lines, source) in [("X: 1", Shelf.Source.network), ("Cache-Control: public", .cache)] {
-      var shelf = Self.shelf()
-      _ = shelf.load { _ in .success(.head(403, "Last-Modified: \(date(-1000))", lines)) }
-      #expect(shelf.load { _ in .success(.head(500)) }.source == source)
+    for (lines, source) in [("X: 1", CacheFixture.Source.network), ("Cache-Control: public", .cache)] {
+      var cache = Self.cache()
+      _ = cache.load { _ in .success(.head(403, "Last-Modified: \(date(-1000))", lines)) }
+      #expect(cache.load { _ in .success(.head(500)) }.source == source)
     }
   }
 
   @Test("who has not logged in is not everybody's answer")
   func unauthorised() {
-    var shelf = Self.shelf()
-    _ = shelf.load { _ in .success(.head(401, "Cache-Control: max-age=60")) }
-    #expect(shelf.entries.isEmpty)
+    var cache = Self.cache()
+    _ = cache.load { _ in .success(.head(401, "Cache-Control: max-age=60")) }
+    #expect(cache.entries.isEmpty)
   }
 
   @Test("settings tell validators apart")

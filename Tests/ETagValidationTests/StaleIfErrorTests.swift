@@ -7,14 +7,14 @@ import Testing
 struct StaleIfErrorTests {
   private func outcome(
     _ directives: String, status: Int = 503, after seconds: Int64, _ lines: String..., mode: CacheMode = .private
-  ) -> Shelf.Outcome {
-    var shelf = Shelf()
-    shelf.validator = ETagValidator(mode: mode)
-    _ = shelf.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: \(directives)")) }
-    shelf.advance(seconds)
+  ) -> CacheFixture.Outcome {
+    var cache = CacheFixture()
+    cache.validator = ETagValidator(mode: mode)
+    _ = cache.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: \(directives)")) }
+    cache.advance(seconds)
     var request = HTTPRequest.page()
     request.headerFields = HTTPFields(lines: lines)
-    return shelf.load(request) { _ in .success(.head(status)) }
+    return cache.load(request) { _ in .success(.head(status)) }
   }
 
   @Test("500, 502, 503 and 504 are not shown while a stale answer may stand in", arguments: [500, 502, 503, 504])
@@ -52,13 +52,14 @@ struct StaleIfErrorTests {
   @Test("what is marked as stale is asked about at the next use, and shown meanwhile as long as it might have been")
   func softPurge() {
     let freshness = Freshness(
-      generatedAt: Shelf.start, freshUntil: Shelf.start + .seconds(60), staleWhileRevalidateUntil: Shelf.start + .seconds(90))
-    let stale = freshness.markedStale(at: Shelf.start + .seconds(10))
-    #expect(!stale.isFresh(at: Shelf.start + .seconds(10)))
-    #expect(stale.staleWhileRevalidateUntil == Shelf.start + .seconds(40))
+      generatedAt: CacheFixture.start, freshUntil: CacheFixture.start + .seconds(60),
+      staleWhileRevalidateUntil: CacheFixture.start + .seconds(90))
+    let stale = freshness.markedStale(at: CacheFixture.start + .seconds(10))
+    #expect(!stale.isFresh(at: CacheFixture.start + .seconds(10)))
+    #expect(stale.staleWhileRevalidateUntil == CacheFixture.start + .seconds(40))
     #expect(stale.generatedAt == freshness.generatedAt)
     #expect(stale.staleIfErrorUntil == .distantFuture)
-    #expect(freshness.markedStale(at: Shelf.start + .seconds(70)) == freshness)
-    #expect(stale.markedStale(at: Shelf.start + .seconds(20)) == stale)
+    #expect(freshness.markedStale(at: CacheFixture.start + .seconds(70)) == freshness)
+    #expect(stale.markedStale(at: CacheFixture.start + .seconds(20)) == stale)
   }
 }

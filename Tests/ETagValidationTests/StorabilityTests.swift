@@ -7,7 +7,8 @@ import Testing
 struct StorabilityTests {
   private func verdict(_ response: HTTPResponse, to request: HTTPRequest = .page()) -> ValidationVerdict {
     ETagValidator(digestSecret: DigestSecret(high: 1, low: 2)).judge(
-      .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: Shelf.start, now: Shelf.start,
+      .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: CacheFixture.start,
+      now: CacheFixture.start,
       revision: Revision(high: 1, low: 1))
   }
 
@@ -43,7 +44,7 @@ struct StorabilityTests {
 
   @Test("an error leaves the store with its lifetime, also for those who never ask")
   func errorsExpire() {
-    #expect(stored(.head(404, "Cache-Control: max-age=60"))?.expiration == .at(Shelf.start + .seconds(60)))
+    #expect(stored(.head(404, "Cache-Control: max-age=60"))?.expiration == .at(CacheFixture.start + .seconds(60)))
     #expect(stored(.ok("Cache-Control: max-age=60"))?.expiration == nil)
   }
 

@@ -54,10 +54,10 @@ struct VariantTests {
       }
       for name in ["Accept", "Accept-Encoding", "Accept-Language"] {
         func variant(_ lines: [String]) -> [String] {
-          var (shelf, request) = (Shelf(), HTTPRequest.page())
+          var (cache, request) = (CacheFixture(), HTTPRequest.page())
           request.headerFields = HTTPFields(lines: lines.map { "\(name): \($0)" })
-          _ = shelf.load(request) { _ in .success(.ok("Vary: \(name)")) }
-          return shelf.entries.map(\.variant)
+          _ = cache.load(request) { _ in .success(.ok("Vary: \(name)")) }
+          return cache.entries.map(\.variant)
         }
         // An empty line more: it adds no member.
         let one = variant([members.joined(separator: ",")])
@@ -81,22 +81,22 @@ struct VariantTests {
 
   @Test("a request that sends a stored digest as its credentials matches nothing")
   func replayedDigest() throws {
-    var shelf = Shelf()
-    _ = shelf.load(.page(.get, "Authorization: alice")) { _ in .success(.ok("Cache-Control: max-age=60")) }
-    let digest = try #require(shelf.stored.first?.request.headerFields[.authorization])
-    let outcome = shelf.load(.page(.get, "Authorization: \(digest)")) { _ in .success(.ok()) }
+    var cache = CacheFixture()
+    _ = cache.load(.page(.get, "Authorization: alice")) { _ in .success(.ok("Cache-Control: max-age=60")) }
+    let digest = try #require(cache.stored.first?.request.headerFields[.authorization])
+    let outcome = cache.load(.page(.get, "Authorization: \(digest)")) { _ in .success(.ok()) }
     #expect(outcome.source == .network)
   }
 
   @Test("with another secret nothing secret matches any more, everything else does")
   func otherSecret() {
-    var shelf = Shelf()
+    var cache = CacheFixture()
     let (alice, plain) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page())
-    for request in [alice, plain] { _ = shelf.load(request) { _ in .success(.ok("Cache-Control: max-age=60")) } }
-    #expect(shelf.validator.selected(by: alice, from: shelf.stored) == 0)
+    for request in [alice, plain] { _ = cache.load(request) { _ in .success(.ok("Cache-Control: max-age=60")) } }
+    #expect(cache.validator.selected(by: alice, from: cache.stored) == 0)
     let other = ETagValidator(digestSecret: DigestSecret(high: 1, low: 3))
-    #expect(other.selected(by: alice, from: shelf.stored) == nil)
-    #expect(other.selected(by: plain, from: shelf.stored) == 1)
+    #expect(other.selected(by: alice, from: cache.stored) == nil)
+    #expect(other.selected(by: plain, from: cache.stored) == 1)
   }
 
   @Test("the variant is empty when nothing selects, else one line for each field, sorted, absent ones by name alone")
@@ -122,10 +122,10 @@ struct VariantTests {
         }
         request.headerFields.append(HTTPField(name: name, value: bytes))
       }
-      var shelf = Shelf()
-      _ = shelf.load(request) { _ in .success(.ok("Vary: Accept, User-Agent")) }
-      let kept = Array(shelf.stored[0].request.headerFields)
-      let variant = shelf.entries[0].variant
+      var cache = CacheFixture()
+      _ = cache.load(request) { _ in .success(.ok("Vary: Accept, User-Agent")) }
+      let kept = Array(cache.stored[0].request.headerFields)
+      let variant = cache.entries[0].variant
       #expect(variant.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x0A })
       #expect(seen.updateValue(kept, forKey: variant) ?? kept == kept)
     }
@@ -134,15 +134,15 @@ struct VariantTests {
 
   @Test("variants live side by side, each confirmed with its own tag")
   func sideBySide() {
-    var shelf = Shelf()
+    var cache = CacheFixture()
     for language in ["de", "en"] {
-      _ = shelf.load(.page(.get, "Accept-Language: \(language)")) { _ in
+      _ = cache.load(.page(.get, "Accept-Language: \(language)")) { _ in
         .success(.ok("Vary: Accept-Language", "ETag: \"\(language)\""))
       }
     }
-    #expect(shelf.entries.count == 2)
+    #expect(cache.entries.count == 2)
     for (language, revision) in [("de", 1), ("en", 2)] {
-      let outcome = shelf.load(.page(.get, "Accept-Language: \(language)")) { head in
+      let outcome = cache.load(.page(.get, "Accept-Language: \(language)")) { head in
         #expect(head.headerFields[.ifNoneMatch]?.hasPrefix("\"\(language)\", ") == true)
         return .success(.head(304, "ETag: \"\(language)\""))
       }
@@ -155,7 +155,7 @@ struct VariantTests {
     func metadata(_ dateLine: String?, at seconds: Int64) -> StoredMetadata {
       var response = HTTPResponse.ok()
       response.headerFields[.date] = dateLine
-      let time = Shelf.start + .seconds(seconds)
+      let time = CacheFixture.start + .seconds(seconds)
       return StoredMetadata(
         request: .page(), response: response, requestTime: time, responseTime: time, revision: Revision(high: 0, low: 0),
         freshness: validator.freshness(of: response, requestTime: time, responseTime: time))
@@ -176,9 +176,9 @@ struct VariantTests {
   func selectingFields(vary: String, names: [String]) {
     let response = HTTPResponse.ok("Vary: \(vary)")
     let metadata = StoredMetadata(
-      request: .page(), response: response, requestTime: Shelf.start, responseTime: Shelf.start,
+      request: .page(), response: response, requestTime: CacheFixture.start, responseTime: CacheFixture.start,
       revision: Revision(high: 0, low: 0),
-      freshness: validator.freshness(of: response, requestTime: Shelf.start, responseTime: Shelf.start))
+      freshness: validator.freshness(of: response, requestTime: CacheFixture.start, responseTime: CacheFixture.start))
     let shared = ETagValidator(mode: .shared).selectingFields(of: metadata).map(\.canonicalName)
     let own = validator.selectingFields(of: metadata).map(\.canonicalName)
     #expect(Set(shared) == Set(names) && shared.count == names.count)
@@ -187,15 +187,15 @@ struct VariantTests {
 
   @Test("a new answer drops the stored ones that it replaces and no others")
   func dropping() {
-    var shelf = Shelf()
+    var cache = CacheFixture()
     let (german, english) = (HTTPRequest.page(.get, "Accept-Language: de"), HTTPRequest.page(.get, "Accept-Language: en"))
-    _ = shelf.load(german) { _ in .success(.ok("Vary: Accept-Language")) }
-    _ = shelf.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
-    _ = shelf.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
-    #expect(shelf.entries.map(\.variant) == ["accept-language=de", "accept-language=en"])
-    _ = shelf.load(german) { _ in .success(.ok("Vary: Accept")) }
-    #expect(shelf.entries.map(\.variant) == ["accept-language=en", "accept"])
-    _ = shelf.load(english) { _ in .success(.ok()) }
-    #expect(shelf.entries.map(\.variant) == [""])
+    _ = cache.load(german) { _ in .success(.ok("Vary: Accept-Language")) }
+    _ = cache.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
+    _ = cache.load(english) { _ in .success(.ok("Vary: Accept-Language")) }
+    #expect(cache.entries.map(\.variant) == ["accept-language=de", "accept-language=en"])
+    _ = cache.load(german) { _ in .success(.ok("Vary: Accept")) }
+    #expect(cache.entries.map(\.variant) == ["accept-language=en", "accept"])
+    _ = cache.load(english) { _ in .success(.ok()) }
+    #expect(cache.entries.map(\.variant) == [""])
   }
 }

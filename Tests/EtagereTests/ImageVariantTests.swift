@@ -10,7 +10,7 @@ struct ImageVariantTests {
   enum Place: CaseIterable { case volatile, disk }
 
   /// Managers that come one after the other, as processes do: they share what is stored, and no memory.
-  private final class House: Sendable {
+  private final class ManagerFixture: Sendable {
     let network = ScriptedDownloader()
     let observer = RecordingObserver()
     let store: any CacheStore
@@ -69,13 +69,13 @@ struct ImageVariantTests {
 
   @Test("are stored as the policy says", arguments: Place.allCases, StoragePolicy.allCases)
   func policies(_ place: Place, _ policy: StoragePolicy) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
 
-    let made = try await house.load(.image(Self.small, storedAs: .webp), policy)
+    let made = try await fixture.load(.image(Self.small, storedAs: .webp), policy)
 
     #expect(made.value.size == PixelSize(80, 60) && made.valueOrigin == .transformed && made.value.format == .jpeg)
-    let stored = try await house.stored()
+    let stored = try await fixture.stored()
     #expect(stored.original == (policy != .variants))
     #expect(stored.variants == (policy == .originals ? [] : [.webp]))
   }
@@ -84,7 +84,7 @@ struct ImageVariantTests {
     "are shown by the next process without the network, without the original and without being made again",
     arguments: Place.allCases)
   func warm(_ place: Place) async throws {
-    let house = try House(place)
+    let fixture = try ManagerFixture(place)
     let count = Lock(0)
     let counted =
       Self.small
@@ -92,63 +92,64 @@ struct ImageVariantTests {
         count.withLock { $0 += 1 }
         return pixels
       }
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(counted, scale: 2, storedAs: .png)
-    let made = try await house.load(transform, .variants).value
+    let made = try await fixture.load(transform, .variants).value
 
-    let warm = try await house.load(transform, .variants)
+    let warm = try await fixture.load(transform, .variants)
 
     #expect(warm.source == .disk && warm.valueOrigin == .disk && count.withLock { $0 } == 1)
-    #expect(warm.value.pixels.bytes == made.pixels.bytes && warm.value.scale == 2 && warm.value.url == house.url)
+    #expect(warm.value.pixels.bytes == made.pixels.bytes && warm.value.scale == 2 && warm.value.url == fixture.url)
     // The header is that of its own file.
     #expect(warm.value.format == .png && warm.value.header.size == PixelSize(80, 60))
-    #expect(try await house.manager().image(for: house.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
-    try house.network.verify()
+    #expect(try await fixture.manager().image(for: fixture.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
+    try fixture.network.verify()
   }
 
   @Test("are kept by a 304 and dropped by a 200", arguments: Place.allCases, [StoragePolicy.variants, .all])
   func changed(_ place: Place, _ policy: StoragePolicy) async throws {
-    let house = try House(place)
-    house.network.answer(
-      house.url, .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(
+      fixture.url, .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"),
+      .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok(try file(seed: 9, width: 480), etag: "\"2\"", cacheControl: "no-cache"))
     let transforms = [ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small + .gray, storedAs: .jpeg)]
-    _ = try await house.load(transforms[0], policy)
+    _ = try await fixture.load(transforms[0], policy)
 
-    let confirmed = try await house.load(transforms[0], policy)
+    let confirmed = try await fixture.load(transforms[0], policy)
     #expect(confirmed.source == .revalidated && confirmed.valueOrigin == .disk && confirmed.value.format == .webp)
 
-    let anew = try await house.load(transforms[1], policy)
+    let anew = try await fixture.load(transforms[1], policy)
     #expect(anew.source == .network && anew.value.size == PixelSize(80, 40))
     // The variant of the other transform, which was made of the former body, is gone with it.
-    #expect(try await house.stored().variants == [.jpeg])
-    try house.network.verify()
+    #expect(try await fixture.stored().variants == [.jpeg])
+    try fixture.network.verify()
   }
 
   @Test("are made of the stored original, without the network, in every form", arguments: Place.allCases)
   func original(_ place: Place) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
-    _ = try await house.manager().load(house.url)
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+    _ = try await fixture.manager().load(fixture.url)
     // Transforms that differ in nothing but what they are stored as, or in nothing but its quality, are different transforms.
     let transforms = [
       ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small, storedAs: .init(.webp, quality: 40)),
       .image(Self.small, storedAs: .jpeg), .image(Self.small, storedAs: .automatic),
     ]
 
-    for transform in transforms { #expect(try await house.load(transform).source == .disk) }
+    for transform in transforms { #expect(try await fixture.load(transform).source == .disk) }
 
     #expect(Set(transforms.map(\.id) + [ResourceTransform.image(Self.small).id]).count == 5)
-    #expect(try await house.stored().variants == [.jpeg, .jpeg, .webp, .webp])
-    for transform in transforms { #expect(try await house.load(transform).valueOrigin == .disk) }
-    try house.network.verify()
+    #expect(try await fixture.stored().variants == [.jpeg, .jpeg, .webp, .webp])
+    for transform in transforms { #expect(try await fixture.load(transform).valueOrigin == .disk) }
+    try fixture.network.verify()
   }
 
   @Test("are decoded once and encoded once for many who want the same one at the same moment", arguments: Place.allCases)
   func shared(_ place: Place) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
-    let manager = try house.manager()
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let manager = try fixture.manager()
     let count = Lock(0)
     let transform = ResourceTransform.image(
       Self.small
@@ -158,54 +159,54 @@ struct ImageVariantTests {
         }, storedAs: .webp)
 
     try await withThrowingTaskGroup(of: PixelSize.self) { group in
-      for _ in 0..<50 { group.addTask { try await manager.load(house.url, as: transform).value.size } }
+      for _ in 0..<50 { group.addTask { try await manager.load(fixture.url, as: transform).value.size } }
       for try await size in group { #expect(size == PixelSize(80, 60)) }
     }
 
     #expect(count.withLock { $0 } == 1)
-    let stored = house.observer.events.count {
+    let stored = fixture.observer.events.count {
       if case .stored(let key, .disk, _) = $0 { key.transform == transform.id } else { false }
     }
     #expect(stored == 1)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("heal where they are damaged", arguments: Place.allCases, [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
   func damaged(_ place: Place, _ junk: Data) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(Self.small, storedAs: .webp)
-    let made = try await house.load(transform)
-    let key = CacheKey(resource: house.url.absoluteString, transform: transform.id)
-    let entry = try #require(try await house.store.entry(for: key))
+    let made = try await fixture.load(transform)
+    let key = CacheKey(resource: fixture.url.absoluteString, transform: transform.id)
+    let entry = try #require(try await fixture.store.entry(for: key))
     var metadata = entry.metadata
     metadata.bodyLength = Int64(junk.count)
-    try await house.store.store(junk, for: key, metadata: metadata)
+    try await fixture.store.store(junk, for: key, metadata: metadata)
 
-    let healed = try await house.load(transform)
+    let healed = try await fixture.load(transform)
 
     #expect(healed.valueOrigin == .transformed && healed.source == .disk && healed.value.pixels.bytes == made.value.pixels.bytes)
-    #expect(try await house.load(transform).valueOrigin == .disk)
-    try house.network.verify()
+    #expect(try await fixture.load(transform).valueOrigin == .disk)
+    try fixture.network.verify()
   }
 
   @Test("keep their alpha, in a format that has it", arguments: Place.allCases)
   func alpha(_ place: Place) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
     let round = ImageProcessor.fill(60, 60) + .circle
 
-    _ = try await house.load(.image(round, storedAs: .automatic))
-    let warm = try await house.load(.image(round, storedAs: .automatic))
+    _ = try await fixture.load(.image(round, storedAs: .automatic))
+    let warm = try await fixture.load(.image(round, storedAs: .automatic))
     #expect(warm.valueOrigin == .disk && warm.value.pixels[0, 0].alpha == 0 && warm.value.pixels[30, 30].alpha == 255)
-    let stored = try await house.stored().variants
+    let stored = try await fixture.stored().variants
 
     // JPEG has none: such a picture is made of its original each time, and stays round.
     for _ in 0..<2 {
-      let made = try await house.load(.image(round, storedAs: .jpeg))
+      let made = try await fixture.load(.image(round, storedAs: .jpeg))
       #expect(made.valueOrigin == .transformed && made.value.pixels[0, 0].alpha == 0)
     }
-    #expect(try await house.stored().variants == stored && stored.count == 1)
+    #expect(try await fixture.stored().variants == stored && stored.count == 1)
   }
 
   @Test("are none of an animated picture, whose frames would be lost: its original is stored", arguments: StoragePolicy.allCases)
@@ -215,56 +216,56 @@ struct ImageVariantTests {
     let gif =
       Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255] + frame + [2, 2, 0x44, 1, 0] + frame
       + [2, 2, 0x4C, 1, 0, 0x3B]
-    let house = try House(.disk)
-    house.network.answer(house.url, .ok(Data(gif), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(.disk)
+    fixture.network.answer(fixture.url, .ok(Data(gif), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(storedAs: .png)
     // When
     for origin in [ResourceSource.network, .disk] {
-      let shown = try await house.load(transform, policy)
+      let shown = try await fixture.load(transform, policy)
       // Then
       #expect(shown.source == origin && shown.valueOrigin == .transformed && shown.value.frameCount == 2)
       #expect(try shown.value.pixels(ofFrame: 1)[0, 0] == RGBA(0, 0, 255))
-      #expect(try await house.stored() == (true, []))
+      #expect(try await fixture.stored() == (true, []))
     }
-    try house.network.verify()
+    try fixture.network.verify()
   }
 
   @Test("are none of a file that is cut short")
   func partial() async throws {
-    let house = try House(.disk)
-    house.network.answer(house.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(.disk)
+    fixture.network.answer(fixture.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
     let transform = ResourceTransform(decoder: ImageDecoder { $0.allowsPartial = true }, encoder: ImageEncoder.webp)
 
-    #expect(try await house.load(transform).value.isPartial)
+    #expect(try await fixture.load(transform).value.isPartial)
 
-    #expect(try await house.stored() == (true, []))
+    #expect(try await fixture.stored() == (true, []))
   }
 
   @Test("are the same files in every process, where it is files that are asked for", arguments: Place.allCases)
   func files(_ place: Place) async throws {
-    let house = try House(place)
-    house.network.answer(house.url, .ok(try file(), cacheControl: "max-age=3600"))
+    let fixture = try ManagerFixture(place)
+    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform<Data>.imageFile(Self.small + .circle, as: .automatic)
-    let made = try await house.manager().load(house.url, as: transform)
+    let made = try await fixture.manager().load(fixture.url, as: transform)
 
-    let warm = try await house.manager().load(house.url, as: transform)
+    let warm = try await fixture.manager().load(fixture.url, as: transform)
 
     #expect(made.valueOrigin == .transformed && warm.valueOrigin == .disk && warm.data == made.data)
     let image = try ImageDecoder().decode(warm.data)
     #expect(
       image.size == PixelSize(60, 60) && image.format == ImageEncoder.automatic.alphaFormat && image.pixels[0, 0].alpha == 0)
     // What is transparent is white in a format that has no alpha.
-    let jpeg = try await house.manager().load(house.url, as: .imageFile(Self.small + .circle, as: .jpeg))
+    let jpeg = try await fixture.manager().load(fixture.url, as: .imageFile(Self.small + .circle, as: .jpeg))
     let corner = try ImageDecoder().decode(jpeg.data).pixels[0, 0]
     #expect(min(corner.red, corner.green, corner.blue) > 240 && jpeg.key != warm.key)
 
-    let key = CacheKey(resource: house.url.absoluteString, transform: transform.id)
-    var metadata = try #require(try await house.store.entry(for: key)).metadata
+    let key = CacheKey(resource: fixture.url.absoluteString, transform: transform.id)
+    var metadata = try #require(try await fixture.store.entry(for: key)).metadata
     metadata.bodyLength = 6
-    try await house.store.store(Data("<html>".utf8), for: key, metadata: metadata)
-    let healed = try await house.manager().load(house.url, as: transform)
+    try await fixture.store.store(Data("<html>".utf8), for: key, metadata: metadata)
+    let healed = try await fixture.manager().load(fixture.url, as: transform)
     #expect(healed.valueOrigin == .transformed && healed.data == made.data)
-    try house.network.verify()
+    try fixture.network.verify()
   }
 }
 #endif

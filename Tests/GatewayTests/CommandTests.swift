@@ -29,14 +29,14 @@ struct CommandTests {
   @Test("every option reaches the settings")
   func options() throws {
     let settings = try Self.settings(
-      "--origin https://[::1]:8443 --listen :80 --status [::1]:81 --host origin --via shelf --forwarded --purge nobody --access-log -"
+      "--origin https://[::1]:8443 --listen :80 --status [::1]:81 --host origin --via cache --forwarded --purge nobody --access-log -"
         + " --threads 3 --max-connections 5 --origin-connections 7 --client-timeout 9 --origin-timeout 11 --connect-timeout 13")
     #expect(settings.origin.scheme == "https")
     #expect(settings.origin.authority == "[::1]:8443")
     #expect(settings.listen == HostAndPort(host: "::", port: 80))
     #expect(settings.status?.description == "[::1]:81")
     #expect(!settings.keepsHost)
-    #expect(settings.via == "shelf")
+    #expect(settings.via == "cache")
     #expect(settings.forwards)
     #expect(settings.purgers == .nobody)
     #expect(settings.accessLog == "-")

@@ -175,13 +175,13 @@ struct PassingTests {
   @Test("Via and X-Forwarded fields are added where they are asked for, behind what is there")
   func added() async throws {
     try await GatewayFixture.run {
-      ($0.via, $0.forwards) = ("shelf", true)
+      ($0.via, $0.forwards) = ("cache", true)
     } _: { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a", fields: [.via: "1.0 before"])))
       let answer = try await gateway.get("/a", "Via: 1.1 first", "X-Forwarded-For: 192.0.2.1")
-      #expect(answer[all: "via"] == ["1.0 before", "1.1 shelf"])
+      #expect(answer[all: "via"] == ["1.0 before", "1.1 cache"])
       let fields = try #require(origin.requests.first?.fields)
-      #expect(fields[values: .via] == ["1.1 first", "1.1 shelf"])
+      #expect(fields[values: .via] == ["1.1 first", "1.1 cache"])
       #expect(fields.filter { $0.name.canonicalName == "x-forwarded-for" }.map(\.value) == ["192.0.2.1", "127.0.0.1"])
       #expect(fields.first { $0.name.canonicalName == "x-forwarded-host" }?.value == "shop.example")
       #expect(fields.first { $0.name.canonicalName == "x-forwarded-proto" }?.value == "http")

@@ -51,7 +51,7 @@ struct FrameTurnTests {
     let second = Task(executorPreference: threads) { @concurrent @Sendable in
       while !state.withLock({ $0.isBusy }) {}
       state.withLock { $0.isAsking = true }
-      return try DecodingWatch.$now.withValue({
+      return try DecodingDeadline.$now.withValue({
         state.withLock { $0.isEarly = $0.isEarly || !$0.isDone }
         return .now
       }) { try image.pixels(ofFrame: 2)[0, 0] }

@@ -76,7 +76,7 @@ struct ProcessorPictureTests {
     try ImageEncoder(.png).encode(shown.processor.process(scene())).write(to: file)
   }
 
-  /// A house on a hill, with a sun in the upper right: what is left and right, above and below is to be seen.
+  /// A fixture on a hill, with a sun in the upper right: what is left and right, above and below is to be seen.
   private static func scene() throws -> DecodedImage {
     let size = PixelSize(160, 120)
     let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in

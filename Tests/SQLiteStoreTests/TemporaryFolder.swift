@@ -64,7 +64,7 @@ extension SQLiteCache {
   /// Returns when nothing holds an entry's bytes. A thread of GRDB releases a body a moment after the body was returned.
   func unpinned() async throws {
     let opening = try await engine.file.read { _, opening in opening }
-    try await Turns.until { [engine] in engine.pins.entries(in: opening).isEmpty }
+    try await Turns.until { [engine] in engine.leases.entries(in: opening).isEmpty }
   }
 
   /// The body under `key`, whole; nil: a miss.

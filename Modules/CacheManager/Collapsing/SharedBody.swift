@@ -16,7 +16,7 @@ internal import Foundation
 final class SharedBody: Sendable {
   /// A pull under way: it ends with a word.
   struct Pull: Sendable {
-    let end = Announcement<Void>()
+    let end = OneShotBroadcast<Void>()
     /// Whether it outlives the reader who began it.
     let isShielded: Bool
   }

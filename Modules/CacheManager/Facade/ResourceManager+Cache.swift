@@ -50,12 +50,12 @@ extension ResourceManager {
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedLoad(request, configuration, core)
-    let shelf = Shelf(load: load, resource: load.parts.resource)
-    let candidates = try await shelf.candidates(for: load.head)
+    let load = try ResolvedRequest(request, configuration, core)
+    let cache = TieredCache(load: load, resource: load.parts.resource)
+    let candidates = try await cache.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
     let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
-    return shelf.value(of: candidates[index], transform: "", as: Data.self) != nil
+    return cache.value(of: candidates[index], transform: "", as: Data.self) != nil
       ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
@@ -80,15 +80,15 @@ extension ResourceManager {
     guard !transform.id.isEmpty else { return try await lookup(request) }
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedLoad(request, configuration, core).with { $0.demand = Demand(for: transform) }
-    let shelf = Shelf(load: load, resource: load.parts.resource)
-    if let hit = shelf.hit(load.head), shelf.value(of: hit, transform: transform.id, as: Value.self) != nil {
+    let load = try ResolvedRequest(request, configuration, core).with { $0.demand = RequestedRepresentation(for: transform) }
+    let cache = TieredCache(load: load, resource: load.parts.resource)
+    if let hit = cache.hit(load.head), cache.value(of: hit, transform: transform.id, as: Value.self) != nil {
       return .memory(isFresh: hit.metadata.freshness.isFresh(at: load.clock.now))
     }
-    let candidates = try await shelf.candidates(for: load.head)
+    let candidates = try await cache.candidates(for: load.head)
     guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
     let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
-    return shelf.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
+    return cache.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
   /// Whether the original of a resource is stored in one of `layers`, whatever its variant, fresh or not.
@@ -98,9 +98,9 @@ extension ResourceManager {
     var options = options
     options.policy = .cacheOnly
     options.reads.formIntersection(layers)
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
-    let shelf = Shelf(load: load, resource: load.parts.resource)
-    return try await !shelf.candidates(for: load.head).isEmpty
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
+    let cache = TieredCache(load: load, resource: load.parts.resource)
+    return try await !cache.candidates(for: load.head).isEmpty
   }
 
   /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it
@@ -110,21 +110,21 @@ extension ResourceManager {
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     let resource = load.parts.resource
     // Also what leads there by a redirect, whose name tells nothing of it.
-    if layers == .all { core.flights.closeToOthers() }
-    try await Shelf(load: load, resource: resource).removeAll(from: layers)
+    if layers == .all { core.coalescer.closeToOthers() }
+    try await TieredCache(load: load, resource: resource).removeAll(from: layers)
   }
 
   /// Empties the manager's stores. All layers: what was asked for before reaches those who wait for it and is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
-    if layers == .all { core.removals.advance(with: .everything) } else { core.removals.advance() }
+    if layers == .all { core.invalidations.advance(with: .everything) } else { core.invalidations.advance() }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     guard layers.contains(.disk), let store = configuration.store else { return }
     defer {
       // Who began after the first count may have put into memory what the disk still had.
-      core.removals.advance()
+      core.invalidations.advance()
       if layers.contains(.memory) { configuration.memory?.removeAll() }
     }
     try await store.removeAll()

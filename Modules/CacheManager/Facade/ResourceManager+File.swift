@@ -50,7 +50,7 @@ extension ResourceManager {
 
   /// Loads a request into a file by system calls that a test can replace.
   package func load(
-    _ request: ResourceRequest, to file: URL, calls: DraftCalls
+    _ request: ResourceRequest, to file: URL, calls: FileSystemCalls
   ) async throws(CacheError) -> Resource<URL> {
     try await load(request, to: FileDestination(url: file, isDurable: true, calls: calls), sizeLimit: nil)
   }
@@ -138,7 +138,7 @@ extension ResourceManager {
     let queue = request.options.callbackQueue ?? configuration.callbackQueue
     do throws(CacheError) {
       let load = try Self.fileLoad(request, sizeLimit, core)
-      let callbacks = Callbacks(queue: queue, progress: progress, completion: completion)
+      let callbacks = CallbackDelivery(queue: queue, progress: progress, completion: completion)
       core.startFile(
         load, FileDestination(url: file, isDurable: isDurable, calls: .system), task,
         .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
@@ -150,9 +150,9 @@ extension ResourceManager {
   }
 
   private static func fileLoad(
-    _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCore
-  ) throws(CacheError) -> ResolvedLoad {
-    try ResolvedLoad(request, core.configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
+    _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCoordinator
+  ) throws(CacheError) -> ResolvedRequest {
+    try ResolvedRequest(request, core.configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

@@ -36,7 +36,7 @@ extension ResourceManager {
     let mode = configuration.validator == nil ? .hard : mode
     let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try uri(of: kind) }
     let purger = Purger(
-      purge: purge, memory: configuration.memory.map(MemoryFacets.init), store: configuration.store,
+      purge: purge, memory: configuration.memory.map(MemoryTier.init), store: configuration.store,
       clock: configuration.clock, core: core)
     return try await purger.run()
   }
@@ -45,7 +45,7 @@ extension ResourceManager {
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
     case .url(let url):
-      let head = try LoadParts(ResourceRequest(url), configuration, core).head
+      let head = try RequestSettings(ResourceRequest(url), configuration, core).head
       return ResourceID.uri(of: head) ?? url.absoluteString
     case .prefix(let url): return ResourceID.uri(of: try HTTPRequest(resource: url)) ?? url.absoluteString
     case .key, .tag, .everything: return ""

@@ -47,9 +47,9 @@ extension ResourceManager {
   private func responder(
     to request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
   ) throws(CacheError) -> Responder {
-    let load = ResolvedLoad(try LoadParts(exchange: request, hasBody: hasBody, options, configuration, core))
-    guard !core.flights.isClosed else { throw load.managerIsClosed }
+    let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, configuration, core))
+    guard !core.coalescer.isClosed else { throw load.managerIsClosed }
     return Responder(
-      load: load, core: core, name: configuration.cacheName, collapsing: Collapsing(limit: configuration.collapseTimeout))
+      load: load, core: core, name: configuration.cacheName, collapsing: CoalescingWait(limit: configuration.collapseTimeout))
   }
 }

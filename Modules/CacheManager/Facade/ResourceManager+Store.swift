@@ -47,7 +47,7 @@ extension ResourceManager {
     }
     // First, so that a response that was requested before is not stored any more, and no other variant can be selected.
     try await remove(url, options: options)
-    let load = try ResolvedLoad(ResourceRequest(url, options: options), configuration, core)
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     guard let store = load.store, options.writes.contains(.disk) else {
       _ = try await self.load(url, options: options)
       // A durable store may still be removing transforms for that load, which would then count as outdated itself.
@@ -77,18 +77,18 @@ extension ResourceManager {
 
   /// Keeps running loads of the resource from storing their responses. No new load joins a running one, because a load of another
   /// URL may be redirected to this one.
-  private func outdateOtherLoads(of load: ResolvedLoad) {
-    core.flights.closeToOthers()
-    core.removals.advance(removing: load.parts.resource)
+  private func outdateOtherLoads(of load: ResolvedRequest) {
+    core.coalescer.closeToOthers()
+    core.invalidations.advance(removing: load.parts.resource)
   }
 
   /// Removes the responses that other loads of the resource have stored in the meantime.
   ///
   /// - Throws: the error of the store, or `CacheError.Code.notCached` if such a response took the place of the given revision.
   private func removeOthers(
-    than revision: Revision, of load: ResolvedLoad, from store: any CacheStore
+    than revision: Revision, of load: ResolvedRequest, from store: any CacheStore
   ) async throws(CacheError) {
-    load.memory.map(MemoryFacets.init)?.remove(load.parts.resource)
+    load.memory.map(MemoryTier.init)?.remove(load.parts.resource)
     var isStored = false
     for variant in try await store.variants(of: load.parts.resource) {
       if variant.metadata.revision == revision {

@@ -93,12 +93,12 @@ public final class ResourceManager: Sendable {
 
   /// What the manager is made of.
   public let configuration: Configuration
-  let core: LoadCore
+  let core: LoadCoordinator
 
   /// A manager of the given components.
   public init(_ configuration: Configuration) {
     self.configuration = configuration
-    core = LoadCore(configuration)
+    core = LoadCoordinator(configuration)
   }
 
   // MARK: async

@@ -15,11 +15,11 @@ struct BodySink: Sendable {
   /// How many have been taken.
   private(set) var count: Int64 = 0
 
-  private let load: ResolvedLoad
-  private let share: MemoryShare?
+  private let load: ResolvedRequest
+  private let share: MemoryReservation?
 
   /// - Parameter share: what the bytes take of the memory budget; nil: nobody counts them.
-  init(_ load: ResolvedLoad, _ share: MemoryShare? = nil) {
+  init(_ load: ResolvedRequest, _ share: MemoryReservation? = nil) {
     self.load = load
     self.share = share
     target = load.target

@@ -5,7 +5,7 @@ enum BodyTarget: Sendable {
   /// Into memory, for who waits, and into every layer that may be written.
   case memory
   /// Into a file of the caller's as they come, and into the durable store. The memory store gets none of them.
-  case file(FileDraft)
+  case file(PartialFile)
   /// Into the durable store, and nowhere else.
   case store
 

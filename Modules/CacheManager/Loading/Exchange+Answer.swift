@@ -9,7 +9,7 @@ internal import Foundation
 
 /// Carrying out what the validator says about an answer.
 extension Exchange {
-  func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> Fetched? {
+  func carryOut(_ verdict: ValidationVerdict, _ answer: Answer) async throws(CacheError) -> LoadOutcome? {
     switch verdict {
     case .update(let index, let metadata, let changes):
       try await finish(answer.response)
@@ -45,8 +45,8 @@ extension Exchange {
   @inline(never)
   private func freshen(
     _ stored: Candidate, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ answer: Answer
-  ) async throws(CacheError) -> Fetched? {
-    guard let kept = try await shelf.read(stored) else { return nil }
+  ) async throws(CacheError) -> LoadOutcome? {
+    guard let kept = try await cache.read(stored) else { return nil }
     var confirmed = metadata
     // An end that the validator has set (an error's lifetime, say) is not put off.
     if case .at = metadata.expiration {
@@ -56,9 +56,9 @@ extension Exchange {
     }
     var candidate = stored
     candidate.metadata = confirmed
-    await shelf.freshen(candidate, data: kept.isBodyLeft ? nil : kept.data)
+    await cache.freshen(candidate, data: kept.isBodyLeft ? nil : kept.data)
     if let copy, load.target.isMemory, !kept.isBodyLeft {
-      _ = await load.patience.wait(load) { [shelf, candidates] in await shelf.file(copy, kept.data, known: candidates) }
+      _ = await load.writeDeadline.wait(load) { [cache, candidates] in await cache.file(copy, kept.data, known: candidates) }
     }
     let confirmedOne = fetched(kept.data, candidate, answer, source: .revalidated, validation: .notModified, kept.share)
     guard kept.isBodyLeft else { return confirmedOne }
@@ -68,8 +68,8 @@ extension Exchange {
   @inline(never)
   private func store(
     _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], _ answer: Answer
-  ) async throws(CacheError) -> Fetched {
-    let shelf = hop.request.method == .get ? shelf : shelf.begunAnew()
+  ) async throws(CacheError) -> LoadOutcome {
+    let cache = hop.request.method == .get ? cache : cache.begunAnew()
     var candidate = Candidate(key: CacheKey(resource: hop.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     // Announced, so that a store that is too small for it can say so before it has taken half of it.
@@ -77,24 +77,24 @@ extension Exchange {
     // A way to somewhere else is no original of a value.
     let keepsOriginal = load.demand?.keepsOriginal ?? true || !load.isResult(metadata.response)
     let receiver = Receiver(
-      load: load, body: answer.response.body, writer: keepsOriginal ? try await shelf.writer(candidate) : nil, key: candidate.key,
-      share: answer.share, isWanted: { [shelf, candidate] in shelf.surviving(candidate) != nil }, report: hop.fetch.report)
+      load: load, body: answer.response.body, writer: keepsOriginal ? try await cache.writer(candidate) : nil, key: candidate.key,
+      share: answer.share, isWanted: { [cache, candidate] in cache.surviving(candidate) != nil }, report: hop.fetch.report)
     let received = try await receiver.receive()
     candidate.metadata.bodyLength = received.count
     let complete = candidate
-    let outcome = await load.patience.wait(load) { [candidates, load] () -> Result<Candidate, CacheError> in
+    let outcome = await load.writeDeadline.wait(load) { [candidates, load] () -> Result<Candidate, CacheError> in
       do throws(CacheError) {
         var candidate = complete
         var committed = try await receiver.commit(received)
-        if !keepsOriginal, load.demand?.keepsOriginal == true { committed = await shelf.keepOriginal(received.data, candidate) }
+        if !keepsOriginal, load.demand?.keepsOriginal == true { committed = await cache.keepOriginal(received.data, candidate) }
         if let committed { candidate.metadata = committed }
-        await shelf.store(received.data, candidate, isOnDisk: committed != nil, replacing: outdated, known: candidates)
+        await cache.store(received.data, candidate, isOnDisk: committed != nil, replacing: outdated, known: candidates)
         return .success(candidate)
       } catch {
         return .failure(error)
       }
     }
-    if let outcome { candidate = try outcome.get() } else { shelf.keepEarly(received.data, candidate) }
+    if let outcome { candidate = try outcome.get() } else { cache.keepEarly(received.data, candidate) }
     return fetched(
       received.data, candidate, answer, source: origin, validation: isAbout == nil ? .notAttempted : .modified, answer.share)
   }
@@ -102,7 +102,7 @@ extension Exchange {
   @inline(never)
   private func pass(
     _ changes: StoreChanges, _ isShareable: Bool, _ answer: Answer
-  ) async throws(CacheError) -> Fetched {
+  ) async throws(CacheError) -> LoadOutcome {
     await apply(changes)
     let head = answer.response.head
     var (data, count) = (Data(), Int64(0))
@@ -131,7 +131,7 @@ extension Exchange {
     }
   }
 
-  private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: hop.request) }
+  private func apply(_ changes: StoreChanges) async { await cache.apply(changes, to: candidates, of: hop.request) }
 
   /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again, and its metrics are
   /// complete.
@@ -177,9 +177,9 @@ extension Exchange {
 
   private func fetched(
     _ data: Data, _ candidate: Candidate, _ answer: Answer, source: ResourceSource, validation: RevalidationOutcome,
-    _ share: MemoryShare?
-  ) -> Fetched {
-    Fetched(
+    _ share: MemoryReservation?
+  ) -> LoadOutcome {
+    LoadOutcome(
       .init(
         data: data, metadata: candidate.metadata, key: candidate.key, url: hop.step.url, redirects: hop.step.chain,
         source: source, validation: validation, timeToHead: answer.timeToHead, metrics: metrics(of: answer), share: share))

@@ -19,8 +19,8 @@ struct Exchange: Sendable {
   /// The stored answer that the request selects, fresh or not: what a new answer takes the place of.
   let isAbout: Int?
 
-  var load: ResolvedLoad { hop.load }
-  var shelf: Shelf { hop.shelf }
+  var load: ResolvedRequest { hop.load }
+  var cache: TieredCache { hop.cache }
 
   /// What was sent, when, and what came back.
   final class Answer: Sendable {
@@ -33,11 +33,11 @@ struct Exchange: Sendable {
     /// What was sent before, in vain.
     let spent: TransferMetrics
     /// What its body takes of the memory budget.
-    let share: MemoryShare
+    let share: MemoryReservation
 
     init(
       sent: HTTPRequest, response: DownloadResponse, requestTime: Timestamp, timeToHead: Duration, start: Duration,
-      spent: TransferMetrics, share: MemoryShare
+      spent: TransferMetrics, share: MemoryReservation
     ) {
       (self.sent, self.response, self.requestTime) = (sent, response, requestTime)
       (self.timeToHead, self.start, self.spent, self.share) = (timeToHead, start, spent, share)
@@ -45,17 +45,17 @@ struct Exchange: Sendable {
   }
 
   private enum Outcome {
-    case ended(Fetched?)
+    case ended(LoadOutcome?)
     /// The body broke off, and may be had by asking anew.
     case interrupted(CacheError, spent: TransferMetrics)
   }
 
   /// - Returns: nil when a 304 confirmed nothing that can be shown: the request has to be sent once more, without conditions.
-  func run(_ sent: HTTPRequest) async throws(CacheError) -> Fetched? {
+  func run(_ sent: HTTPRequest) async throws(CacheError) -> LoadOutcome? {
     guard let downloader = load.downloader else {
       return try await standIn(for: unservable(sent), sent: sent, requestTime: load.clock.now)
     }
-    var repetition = Repetition()
+    var repetition = RetryState()
     while true {
       switch try await ask(downloader, sent, repetition) {
       case .ended(let fetched): return fetched
@@ -68,7 +68,7 @@ struct Exchange: Sendable {
   }
 
   private func ask(
-    _ downloader: any Downloader, _ sent: HTTPRequest, _ repetition: Repetition
+    _ downloader: any Downloader, _ sent: HTTPRequest, _ repetition: RetryState
   ) async throws(CacheError) -> Outcome {
     // Before there is a place: who makes it may load something through this manager.
     let body = try await hop.step.body?.opened()
@@ -132,7 +132,7 @@ struct Exchange: Sendable {
   @inline(never)
   private func standIn(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
-  ) async throws(CacheError) -> Fetched {
+  ) async throws(CacheError) -> LoadOutcome {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
     if case .serveStale(let index) = judge(.failure(error), sent: sent, requestTime: requestTime),
       let stale = try await stale(index, insteadOf: error)
@@ -142,8 +142,8 @@ struct Exchange: Sendable {
     throw error
   }
 
-  func stale(_ index: Int, insteadOf error: CacheError) async throws(CacheError) -> Fetched? {
-    guard let kept = try await shelf.read(candidates[index]) else { return nil }
+  func stale(_ index: Int, insteadOf error: CacheError) async throws(CacheError) -> LoadOutcome? {
+    guard let kept = try await cache.read(candidates[index]) else { return nil }
     return hop.usable(kept, candidates[index]).with {
       $0.validation = .failed
       $0.fallbackReason = load.naming(error, at: hop.step.url, after: hop.step.chain)

@@ -2,10 +2,10 @@ internal import CacheCore
 
 /// The original first, then its alternatives in order, until one of them can be had.
 extension Fetch {
-  func tryingAlternatives() async throws(CacheError) -> Fetched {
+  func tryingAlternatives() async throws(CacheError) -> LoadOutcome {
     var failures: [CacheError] = []
-    var standIn: Fetched?
-    let account = SourceAccount(load.clock)
+    var standIn: LoadOutcome?
+    let account = TransferMeter(load.clock)
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
       guard let failure = original.fallbackReason else { return original }
@@ -35,29 +35,29 @@ extension Fetch {
 
   /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is
   /// gone.
-  private func whole(_ standIn: Fetched) async throws(CacheError) -> Fetched? {
+  private func whole(_ standIn: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
     guard case .file = load.target else { return standIn }
-    let shelf = Shelf(load: load, resource: standIn.key.resource)
-    guard let kept = try await shelf.read(Candidate(key: standIn.key, metadata: standIn.metadata)) else { return nil }
+    let cache = TieredCache(load: load, resource: standIn.key.resource)
+    guard let kept = try await cache.read(Candidate(key: standIn.key, metadata: standIn.metadata)) else { return nil }
     return standIn.with { $0.source = kept.source }
   }
 
   /// The load without what a low-data alternative is there for.
-  private var original: ResolvedLoad {
+  private var original: ResolvedRequest {
     guard load.alternatives.contains(where: { $0.kind == .lowData }) else { return load }
     var parts = load.parts
     parts.networkAccess.remove(.constrained)
-    return ResolvedLoad(parts)
+    return ResolvedRequest(parts)
   }
 
-  private func ask(_ alternative: ResolvedAlternative, _ account: SourceAccount) async throws(CacheError) -> Fetched {
+  private func ask(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> LoadOutcome {
     let permitted = alternative.kind == .lowData ? load : original
-    let asking = ResolvedLoad(permitted.parts.asking(try alternative.source.get(), as: alternative.kind))
+    let asking = ResolvedRequest(permitted.parts.asking(try alternative.source.get(), as: alternative.kind))
     report(.progress(LoadProgress(received: 0)))
     return try await fetch(account.metering(asking))
   }
 
-  private func fetch(_ load: ResolvedLoad) async throws(CacheError) -> Fetched {
+  private func fetch(_ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome {
     try await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
   }
 

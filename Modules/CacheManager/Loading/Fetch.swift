@@ -7,17 +7,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One load of bytes from start to end: what a flight does.
+/// One load of bytes from start to end: what a coalesced load does.
 ///
 /// The validator decides, this carries out: it looks into the stores, asks the network, stores, and follows redirects hop by hop,
 /// so that each hop is cached by its own rules. Where the original can't be had, `Fetch+Alternatives.swift` goes on.
 struct Fetch: Sendable {
-  let load: ResolvedLoad
+  let load: ResolvedRequest
   let priority: LoadPriority
-  let report: @Sendable (FlightEvent<Fetched>) -> Void
-  let revalidations: Revalidations
+  let report: @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+  let revalidations: RevalidationTable
 
-  func run() async -> Result<Fetched, CacheError> {
+  func run() async -> Result<LoadOutcome, CacheError> {
     do throws(CacheError) {
       return .success(load.alternatives.isEmpty ? try await followingRedirects() : try await tryingAlternatives())
     } catch {
@@ -25,8 +25,8 @@ struct Fetch: Sendable {
     }
   }
 
-  func followingRedirects() async throws(CacheError) -> Fetched {
-    var step = Step(request: load.head, url: load.url, body: load.body)
+  func followingRedirects() async throws(CacheError) -> LoadOutcome {
+    var step = RedirectHop(request: load.head, url: load.url, body: load.body)
     var metrics = TransferMetrics.nothing
     var timeToHead: Duration?
     var isShareable = true
@@ -38,7 +38,7 @@ struct Fetch: Sendable {
         metrics = metrics.followed(by: fetched.metrics)
         timeToHead = fetched.timeToHead ?? timeToHead
         // Who decides about a redirect may wait for loads of its own.
-        if load.redirectLimit > 0, Redirect.leads(fetched.metadata.response) { fetched.share?.release() }
+        if load.redirectLimit > 0, RedirectRules.leads(fetched.metadata.response) { fetched.share?.release() }
         guard let next = try await next(after: fetched.metadata.response, to: step) else {
           guard !step.chain.isEmpty else { return try accepted(fetched) }
           return try accepted(
@@ -57,18 +57,18 @@ struct Fetch: Sendable {
   }
 
   /// Where an answer leads, unless it is the load's last.
-  private func next(after response: HTTPResponse, to step: Step) async throws(CacheError) -> Step? {
-    guard load.redirectLimit > 0, var next = try Redirect.proposal(after: response, to: step) else { return nil }
+  private func next(after response: HTTPResponse, to step: RedirectHop) async throws(CacheError) -> RedirectHop? {
+    guard load.redirectLimit > 0, var next = try RedirectRules.proposal(after: response, to: step) else { return nil }
     if let handler = load.redirectHandler {
-      guard let decided = try await Redirect.decide(next, after: response, to: step, handler) else { return nil }
+      guard let decided = try await RedirectRules.decide(next, after: response, to: step, handler) else { return nil }
       if Task.isCancelled { throw .cancelled }
       next = decided
     }
-    try Redirect.check(next, from: step, load)
+    try RedirectRules.check(next, from: step, load)
     return next
   }
 
-  private func accepted(_ fetched: Fetched) throws(CacheError) -> Fetched {
+  private func accepted(_ fetched: LoadOutcome) throws(CacheError) -> LoadOutcome {
     let status = fetched.metadata.response.status
     guard load.acceptedStatuses.contains(status.code) else {
       throw Self.unacceptable(status, attempt: fetched.metrics.attempts)

@@ -11,7 +11,7 @@ struct FileDestination: Sendable {
   var url: URL
   /// Whether the bytes are on the disk before the file is there.
   var isDurable: Bool
-  var calls: DraftCalls
+  var calls: FileSystemCalls
 
   /// The path, when it can be one of a file.
   func path() throws(CacheError) -> String {

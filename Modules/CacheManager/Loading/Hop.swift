@@ -10,27 +10,27 @@ internal import Foundation
 /// One request of a load: plan, use what is stored or ask, judge, store.
 struct Hop: Sendable {
   let fetch: Fetch
-  let step: Step
-  let shelf: Shelf
+  let step: RedirectHop
+  let cache: TieredCache
 
-  init(fetch: Fetch, step: Step) {
+  init(fetch: Fetch, step: RedirectHop) {
     self.fetch = fetch
     self.step = step
-    shelf = Shelf(load: fetch.load, resource: fetch.load.resource(of: step.request, isFirstHop: step.chain.isEmpty))
+    cache = TieredCache(load: fetch.load, resource: fetch.load.resource(of: step.request, isFirstHop: step.chain.isEmpty))
   }
 
-  var load: ResolvedLoad { fetch.load }
+  var load: ResolvedRequest { fetch.load }
   var request: HTTPRequest { step.request }
-  var resource: String { shelf.resource }
+  var resource: String { cache.resource }
 
-  func run() async throws(CacheError) -> Fetched {
-    var candidates = try await shelf.candidates(for: request)
+  func run() async throws(CacheError) -> LoadOutcome {
+    var candidates = try await cache.candidates(for: request)
     if load.standing == .mirror { return try await askMirror(candidates) }
     while true {
       if Task.isCancelled { throw .cancelled }
       switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
       case .use(let index, let revalidation):
-        guard let kept = try await shelf.read(candidates[index]) else {
+        guard let kept = try await cache.read(candidates[index]) else {
           // Evicted or damaged meanwhile: a miss. Without it there may be another answer, or none.
           candidates.remove(at: index)
           continue
@@ -53,9 +53,9 @@ struct Hop: Sendable {
   @inline(never)
   private func revalidate(
     _ sent: HTTPRequest, _ candidates: [Candidate], _ index: Int
-  ) async throws(CacheError) -> Fetched {
+  ) async throws(CacheError) -> LoadOutcome {
     guard load.target.isMemory else { return try await ask(sent, candidates, fallback: index) }
-    let subject = Revalidations.Subject(shelf)
+    let subject = RevalidationTable.Subject(cache)
     if let other = fetch.revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }
       if let fetched = try await confirmed() { return fetched }
@@ -66,17 +66,17 @@ struct Hop: Sendable {
   }
 
   /// What is stored and fresh by now.
-  private func confirmed() async throws(CacheError) -> Fetched? {
-    let candidates = try await shelf.candidates(for: request)
+  private func confirmed() async throws(CacheError) -> LoadOutcome? {
+    let candidates = try await cache.candidates(for: request)
     guard case .use(let index, nil) = Planner(load).plan(request, stored: candidates.map(\.metadata)),
-      let kept = try await shelf.read(candidates[index])
+      let kept = try await cache.read(candidates[index])
     else { return nil }
     return usable(kept, candidates[index])
   }
 
   /// Asks another server in the original's place: what is stored are not its answers, so it is neither asked about them nor do
   /// they stand in for its own.
-  private func askMirror(_ candidates: [Candidate]) async throws(CacheError) -> Fetched {
+  private func askMirror(_ candidates: [Candidate]) async throws(CacheError) -> LoadOutcome {
     guard case .fetch(let sent, _, _) = Planner(load).plan(request, stored: []) else { throw Self.notCached }
     return try await ask(sent, candidates, fallback: nil)
   }
@@ -86,8 +86,8 @@ struct Hop: Sendable {
   }
 
   /// What is stored, as an answer that nobody was asked about.
-  func usable(_ kept: Shelf.Kept, _ candidate: Candidate) -> Fetched {
-    Fetched(
+  func usable(_ kept: TieredCache.Kept, _ candidate: Candidate) -> LoadOutcome {
+    LoadOutcome(
       .init(
         data: kept.data, metadata: candidate.metadata, key: candidate.key,
         url: load.origin(of: candidate.metadata, for: request, at: step.url), redirects: step.chain, source: kept.source,
@@ -96,7 +96,7 @@ struct Hop: Sendable {
 
   /// Shows a stored answer before the final one, unless it is a step on the way, or an alternative's: that is not the old one of
   /// what was asked for.
-  private func announce(_ stored: Fetched) {
+  private func announce(_ stored: LoadOutcome) {
     // It is handed on, and what follows does not wait for what is done with it.
     stored.share?.release()
     guard load.standing == .original, load.isResult(stored.metadata.response) else { return }
@@ -106,14 +106,14 @@ struct Hop: Sendable {
   }
 
   /// Asks the network, and once more without conditions when a 304 confirms nothing that can be shown.
-  private func ask(_ sent: HTTPRequest, _ candidates: [Candidate], fallback: Int?) async throws(CacheError) -> Fetched {
+  private func ask(_ sent: HTTPRequest, _ candidates: [Candidate], fallback: Int?) async throws(CacheError) -> LoadOutcome {
     let showing = showCached(candidates, fallback)
     defer { showing?.cancel() }
     let isAbout = Planner(load).selection(by: request, from: candidates.map(\.metadata))
     let exchange = Exchange(hop: self, candidates: candidates, fallback: fallback, isAbout: isAbout)
     if let fetched = try await exchange.run(sent) { return fetched }
     // What may have changed something is not sent twice.
-    guard Repetition.isAllowed(of: request.method) else { throw Self.unaskedNotModified }
+    guard RetryState.isAllowed(of: request.method) else { throw Self.unaskedNotModified }
     var unconditional = sent
     for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] where request.headerFields[name] == nil {
       unconditional.headerFields[name] = nil
@@ -133,7 +133,7 @@ struct Hop: Sendable {
     guard case .revalidate(_, let delay?) = load.policy, let fallback, load.target.isMemory else { return nil }
     return Task {
       guard (try? await load.clock.sleep(for: delay)) != nil else { return }
-      guard let kept = try? await shelf.read(candidates[fallback]), !Task.isCancelled else { return }
+      guard let kept = try? await cache.read(candidates[fallback]), !Task.isCancelled else { return }
       announce(usable(kept, candidates[fallback]))
     }
   }

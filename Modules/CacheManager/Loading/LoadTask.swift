@@ -4,7 +4,7 @@ public import CacheCore
 public final class LoadTask: Sendable {
   private enum Phase {
     case waiting
-    case joined(leave: @Sendable (Departure) -> Void)
+    case joined(leave: @Sendable (LeaveReason) -> Void)
     case cancelled(CacheError)
     case ended
   }
@@ -17,7 +17,7 @@ public final class LoadTask: Sendable {
     /// Ends the load.
     ///
     /// - Returns: what to call, and what to release, outside the lock.
-    mutating func end(_ end: Phase) -> (leave: (@Sendable (Departure) -> Void)?, LoadPriority.Observation?) {
+    mutating func end(_ end: Phase) -> (leave: (@Sendable (LeaveReason) -> Void)?, LoadPriority.Observation?) {
       defer { observation = nil }
       switch phase {
       case .waiting:
@@ -51,7 +51,7 @@ public final class LoadTask: Sendable {
     state.withLock { if case .cancelled(let error) = $0.phase { error.isCancellation } else { false } }
   }
 
-  /// A latch: what comes before the load is joined to a flight is carried out on joining.
+  /// A latch: what comes before the load is joined to a coalesced load is carried out on joining.
   func end(with error: CacheError) {
     let (leave, observation) = state.withLock { $0.end(.cancelled(error)) }
     observation?.cancel()
@@ -60,7 +60,7 @@ public final class LoadTask: Sendable {
 
   /// Calls `observer` at each raise of the priority, until the load ends or another observer replaces this one.
   ///
-  /// One at a time follows the priority: the queue that the load waits in, then the flight that it has joined.
+  /// One at a time follows the priority: the queue that the load waits in, then the coalesced load that it has joined.
   func observePriority(_ observer: @escaping @Sendable (LoadPriority.Level) -> Void) {
     let observation = priority.onRaise(observer)
     let former = state.withLock { state in
@@ -75,8 +75,8 @@ public final class LoadTask: Sendable {
   }
 
   /// Links the load to what it waits for. May be called again when a follower has to ask for itself.
-  func link(_ leave: @escaping @Sendable (Departure) -> Void) {
-    let departure = state.withLock { state -> Departure? in
+  func link(_ leave: @escaping @Sendable (LeaveReason) -> Void) {
+    let departure = state.withLock { state -> LeaveReason? in
       switch state.phase {
       case .waiting, .joined:
         state.phase = .joined(leave: leave)

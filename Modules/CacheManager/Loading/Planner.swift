@@ -3,10 +3,10 @@ internal import HTTPTypes
 
 /// Decides with the load's validator, or by the time to live alone when there is none.
 struct Planner {
-  let load: ResolvedLoad
+  let load: ResolvedRequest
   let policy: LoadPolicy
 
-  init(_ load: ResolvedLoad, policy: LoadPolicy? = nil) {
+  init(_ load: ResolvedRequest, policy: LoadPolicy? = nil) {
     self.load = load
     self.policy = policy ?? load.policy
   }

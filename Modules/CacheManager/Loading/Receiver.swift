@@ -21,15 +21,15 @@ struct Receiver: Sendable {
     var writer: (any EntryWriter)?
   }
 
-  let load: ResolvedLoad
+  let load: ResolvedRequest
   let body: ResourceBody
   let writer: (any EntryWriter)?
   let key: CacheKey
   /// What the body takes of the memory budget.
-  let share: MemoryShare
+  let share: MemoryReservation
   /// Asked once the body is whole: whether it is still to be stored.
   var isWanted: @Sendable () -> Bool = { true }
-  let report: @Sendable (FlightEvent<Fetched>) -> Void
+  let report: @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
 
   func receive() async throws(CacheError) -> Received {
     var writing = writer
@@ -75,7 +75,7 @@ struct Receiver: Sendable {
 
   /// - Returns: whether the disk goes on taking part.
   private func write(_ chunk: Data, to writer: any EntryWriter) async throws(CacheError) -> Bool {
-    let outcome = await load.patience.wait(load, times: 10) { () -> Result<Void, CacheError> in
+    let outcome = await load.writeDeadline.wait(load, times: 10) { () -> Result<Void, CacheError> in
       do throws(CacheError) {
         return .success(try await writer.write(chunk))
       } catch {

@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// The memory that the loads of a manager may take at the same time: ``MemoryLedger`` behind a lock, with those who wait, without
-/// a thread.
+/// The memory that the loads of a manager may take at the same time: ``MemoryAccounting`` behind a lock, with those who wait,
+/// without a thread.
 final class MemoryBudget: Sendable {
   private struct State {
-    var ledger: MemoryLedger
-    var lastTicket: MemoryLedger.Ticket = 0
+    var ledger: MemoryAccounting
+    var lastTicket: MemoryAccounting.Ticket = 0
     var lastShare = 0
     /// `true`: granted; `false`: cancelled.
-    var waiting: [MemoryLedger.Ticket: CheckedContinuation<Bool, Never>] = [:]
+    var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
     /// Those of them who wait already; the others look when they begin to.
-    mutating func continuations(of tickets: [MemoryLedger.Ticket]) -> [CheckedContinuation<Bool, Never>] {
+    mutating func continuations(of tickets: [MemoryAccounting.Ticket]) -> [CheckedContinuation<Bool, Never>] {
       tickets.compactMap { waiting.removeValue(forKey: $0) }
     }
   }
@@ -33,7 +33,7 @@ final class MemoryBudget: Sendable {
   /// - Parameter limit: bytes.
   init(_ limit: Int) {
     self.limit = max(1, limit)
-    let ledger = MemoryLedger(limit: limit - limit / 8)
+    let ledger = MemoryAccounting(limit: limit - limit / 8)
     part = ledger.part
     state = Lock(State(ledger: ledger))
   }
@@ -48,24 +48,24 @@ final class MemoryBudget: Sendable {
   ///
   /// - Parameter isNested: it does not wait.
   /// - Throws: a cancellation, when the task is cancelled while it waits.
-  func place(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) async throws(CacheError) -> MemoryShare {
+  func place(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) async throws(CacheError) -> MemoryReservation {
     let (number, expected) = state.withLock { state in
       state.lastShare += 1
       return (state.lastShare, Int(min(Int64(state.ledger.expectation), max(most, 0))))
     }
-    guard !isNested else { return MemoryShare(self, number, priority, expecting: expected) }
+    guard !isNested else { return MemoryReservation(self, number, priority, expecting: expected) }
     try await claim(.place(expected), priority)
-    return MemoryShare(self, number, priority, expecting: expected, holding: .init(places: expected))
+    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
   /// A share of bytes that are there already.
-  func share(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryShare {
+  func share(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
     let number = state.withLock { state in
       state.lastShare += 1
       state.ledger.take(bytes)
       return state.lastShare
     }
-    return MemoryShare(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
+    return MemoryReservation(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
 
   /// Makes a value by work that takes so many bytes for as long as it lasts. What the value weighs is taken until nobody has it
@@ -74,7 +74,7 @@ final class MemoryBudget: Sendable {
   /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
   func work<Value>(
     _ bytes: Int, _ priority: LoadPriority, weight: (Value) -> Int, _ body: () async throws(CacheError) -> Value
-  ) async throws(CacheError) -> Counted<Value> {
+  ) async throws(CacheError) -> ReservedValue<Value> {
     // What is larger than the limit has nobody beside it.
     let bytes = min(bytes, state.withLock { $0.ledger.limit })
     try await claim(.work(bytes), priority)
@@ -88,8 +88,8 @@ final class MemoryBudget: Sendable {
 
   /// A value that is there, whatever it takes.
   func counted<Value>(
-    _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryLedger.Holding = .init()
-  ) -> Counted<Value> {
+    _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryAccounting.Holding = .init()
+  ) -> ReservedValue<Value> {
     // No sum of what values are said to weigh overflows.
     let bytes = min(max(0, weight(value)), 1 << 40)
     let (number, next) = state.withLock { state in
@@ -97,13 +97,13 @@ final class MemoryBudget: Sendable {
       return (state.lastShare, state.continuations(of: state.ledger.settle(work, at: bytes)))
     }
     for continuation in next { continuation.resume(returning: true) }
-    return Counted(value: value, share: MemoryShare(self, number, nil, expecting: 0, holding: .init(work: bytes)))
+    return ReservedValue(value: value, share: MemoryReservation(self, number, nil, expecting: 0, holding: .init(work: bytes)))
   }
 
   // MARK: Waiting
 
   /// Waits until a claim is granted.
-  func claim(_ claim: MemoryLedger.Claim, _ priority: LoadPriority?) async throws(CacheError) {
+  func claim(_ claim: MemoryAccounting.Claim, _ priority: LoadPriority?) async throws(CacheError) {
     let (ticket, isGranted, others) = state.withLock { state in
       state.lastTicket += 1
       let ticket = state.lastTicket
@@ -116,7 +116,7 @@ final class MemoryBudget: Sendable {
 
   /// Out of line: most claims are granted at once.
   @inline(never)
-  private func wait(_ ticket: MemoryLedger.Ticket, _ priority: LoadPriority) async throws(CacheError) {
+  private func wait(_ ticket: MemoryAccounting.Ticket, _ priority: LoadPriority) async throws(CacheError) {
     let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
     defer { observation.cancel() }
     // After the observer is there: an earlier raise was not told to it.
@@ -129,7 +129,7 @@ final class MemoryBudget: Sendable {
     if !isGranted { throw .cancelled }
   }
 
-  private func begin(_ ticket: MemoryLedger.Ticket, _ continuation: CheckedContinuation<Bool, Never>) {
+  private func begin(_ ticket: MemoryAccounting.Ticket, _ continuation: CheckedContinuation<Bool, Never>) {
     let (outcome, next): (Bool?, [CheckedContinuation<Bool, Never>]) = state.withLock { state in
       guard state.ledger.isWaiting(ticket) else { return (true, []) }
       // A cancel that came before this found nobody to wake; one that comes now waits for the lock.
@@ -141,7 +141,7 @@ final class MemoryBudget: Sendable {
     for continuation in next { continuation.resume(returning: true) }
   }
 
-  private func cancel(_ ticket: MemoryLedger.Ticket) {
+  private func cancel(_ ticket: MemoryAccounting.Ticket) {
     let (waiter, next) = state.withLock { state in
       guard let waiter = state.waiting.removeValue(forKey: ticket) else {
         return (CheckedContinuation<Bool, Never>?.none, [CheckedContinuation<Bool, Never>]())
@@ -152,12 +152,12 @@ final class MemoryBudget: Sendable {
     for continuation in next { continuation.resume(returning: true) }
   }
 
-  private func raise(_ ticket: MemoryLedger.Ticket, to level: LoadPriority.Level) {
+  private func raise(_ ticket: MemoryAccounting.Ticket, to level: LoadPriority.Level) {
     let next = state.withLock { state in state.continuations(of: state.ledger.raise(ticket, to: level)) }
     for continuation in next { continuation.resume(returning: true) }
   }
 
-  func giveBack(_ holding: MemoryLedger.Holding, endOf share: Int? = nil, learning size: Int? = nil) {
+  func giveBack(_ holding: MemoryAccounting.Holding, endOf share: Int? = nil, learning size: Int? = nil) {
     let next = state.withLock { state in
       if let size { state.ledger.learn(size) }
       return state.continuations(of: state.ledger.giveBack(holding, endOf: share))

@@ -10,7 +10,7 @@ internal import Foundation
 /// gone.
 final class PrefetchQueue: Sendable {
   private struct State {
-    var ledger = PrefetchLedger()
+    var ledger = PrefetchAccounting()
     var isPaused = false
     var isPumping = false
     var watchers: [Int: AsyncStream<PrefetchProgress>.Continuation] = [:]
@@ -18,14 +18,14 @@ final class PrefetchQueue: Sendable {
     var nextWatcher = 0
   }
 
-  private let core: LoadCore
+  private let core: LoadCoordinator
   private let configuration: ResourceManager.Configuration
   private let destination: PrefetchDestination
   private let concurrency: Int
   private let state = Lock(State())
 
   init(
-    _ core: LoadCore, _ configuration: ResourceManager.Configuration, _ destination: PrefetchDestination, concurrency: Int
+    _ core: LoadCoordinator, _ configuration: ResourceManager.Configuration, _ destination: PrefetchDestination, concurrency: Int
   ) {
     self.core = core
     self.configuration = configuration
@@ -46,19 +46,20 @@ final class PrefetchQueue: Sendable {
     let level = min(request.options.priority, .low)
     request.options.priority = level
     if destination == .memory { request.options.writes.formIntersection(.memory) }
-    let load: ResolvedLoad
+    let load: ResolvedRequest
     do throws(CacheError) {
-      load = try ResolvedLoad(request, configuration, core)
+      load = try ResolvedRequest(request, configuration, core)
     } catch {
       return change { $0.ledger.refuse(request.url, error) }
     }
-    let item = PrefetchLedger.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
-    // Both before another thread can start the item: the start removes the interest, and the flight replaces the observer.
-    core.interest.add(item.task.priority, for: item.key)
+    let item = PrefetchAccounting.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
+    // Both before another thread can start the item: the start removes the interest, and the coalesced load replaces the
+    // observer.
+    core.queuedPriorities.add(item.task.priority, for: item.key)
     let number = state.withLock { $0.ledger.nextNumber() }
     item.task.observePriority { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
     if case .duplicate(let former) = change({ $0.ledger.enter(item, as: number) }) {
-      core.interest.remove(item.task.priority, for: item.key)
+      core.queuedPriorities.remove(item.task.priority, for: item.key)
       former.task.priority.raise(to: level)
     }
   }
@@ -84,7 +85,7 @@ final class PrefetchQueue: Sendable {
     while let (number, item) = next() { start(number, item) }
   }
 
-  private func next() -> (number: PrefetchLedger.Number, item: PrefetchLedger.Item)? {
+  private func next() -> (number: PrefetchAccounting.Number, item: PrefetchAccounting.Item)? {
     change { state in
       guard !state.isPaused, state.ledger.progress.running < concurrency, let next = state.ledger.begin() else {
         state.isPumping = false
@@ -94,8 +95,8 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  private func start(_ number: PrefetchLedger.Number, _ item: PrefetchLedger.Item) {
-    core.interest.remove(item.task.priority, for: item.key)
+  private func start(_ number: PrefetchAccounting.Number, _ item: PrefetchAccounting.Item) {
+    core.queuedPriorities.remove(item.task.priority, for: item.key)
     switch destination {
     case .cache, .memory:
       if let result = core.immediate(item.load, .bytes) { return ended(number, result.map { $0.with(()) }) }
@@ -107,7 +108,7 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  private func ended(_ number: PrefetchLedger.Number, _ result: Result<Resource<Void>, CacheError>) {
+  private func ended(_ number: PrefetchAccounting.Number, _ result: Result<Resource<Void>, CacheError>) {
     change { $0.ledger.end(number, result) }
     pump()
   }
@@ -120,7 +121,7 @@ final class PrefetchQueue: Sendable {
   }
 
   func cancelWaiting(_ isMeant: (URL) -> Bool = { _ in true }) {
-    for item in change({ $0.ledger.cancelWaiting(isMeant) }) { core.interest.remove(item.task.priority, for: item.key) }
+    for item in change({ $0.ledger.cancelWaiting(isMeant) }) { core.queuedPriorities.remove(item.task.priority, for: item.key) }
   }
 
   // MARK: Telling

@@ -6,10 +6,10 @@ internal import CacheCore
 /// so before the count goes up, and the second look finds it, or it is refused.
 struct Purger: Sendable {
   let purge: Purge
-  let memory: MemoryFacets?
+  let memory: MemoryTier?
   let store: (any CacheStore)?
   let clock: any CacheClock
-  let core: LoadCore
+  let core: LoadCoordinator
 
   /// Goes on where an entry fails: what can be purged, is.
   ///
@@ -18,13 +18,13 @@ struct Purger: Sendable {
   func run() async throws(CacheError) -> Int {
     var met: Set<CacheKey> = []
     var failure: CacheError?
-    core.removals.advance(with: purge)
+    core.invalidations.advance(with: purge)
     // Also one that leads there by a redirect, whose name tells nothing of it.
-    core.flights.closeToOthers()
+    core.coalescer.closeToOthers()
     purgeMemory(&met, &failure)
     if let store {
       await purge(store, &met, &failure)
-      core.removals.advance()
+      core.invalidations.advance()
       purgeMemory(&met, &failure)
     }
     if let failure { throw failure }

@@ -5,15 +5,16 @@ internal import HTTPTypes
 extension Forwarding {
   /// A body that is stored as it is read, and whether it is stored anywhere, as far as can be told before it has come.
   func storing(
-    _ body: ResourceBody, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], on another: Shelf? = nil
+    _ body: ResourceBody, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate],
+    on another: TieredCache? = nil
   ) async throws(CacheError) -> (body: ResourceBody, isStored: Bool) {
-    let shelf = another ?? shelf
-    var candidate = Candidate(key: CacheKey(resource: shelf.resource, variant: variant), metadata: metadata)
+    let cache = another ?? cache
+    var candidate = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
     candidate.metadata.expiration = .earlier(metadata.expiration, load.expiration, from: metadata.responseTime)
     candidate.metadata.bodyLength = body.length
-    let writer = try await shelf.writer(candidate)
+    let writer = try await cache.writer(candidate)
     let storing = StoringBody(
-      body, candidate, shelf: shelf, writer: writer, replacing: outdated, known: candidates, leadership: leadership)
+      body, candidate, cache: cache, writer: writer, replacing: outdated, known: candidates, leader: leader)
     guard body.length != 0 else {
       // Nobody need ask for the end of nothing.
       _ = try await storing.next()
@@ -25,17 +26,17 @@ extension Forwarding {
   /// The body for its caller, and for those who wait.
   private func share(_ storing: StoringBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> ResourceBody {
     let alone = ResourceBody(length: storing.length, source: storing)
-    guard let leadership else { return alone }
+    guard let leader else { return alone }
     guard isShareable(candidate.metadata) else {
-      leadership.unshared(.success(candidate.metadata.response), isUsual: true)
+      leader.unshared(.success(candidate.metadata.response), isUsual: true)
       return alone
     }
     if let shared = SharedBody(storing, writer: writer, on: load.downloader?.preferredExecutor) {
-      leadership.grows(as: candidate, in: shared)
+      leader.grows(as: candidate, in: shared)
       return shared.first
     }
     // Its end will tell whether it fits; where that is clear already, it is stored nowhere.
-    if storing.length != nil { leadership.unshared(.success(candidate.metadata.response), isUsual: true) }
+    if storing.length != nil { leader.unshared(.success(candidate.metadata.response), isUsual: true) }
     return alone
   }
 

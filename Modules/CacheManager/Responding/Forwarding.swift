@@ -8,10 +8,10 @@ struct Forwarding: Sendable {
   let fallback: Int?
   let reason: ForwardReason
   /// Where others wait for the answer.
-  var leadership: Leadership?
+  var leader: CoalescingLeader?
 
-  var load: ResolvedLoad { responder.load }
-  var shelf: Shelf { responder.shelf }
+  var load: ResolvedRequest { responder.load }
+  var cache: TieredCache { responder.cache }
   private var stored: [StoredMetadata] { candidates.map(\.metadata) }
 
   /// An answer's head, and when it was asked for.
@@ -37,7 +37,7 @@ struct Forwarding: Sendable {
         return try await standIn(for: error, sent, requestTime)
       }
       let verdict = judge(.success(answer.response.head), sent, requestTime)
-      if let freshness = verdict.freshness { leadership?.answered(freshness) }
+      if let freshness = verdict.freshness { leader?.answered(freshness) }
       switch try await carryOut(verdict, answer, sent) {
       case .answered(let response): return response
       case .again(let next): (sent, body) = (next, try Self.anew(body, after: answer.response.head.status.code))
@@ -45,7 +45,7 @@ struct Forwarding: Sendable {
     }
     let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
-    leadership?.unshared(.failure(error), isUsual: false)
+    leader?.unshared(.failure(error), isUsual: false)
     throw error
   }
 
@@ -75,7 +75,7 @@ struct Forwarding: Sendable {
     for error: CacheError, _ sent: HTTPRequest, _ requestTime: Timestamp
   ) async throws(CacheError) -> CachedResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
-    leadership?.unshared(.failure(error), isUsual: false)
+    leader?.unshared(.failure(error), isUsual: false)
     guard let reply = try await stale(for: .failure(error), sent, requestTime) else { throw forbidden(error) }
     return reply
   }
@@ -134,21 +134,21 @@ struct Forwarding: Sendable {
       await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
       let (body, isStored) = try await storing(
         answer.response.body, metadata, variant, replacing: changes.drops.map { candidates[$0] },
-        on: load.head.method == .get ? shelf : shelf.begunAnew())
+        on: load.head.method == .get ? cache : cache.begunAnew())
       return .answered(passing(answer, body, isStored: isStored, freshness: metadata.freshness))
     case .complete(let index, let variant, let metadata, let changes):
       return try await complete(index, variant, metadata, changes, answer)
     case .pass(let changes, _):
       await apply(changes)
       let status = answer.response.head.status.code
-      leadership?.unshared(.success(answer.response.head), isUsual: status != 304 && status < 500)
+      leader?.unshared(.success(answer.response.head), isUsual: status != 304 && status < 500)
       return .answered(passing(answer, answer.response.body, isStored: false, freshness: nil))
     case .refetch(let next):
       await drain(answer.response)
       return .again(next)
     case .serveStale:
       let head = answer.response.head
-      leadership?.unshared(.success(head), isUsual: false)
+      leader?.unshared(.success(head), isUsual: false)
       guard let reply = try await stale(for: .success(head), sent, answer.requestTime) else {
         return .answered(passing(answer, answer.response.body, isStored: false, freshness: nil))
       }
@@ -162,7 +162,7 @@ struct Forwarding: Sendable {
   ) async throws(CacheError) -> Outcome {
     var confirmed = candidates[index]
     confirmed.metadata = metadata
-    await shelf.update(confirmed)
+    await cache.update(confirmed)
     load.observe(.revalidated(key: confirmed.key))
     guard var reply = try await responder.reply(with: confirmed) else {
       // The body is gone: all there is is the head. What the caller asked is asked anew.
@@ -173,9 +173,9 @@ struct Forwarding: Sendable {
     if let copy, reply.head.status == metadata.response.status {
       (reply.body, isStored) = try await storing(reply.body, copy.metadata, copy.variant, replacing: [])
     } else if isShareable(metadata), metadata.freshness.isFresh(at: load.clock.now) || sharesConfirmation(answer) {
-      leadership?.stored(confirmed, status: head.status.code)
+      leader?.stored(confirmed, status: head.status.code)
     } else {
-      leadership?.unshared(.success(head), isUsual: copy == nil)
+      leader?.unshared(.success(head), isUsual: copy == nil)
     }
     reply.metrics = answer.response.metrics
     var status = forwarded(head.status.code)
@@ -188,7 +188,7 @@ struct Forwarding: Sendable {
   private func complete(
     _ index: Int, _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ answer: Answer
   ) async throws(CacheError) -> Outcome {
-    guard let part = try await shelf.content(of: candidates[index], .whole) else {
+    guard let part = try await cache.content(of: candidates[index], .whole) else {
       await drain(answer.response)
       return .again(load.head)
     }
@@ -228,7 +228,7 @@ struct Forwarding: Sendable {
     return told
   }
 
-  private func apply(_ changes: StoreChanges) async { await shelf.apply(changes, to: candidates, of: load.head) }
+  private func apply(_ changes: StoreChanges) async { await cache.apply(changes, to: candidates, of: load.head) }
 
   /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5): then its connection can be used again. Anything else may
   /// come as slowly as its sender likes, and the caller waits.

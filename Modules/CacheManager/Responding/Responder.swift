@@ -3,34 +3,34 @@ internal import HTTPTypes
 
 /// One exchange with a caller who speaks HTTP: plan, reply with what is stored, or forward.
 struct Responder: Sendable {
-  let load: ResolvedLoad
-  let core: LoadCore
+  let load: ResolvedRequest
+  let core: LoadCoordinator
   /// What the cache calls itself; nil: it says nothing of itself.
   let name: String?
-  let collapsing: Collapsing
-  let shelf: Shelf
+  let collapsing: CoalescingWait
+  let cache: TieredCache
 
-  init(load: ResolvedLoad, core: LoadCore, name: String?, collapsing: Collapsing) {
+  init(load: ResolvedRequest, core: LoadCoordinator, name: String?, collapsing: CoalescingWait) {
     self.load = load
     self.core = core
     self.name = name
     self.collapsing = collapsing
-    shelf = Shelf(load: load, resource: load.parts.resource)
+    cache = TieredCache(load: load, resource: load.parts.resource)
   }
 
   /// What goes on behind another's back, with what that has found: a purge since then counts.
-  private init(behind other: Responder, load: ResolvedLoad) {
+  private init(behind other: Responder, load: ResolvedRequest) {
     self.load = load
     core = other.core
     name = nil
-    collapsing = Collapsing(limit: nil)
-    shelf = other.shelf.seen(by: load)
+    collapsing = CoalescingWait(limit: nil)
+    cache = other.cache.seen(by: load)
   }
 
   func respond(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let request = load.head
     let arrival = core.collapsing.count
-    var candidates = try await shelf.candidates(for: request)
+    var candidates = try await cache.candidates(for: request)
     while true {
       if Task.isCancelled { throw .cancelled }
       switch Planner(load).plan(request, stored: candidates.map(\.metadata)) {
@@ -66,7 +66,7 @@ struct Responder: Sendable {
   /// What is sent of a stored answer. Nil: its bytes are gone.
   func reply(with candidate: Candidate) async throws(CacheError) -> CachedResponse? {
     let reply = storedReply(with: candidate.metadata)
-    guard let content = try await shelf.content(of: candidate, reply.content) else { return nil }
+    guard let content = try await cache.content(of: candidate, reply.content) else { return nil }
     return CachedResponse(
       head: reply.head, body: content.body, status: status(hitBy: candidate), source: content.source)
   }
@@ -94,9 +94,9 @@ struct Responder: Sendable {
     let background = Responder(
       behind: self,
       load: load.with { parts in
-        for name in Confidential.conditions + [.range] { parts.head.headerFields[name] = nil }
+        for name in ConfidentialFields.conditions + [.range] { parts.head.headerFields[name] = nil }
       })
-    core.revalidations.begin(Revalidations.Subject(shelf)) {
+    core.revalidations.begin(RevalidationTable.Subject(cache)) {
       let forwarding = Forwarding(responder: background, candidates: candidates, fallback: nil, reason: .stale)
       do throws(CacheError) {
         let response = try await forwarding.run(sent, nil)

@@ -16,11 +16,11 @@ final class StoringBody: ResourceBody.Source {
     var writer: (any EntryWriter)?
     /// What has come, for the memory store; nil: it is too much for that.
     var kept: [Data]?
-    var leadership: Leadership?
+    var leader: CoalescingLeader?
     var count: Int64 = 0
     var isEnded = false
 
-    mutating func end() { (writer, kept, leadership, isEnded) = (nil, nil, nil, true) }
+    mutating func end() { (writer, kept, leader, isEnded) = (nil, nil, nil, true) }
   }
 
   /// The length that was announced.
@@ -31,7 +31,7 @@ final class StoringBody: ResourceBody.Source {
   var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
   private let base: ResourceBody
   private let candidate: Candidate
-  private let shelf: Shelf
+  private let cache: TieredCache
   private let outdated: [Candidate]
   private let known: [Candidate]
   private let state: Lock<State>
@@ -39,23 +39,23 @@ final class StoringBody: ResourceBody.Source {
   /// - Parameters:
   ///   - base: where the bytes come from.
   ///   - candidate: what they are stored as.
-  ///   - shelf: where.
+  ///   - cache: where.
   ///   - writer: the durable store's, where it takes part.
   ///   - outdated: what the answer replaces, beside its own predecessor.
   ///   - known: what was stored when the request was made.
   ///   - leadership: who is told of the end.
   init(
-    _ base: ResourceBody, _ candidate: Candidate, shelf: Shelf, writer: (any EntryWriter)?, replacing outdated: [Candidate],
-    known: [Candidate], leadership: Leadership? = nil
+    _ base: ResourceBody, _ candidate: Candidate, cache: TieredCache, writer: (any EntryWriter)?, replacing outdated: [Candidate],
+    known: [Candidate], leader: CoalescingLeader? = nil
   ) {
     self.base = base
     self.candidate = candidate
-    self.shelf = shelf
+    self.cache = cache
     self.outdated = outdated
     self.known = known
     mayFitInMemory =
-      base.length ?? 0 <= shelf.load.maximumBodyInMemory && shelf.load.writes.contains(.memory)
-    state = Lock(State(writer: writer, kept: mayFitInMemory ? [] : nil, leadership: leadership))
+      base.length ?? 0 <= cache.load.maximumBodyInMemory && cache.load.writes.contains(.memory)
+    state = Lock(State(writer: writer, kept: mayFitInMemory ? [] : nil, leader: leader))
   }
 
   deinit { abandon() }
@@ -84,14 +84,14 @@ final class StoringBody: ResourceBody.Source {
       await commit()
       return nil
     }
-    let limit = shelf.load.maximumBodyInMemory
-    let (writer, count, leadership) = state.withLock { state in
+    let limit = cache.load.maximumBodyInMemory
+    let (writer, count, leader) = state.withLock { state in
       state.count += Int64(chunk.count)
       if state.count > limit { state.kept = nil } else { state.kept?.append(chunk) }
-      return (state.writer, state.count, state.kept == nil && state.writer == nil ? state.leadership : nil)
+      return (state.writer, state.count, state.kept == nil && state.writer == nil ? state.leader : nil)
     }
     // It is stored nowhere: nobody need wait for that.
-    leadership?.unshared(.success(candidate.metadata.response), isUsual: true)
+    leader?.unshared(.success(candidate.metadata.response), isUsual: true)
     if let length = base.length, count > length {
       cancel()
       throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
@@ -102,7 +102,7 @@ final class StoringBody: ResourceBody.Source {
   }
 
   /// Whether others may read along from what the writer has.
-  private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leadership }?.isOver == false }
+  private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leader }?.isOver == false }
 
   private func write(_ chunk: Data, _ writer: any EntryWriter) async {
     let write: @Sendable () async -> Result<Void, CacheError> = {
@@ -113,7 +113,7 @@ final class StoringBody: ResourceBody.Source {
       }
     }
     // Who reads along reads what the writer has: to give it up would cut them all off.
-    let outcome = isReadFromSpool ? await write() : await shelf.load.patience.wait(shelf.load, times: 10, for: write)
+    let outcome = isReadFromSpool ? await write() : await cache.load.writeDeadline.wait(cache.load, times: 10, for: write)
     do throws(CacheError) {
       try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
     } catch {
@@ -124,23 +124,23 @@ final class StoringBody: ResourceBody.Source {
   private func fail(_ writer: any EntryWriter, _ error: CacheError) {
     writer.abort()
     state.withLock { $0.writer = nil }
-    shelf.load.observe(.storeFailed(key: candidate.key, error: error))
+    cache.load.observe(.storeFailed(key: candidate.key, error: error))
   }
 
   private func abandon() {
-    let (writer, leadership) = state.withLock { state in
+    let (writer, leader) = state.withLock { state in
       defer { state.end() }
-      return (state.writer, state.leadership)
+      return (state.writer, state.leader)
     }
     writer?.abort()
-    leadership?.abandon()
+    leader?.abandon()
   }
 
   /// Whether a later answer was stored while this one was read, as slowly as its reader likes: an older word does not take its
   /// place.
   private func isSuperseded() async -> Bool {
-    let (load, key, responseTime) = (shelf.load, candidate.key, candidate.metadata.responseTime)
-    if let known = load.memory.map(MemoryFacets.init)?.index(of: key.resource)?.element(of: key.variant),
+    let (load, key, responseTime) = (cache.load, candidate.key, candidate.metadata.responseTime)
+    if let known = load.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant),
       known.responseTime > responseTime
     {
       return true
@@ -159,39 +159,39 @@ final class StoringBody: ResourceBody.Source {
       return state
     }
     guard let taken else { return }
-    guard await shelf.load.patience.wait(shelf.load, for: { [self] in await commit(taken) }) == nil, taken.kept != nil else {
+    guard await cache.load.writeDeadline.wait(cache.load, for: { [self] in await commit(taken) }) == nil, taken.kept != nil else {
       return
     }
     // It is in memory, so who waits need not wait for the disk.
     var stored = candidate
     stored.metadata.bodyLength = taken.count
-    shelf.keepEarly(joined(taken.kept, taken.count), stored)
-    taken.leadership?.stored(stored, status: nil)
+    cache.keepEarly(joined(taken.kept, taken.count), stored)
+    taken.leader?.stored(stored, status: nil)
   }
 
   private func commit(_ taken: State) async {
     // What is not to be stored is not aborted either: who reads along needs what the writer has. It goes with the last of them.
     guard await !isSuperseded() else {
-      taken.leadership?.abandon()
+      taken.leader?.abandon()
       return
     }
     var stored = candidate
     stored.metadata.bodyLength = taken.count
     var isOnDisk = false
     // Purged while it came: it has reached its caller, and that is all.
-    if let writer = taken.writer, shelf.surviving(stored) != nil {
+    if let writer = taken.writer, cache.surviving(stored) != nil {
       do throws(CacheError) {
         stored.metadata = try await writer.commit(trailers: base.source.trailers)
         isOnDisk = true
-        shelf.load.observe(.stored(key: stored.key, layer: .disk, bytes: taken.count))
+        cache.load.observe(.stored(key: stored.key, layer: .disk, bytes: taken.count))
       } catch {
         fail(writer, error)
       }
     }
     // What memory has no room for must not stay there in an older version.
-    let keeper = taken.kept == nil ? shelf.seen(by: shelf.load.with { $0.target = .store }) : shelf
+    let keeper = taken.kept == nil ? cache.seen(by: cache.load.with { $0.target = .store }) : cache
     await keeper.store(joined(taken.kept, taken.count), stored, isOnDisk: isOnDisk, replacing: outdated, known: known)
-    taken.leadership?.stored(stored, status: nil)
+    taken.leader?.stored(stored, status: nil)
   }
 
   private func joined(_ chunks: [Data]?, _ count: Int64) -> Data {

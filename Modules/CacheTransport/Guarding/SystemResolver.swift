@@ -20,10 +20,10 @@ public struct SystemResolver: HostResolver {
   public init() {}
 
   public func addresses(of host: String) async throws(CacheError) -> [IPAddress] {
-    try await Self.lanes.run { Self.lookUp(host) }.get()
+    try await Self.pool.run { Self.lookUp(host) }.get()
   }
 
-  private static let lanes = BlockingLanes(count: 8, label: "etagere.names")
+  private static let pool = BlockingThreadPool(count: 8, label: "etagere.names")
 
   private static func lookUp(_ host: String) -> Result<[IPAddress], CacheError> {
     guard !host.utf8.contains(0) else { return .failure(CacheError(.invalidURL, reason: "a host's name has no NUL")) }

@@ -13,7 +13,7 @@ public struct RateLimitedDownloader: Downloader {
   public let limit: RateLimit
   private let base: any Downloader
   private let clock: any CacheClock
-  private let gate: RateGate
+  private let gate: RateLimitQueue
 
   /// A downloader with a bucket of its own; copies share it.
   ///
@@ -26,7 +26,7 @@ public struct RateLimitedDownloader: Downloader {
     self.base = base
     self.limit = limit
     self.clock = clock
-    gate = RateGate(limit, clock: clock)
+    gate = RateLimitQueue(limit, clock: clock)
   }
 
   /// Requests that wait for their turn.

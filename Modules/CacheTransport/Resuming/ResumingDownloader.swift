@@ -47,19 +47,19 @@ public struct ResumingDownloader: Downloader {
 
   /// Sends the request once, and returns at the head.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    let attempts = Attempts(base: base, policy: policy, clock: clock, request: request)
+    let attempts = RetryLoop(base: base, policy: policy, clock: clock, request: request)
     var response: DownloadResponse
     switch try await attempts.send(request) {
-    case .failure(let error): throw attempts.ledger.final(error)
+    case .failure(let error): throw attempts.log.final(error)
     case .success(let answer): response = answer
     }
-    let (ledger, body) = (attempts.ledger, response.body)
+    let (log, body) = (attempts.log, response.body)
     guard body.data == nil,
       let plan = ResumptionPlan(request: request, head: response.head, length: body.length, now: clock.now)
     else { return response }
-    response.metrics = { ledger.metrics }
+    response.metrics = { log.metrics }
     let source = RecoveringBody(
-      body.source, length: plan.length, ledger: ledger, recovery: Resumption(attempts: attempts, plan: plan))
+      body.source, length: plan.length, log: log, recovery: Resumption(attempts: attempts, plan: plan))
     response.body = ResourceBody(length: body.length, source: source)
     return response
   }

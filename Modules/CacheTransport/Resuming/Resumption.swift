@@ -4,25 +4,25 @@ internal import Synchronization
 
 /// A body that broke is continued: asks for the rest until it comes, or must not be joined, or the policy has no request left.
 final class Resumption: BodyRecovery {
-  private let attempts: Attempts
+  private let attempts: RetryLoop
   private let plan: ResumptionPlan
   private let hasResumed = Atomic<Bool>(false)
 
-  init(attempts: Attempts, plan: ResumptionPlan) {
+  init(attempts: RetryLoop, plan: ResumptionPlan) {
     self.attempts = attempts
     self.plan = plan
   }
 
   func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation {
-    attempts.ledger.close(isCounted: true)
-    attempts.ledger.note(error)
+    attempts.log.close(isCounted: true)
+    attempts.log.note(error)
     // The connection broke behind the last byte: whatever was to come, it was not the body.
     if position == plan.length { return .complete }
-    let error = Attempts.original(of: error)
+    let error = RetryLoop.original(of: error)
     var failure = attempts.failure(.error(error))
     defer { attempts.drain.end() }
     while true {
-      guard try await isGranted(failure, at: position) else { throw attempts.ledger.final(failure.error ?? error) }
+      guard try await isGranted(failure, at: position) else { throw attempts.log.final(failure.error ?? error) }
       switch try await attempts.send(plan.request(attempts.request, from: position)) {
       case .failure(let next): failure = attempts.failure(.error(next))
       case .success(let response):
@@ -60,7 +60,7 @@ final class Resumption: BodyRecovery {
     attempts.giveUp(response)
     // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just
     // refused. Nor what broke the body: whoever is above would take that for worth another request.
-    guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.ledger.final(status) }
+    guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.log.final(status) }
     throw attempts.interruption(error, at: position, reason: reason)
   }
 }

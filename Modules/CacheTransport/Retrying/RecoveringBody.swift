@@ -40,14 +40,14 @@ final class RecoveringBody: ResourceBody.Source {
   }
 
   private let recovery: any BodyRecovery
-  private let ledger: AttemptLedger
+  private let log: AttemptLog
   private let length: Int64?
   private let state: Lock<State>
 
   /// `length` is the bytes that the whole must have, where that is to be checked here.
-  init(_ source: any ResourceBody.Source, length: Int64?, ledger: AttemptLedger, recovery: any BodyRecovery) {
+  init(_ source: any ResourceBody.Source, length: Int64?, log: AttemptLog, recovery: any BodyRecovery) {
     self.recovery = recovery
-    self.ledger = ledger
+    self.log = log
     self.length = length
     state = Lock(State(source: source))
   }
@@ -112,24 +112,24 @@ final class RecoveringBody: ResourceBody.Source {
       return Int64(chunk.count) > skipped ? chunk.dropFirst(Int(skipped)) : nil
     }
     guard let part else { return nil }
-    let position = ledger.delivered.load(ordering: .relaxed) + Int64(part.count)
+    let position = log.delivered.load(ordering: .relaxed) + Int64(part.count)
     if let length, position > length {
       throw CacheError(.malformedResponse, reason: "the body goes on after the \(length) bytes that it was to have")
     }
     // One reader at a time, so this is no race.
-    ledger.delivered.store(position, ordering: .relaxed)
+    log.delivered.store(position, ordering: .relaxed)
     return part
   }
 
   private func checkLength() throws(CacheError) {
-    let position = ledger.delivered.load(ordering: .relaxed)
+    let position = log.delivered.load(ordering: .relaxed)
     guard let length, position < length else { return }
     throw CacheError(.truncatedBody, reason: "the body ended after \(position) of \(length) bytes")
   }
 
   private func end(_ outcome: Outcome) {
     state.withLock { $0.outcome = outcome }
-    if case .ended = outcome { ledger.finish() }
+    if case .ended = outcome { log.finish() }
   }
 
   // MARK: Recovery
@@ -162,7 +162,7 @@ final class RecoveringBody: ResourceBody.Source {
 
   /// In a task of its own, one for each time that the body breaks, so that ``cancel()`` ends a wait for the next request at once.
   private func continuation(after error: CacheError) async throws(CacheError) -> Continuation {
-    let position = ledger.delivered.load(ordering: .relaxed)
+    let position = log.delivered.load(ordering: .relaxed)
     let task = Task { [recovery] () async -> Result<Continuation, CacheError> in
       do throws(CacheError) {
         return .success(try await recovery.continuation(after: error, at: position))

@@ -45,13 +45,13 @@ public struct RetryingDownloader: Downloader {
 
   /// Sends the request until there is an answer worth returning, or a failure that is final.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    let attempts = Attempts(base: base, policy: policy, clock: clock, request: request)
+    let attempts = RetryLoop(base: base, policy: policy, clock: clock, request: request)
     var response = try await attempts.answer()
-    let (ledger, body) = (attempts.ledger, response.body)
-    response.metrics = { ledger.metrics }
+    let (log, body) = (attempts.log, response.body)
+    response.metrics = { log.metrics }
     guard body.data == nil, body.length != 0 else { return response }
     let source = RecoveringBody(
-      body.source, length: nil, ledger: ledger,
+      body.source, length: nil, log: log,
       recovery: TransparentRetry(attempts: attempts, head: response.head, length: body.length))
     response.body = ResourceBody(length: body.length, source: source)
     return response
@@ -69,7 +69,7 @@ extension Downloader {
   }
 }
 
-extension Attempts {
+extension RetryLoop {
   /// The first answer that is worth handing over.
   ///
   /// - Parameter broken: a body that broke, after which the next request is already the second.
@@ -88,7 +88,7 @@ extension Attempts {
       } else if case .success(let response) = result {
         return response
       } else if case .failure(let error) = result {
-        throw ledger.final(error)
+        throw log.final(error)
       }
     }
   }

@@ -29,11 +29,11 @@ final class IOExecutor: Sendable {
   ///   - bounds: what may wait to be stored.
   ///   - path: what errors name.
   init(width: Int, bounds: IOState.Bounds, path: String) {
-    func crew(_ name: String) -> [DispatchQueue] {
+    func pool(_ name: String) -> [DispatchQueue] {
       (0..<width).map { DispatchQueue(label: "etagere.disk.\(name).\($0)", qos: .userInitiated) }
     }
-    looking = crew("look")
-    storing = crew("store")
+    looking = pool("look")
+    storing = pool("store")
     state = Lock(IOState(width: width, bounds: bounds))
     self.path = path
   }
@@ -137,13 +137,13 @@ final class IOExecutor: Sendable {
     carryOut(step)
   }
 
-  private func start(_ worker: IOCrew.Worker) {
+  private func start(_ worker: WorkerPool.Worker) {
     let queues = worker.kind == .looking ? looking : storing
     queues[worker.number].async { [self] in work(worker) }
   }
 
   /// What a worker does until there is nothing more to do.
-  private func work(_ worker: IOCrew.Worker) {
+  private func work(_ worker: WorkerPool.Worker) {
     var next = state.withLock { $0.next(for: worker) }
     while let job = next {
       let tell = job.work()

@@ -3,7 +3,7 @@ struct IOJob: Sendable {
   /// The resource that it is about, where an order is to be kept.
   let resource: UInt64?
   /// Who does it; nil: the upkeep.
-  let kind: IOCrew.Kind?
+  let kind: WorkerPool.Kind?
   /// Bytes that are to be stored.
   let bytes: Int
   /// Returns what tells of its end.

@@ -13,7 +13,7 @@ struct IOState {
 
   /// What follows from the end of a piece of work.
   struct Step {
-    var wake: IOCrew.Worker?
+    var wake: WorkerPool.Worker?
     var turn: DispatchSemaphore?
     var closers: [CheckedContinuation<Void, Never>] = []
   }
@@ -24,8 +24,8 @@ struct IOState {
   }
 
   private let bounds: Bounds
-  private var looking: IOCrew
-  private var storing: IOCrew
+  private var looking: WorkerPool
+  private var storing: WorkerPool
   /// Who waits for the work that is under way on a resource, in order.
   private var rows: [UInt64: WorkQueue<Waiting>] = [:]
   private var pending = 0
@@ -37,8 +37,8 @@ struct IOState {
 
   init(width: Int, bounds: Bounds) {
     self.bounds = bounds
-    looking = IOCrew(.looking, width: width)
-    storing = IOCrew(.storing, width: width)
+    looking = WorkerPool(.looking, width: width)
+    storing = WorkerPool(.storing, width: width)
   }
 
   /// Whether so many bytes more may wait to be stored. When nothing waits they may, however many they are.
@@ -49,7 +49,7 @@ struct IOState {
   /// Takes work in.
   ///
   /// - Returns: who is to begin.
-  mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<IOCrew.Worker?, Refusal> {
+  mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<WorkerPool.Worker?, Refusal> {
     if isClosed && !whenClosed { return .failure(.closed) }
     if job.kind == .storing {
       guard hasRoom(for: job.bytes) else { return .failure(.overloaded) }
@@ -66,7 +66,7 @@ struct IOState {
     return .success(assign(job))
   }
 
-  private mutating func assign(_ job: IOJob) -> IOCrew.Worker? {
+  private mutating func assign(_ job: IOJob) -> WorkerPool.Worker? {
     switch job.kind {
     case .looking?: looking.add(job)
     case .storing?: storing.add(job)
@@ -74,7 +74,7 @@ struct IOState {
     }
   }
 
-  mutating func next(for worker: IOCrew.Worker) -> IOJob? {
+  mutating func next(for worker: WorkerPool.Worker) -> IOJob? {
     switch worker.kind {
     case .looking: looking.next(for: worker)
     case .storing: storing.next(for: worker)

@@ -3,7 +3,7 @@ internal import CacheCore
 /// Removing many files at once.
 extension StoreFolder {
   /// What became of a file that was to leave.
-  enum Departure {
+  enum EvictionOutcome {
     case removed, absent, failed(SystemError)
     /// Another process has used it since it was chosen.
     case kept(FileStatus)
@@ -20,32 +20,32 @@ extension StoreFolder {
   /// Removes a file.
   ///
   /// - Parameter looks: whether somebody may have used it since it was chosen, who has told its file and nobody else.
-  func remove(_ victim: EntryIndex.Victim, in shard: OpenFolder, looks: Bool) -> Departure {
+  func remove(_ victim: EntryIndex.Victim, in shard: OpenFolder, looks: Bool) -> EvictionOutcome {
     guard victim.name.member != nil else { return remove(victim, from: shard, looks) }
     return victim.name.withResourceFolderName { folderName in
       switch Result(catching: { () throws(SystemError) in try OpenFolder(folderName, in: shard) }) {
-      case .failure(let error): return Departure(error)
+      case .failure(let error): return EvictionOutcome(error)
       case .success(let folder):
-        let departure = remove(victim, from: folder, looks)
-        if case .removed = departure { shard.removeEmptyFolder(folderName) }
-        return departure
+        let outcome = remove(victim, from: folder, looks)
+        if case .removed = outcome { shard.removeEmptyFolder(folderName) }
+        return outcome
       }
     }
   }
 
-  private func remove(_ victim: EntryIndex.Victim, from folder: OpenFolder, _ looks: Bool) -> Departure {
+  private func remove(_ victim: EntryIndex.Victim, from folder: OpenFolder, _ looks: Bool) -> EvictionOutcome {
     victim.name.withFileName { name in
       if looks, case .success(let status) = Result(catching: { () throws(SystemError) in try folder.status(name) }),
         status.kind == .file, status.modified > victim.last
       {
         return .kept(status)
       }
-      return folder.remove(name, calls).map { Departure($0) } ?? .removed
+      return folder.remove(name, calls).map { EvictionOutcome($0) } ?? .removed
     }
   }
 }
 
-extension StoreFolder.Departure {
+extension StoreFolder.EvictionOutcome {
   /// Of a file that could not be removed: most are gone, with all that is above them, or lie behind a link.
   init(_ error: SystemError) {
     self = [.notFound, .notAFolder, .isLink].contains(error) ? .absent : .failed(error)

@@ -6,7 +6,7 @@ extension StoreFolder {
 
   /// What an index of the folder as it is now bears; nil while somebody changes something, and where it can't be told.
   var indexStamp: IndexFile.Stamp? {
-    guard !hasLostGeneration, let boot = SystemStart.name, let (identity, counts) = generationNow, counts.isQuiet else {
+    guard !hasLostGeneration, let boot = BootID.name, let (identity, counts) = generationNow, counts.isQuiet else {
       return nil
     }
     return IndexFile.Stamp(

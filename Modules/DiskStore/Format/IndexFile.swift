@@ -25,7 +25,7 @@ enum IndexFile {
     var count: UInt64
   }
 
-  static func encoded(_ entries: EntryShelves, _ stamp: Stamp) -> [UInt8] {
+  static func encoded(_ entries: ResourceTable, _ stamp: Stamp) -> [UInt8] {
     var writer = ByteWriter()
     writer.reserve(headLength + entries.count * entryLength + 4)
     writer.raw(magic)

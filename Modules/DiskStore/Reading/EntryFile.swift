@@ -135,7 +135,7 @@ extension EntryFile {
     case .file: break
     }
     let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
-    do throws(Trouble) {
+    do throws(ReadFailure) {
       return .entry(try parse(reader, status, expecting: expected, calls))
     } catch {
       switch error {
@@ -147,11 +147,11 @@ extension EntryFile {
     }
   }
 
-  fileprivate enum Trouble: Error { case damaged(String), otherKey, newer, failed(SystemError) }
+  fileprivate enum ReadFailure: Error { case damaged(String), otherKey, newer, failed(SystemError) }
 
   private static func parse(
     _ reader: FileReader, _ status: FileStatus, expecting expected: CacheKey?, _ calls: FileCalls
-  ) throws(Trouble) -> EntryFile {
+  ) throws(ReadFailure) -> EntryFile {
     let header: EntryHeader
     switch reader.head.withBytes({ EntryHeader.parse($0, fileSize: status.size) }) {
     case .header(let parsed): header = parsed
@@ -159,7 +159,7 @@ extension EntryFile {
     case .damaged(let reason): throw .damaged(reason)
     }
     let key = try reader.part(header.keyOffset, header.keyLength)
-    if let trouble = key.withBytes({ self.trouble(inKey: $0, expecting: expected) }) { throw trouble }
+    if let failure = key.withBytes({ self.failure(inKey: $0, expecting: expected) }) { throw failure }
     let reader = try reader.withTail(from: header.tableOffset)
     let table = try reader.part(header.tableOffset, header.tableLength)
     guard table.withBytes({ BlockChecksums.isWhole(table: $0) }) else { throw .damaged("table of checksums") }
@@ -167,7 +167,7 @@ extension EntryFile {
     return EntryFile(reader, status, header, key: key, table: table, newest, metadata)
   }
 
-  private static func trouble(inKey section: UnsafeRawBufferPointer, expecting expected: CacheKey?) -> Trouble? {
+  private static func failure(inKey section: UnsafeRawBufferPointer, expecting expected: CacheKey?) -> ReadFailure? {
     if let expected, KeySection.holds(expected, section) { return nil }
     guard KeySection.key(in: section) != nil else { return .damaged("key") }
     return expected == nil ? nil : .otherKey
@@ -175,7 +175,7 @@ extension EntryFile {
 
   private static func metadata(
     _ reader: FileReader, _ header: EntryHeader, _ status: FileStatus, _ calls: FileCalls
-  ) throws(Trouble) -> (MetadataArea.Newest, StoredMetadata) {
+  ) throws(ReadFailure) -> (MetadataArea.Newest, StoredMetadata) {
     let length = UInt64(status.size) - header.metadataOffset
     guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("longer than an entry gets") }
     let revision = header.revision
@@ -228,7 +228,7 @@ private struct FileReader {
   }
 
   /// The same with the file's last bytes at hand, where they are not many: the table and the metadata lie side by side.
-  func withTail(from start: UInt64) throws(EntryFile.Trouble) -> FileReader {
+  func withTail(from start: UInt64) throws(EntryFile.ReadFailure) -> FileReader {
     guard !isWhole, size - Int64(start) <= EntryFile.wholeLimit else { return self }
     var reader = self
     reader.tail = try memory(start, Int(size - Int64(start)))
@@ -236,7 +236,7 @@ private struct FileReader {
     return reader
   }
 
-  func part(_ offset: UInt64, _ length: UInt64) throws(EntryFile.Trouble) -> FilePart {
+  func part(_ offset: UInt64, _ length: UInt64) throws(EntryFile.ReadFailure) -> FilePart {
     let (end, overflows) = offset.addingReportingOverflow(length)
     guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
     // More than this machine can address is none of its entries.
@@ -249,7 +249,7 @@ private struct FileReader {
   /// Reads from the file once more, up to its end as it is now.
   func again<Result>(
     _ offset: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(EntryFile.Trouble) -> Result {
+  ) throws(EntryFile.ReadFailure) -> Result {
     do throws(SystemError) {
       let end = UInt64(clamping: try descriptor.status().size)
       let length = min(end > offset ? end - offset : 0, UInt64(MetadataArea.lengthLimit))
@@ -259,7 +259,7 @@ private struct FileReader {
     }
   }
 
-  private func memory(_ offset: UInt64, _ length: Int) throws(EntryFile.Trouble) -> FileMemory {
+  private func memory(_ offset: UInt64, _ length: Int) throws(EntryFile.ReadFailure) -> FileMemory {
     let memory: FileMemory
     do throws(SystemError) {
       memory = try FileMemory(descriptor, at: Int64(offset), count: length)

@@ -63,12 +63,12 @@ extension DiskEngine {
       let shard = folder.shardFolder(shard)
       let looks = !index.knowsUses(folder.foreignUses)
       return victims.count { victim in
-        let departure = executor.wait(.entry(victim.name.lane)) { evict(victim, from: shard, looks) }
-        if case .failed? = departure {
+        let outcome = executor.wait(.entry(victim.name.lane)) { evict(victim, from: shard, looks) }
+        if case .failed? = outcome {
           count { $0.failedRemovals += 1 }
           left.append(victim)
         }
-        if case .removed? = departure { return true }
+        if case .removed? = outcome { return true }
         return false
       }
     }
@@ -77,14 +77,14 @@ extension DiskEngine {
   /// In its lane; nil: it was used, replaced or removed since it was chosen.
   private func evict(
     _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ looks: Bool
-  ) -> StoreFolder.Departure? {
+  ) -> StoreFolder.EvictionOutcome? {
     guard index.isStillChosen(victim) else { return nil }
-    let departure =
+    let outcome =
       switch shard {
       case .success(let shard): folder.remove(victim, in: shard, looks: looks)
-      case .failure(let error): StoreFolder.Departure(error)
+      case .failure(let error): StoreFolder.EvictionOutcome(error)
       }
-    index.evicted(victim, departure)
-    return departure
+    index.evicted(victim, outcome)
+    return outcome
   }
 }

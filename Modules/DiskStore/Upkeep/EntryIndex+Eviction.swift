@@ -40,9 +40,9 @@ extension EntryIndex {
   func isStillChosen(_ victim: Victim) -> Bool { state.withLock { $0.isChosen(victim.name) } }
 
   /// What became of a victim, told in its lane.
-  func evicted(_ victim: Victim, _ departure: StoreFolder.Departure) {
+  func evicted(_ victim: Victim, _ outcome: StoreFolder.EvictionOutcome) {
     state.withLock { state in
-      switch departure {
+      switch outcome {
       case .removed, .absent: state.set(victim.name, nil)
       case .kept(let status): state.settle(victim.name, Use(status))
       case .failed: break

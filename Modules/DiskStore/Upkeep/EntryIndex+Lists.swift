@@ -67,14 +67,14 @@ extension EntryIndex {
 /// What a list has found.
 enum EntryList {
   /// All of it, and the order in which it leaves.
-  case first(EntryShelves, EvictionOrder)
+  case first(ResourceTable, EvictionOrder)
   /// What is otherwise than was known; nil: gone.
   case changes([(name: EntryName, use: EntryIndex.Use?)])
 
   /// The first list. Who was used last, as far as the files tell, leaves last.
   init(first found: [EntryName: EntryIndex.Use], _ order: EvictionOrder) {
     var order = order
-    var entries = EntryShelves(minimumCapacity: found.count)
+    var entries = ResourceTable(minimumCapacity: found.count)
     for (name, use) in found.byLastUse() {
       var use = use
       order.insert(name, &use)
@@ -84,7 +84,7 @@ enum EntryList {
   }
 }
 
-extension EntryShelves {
+extension ResourceTable {
   /// What is otherwise in `found`, by the last use. A later use that is known here is no difference.
   fileprivate func changes(to found: [EntryName: EntryIndex.Use]) -> [(name: EntryName, use: EntryIndex.Use?)] {
     var changes: [(name: EntryName, use: EntryIndex.Use?)] = []

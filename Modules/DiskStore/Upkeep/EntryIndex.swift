@@ -107,8 +107,8 @@ final class EntryIndex: Sendable {
   /// variant beside it.
   func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
     state.withLock { state in
-      guard state.vouches(for: name.resource, changes), let shelf = state.entries.resources[name.resource] else { return nil }
-      return alone && shelf.hasVariants ? nil : shelf[name.member]?.size
+      guard state.vouches(for: name.resource, changes), let entries = state.entries.resources[name.resource] else { return nil }
+      return alone && entries.hasVariants ? nil : entries[name.member]?.size
     }
   }
 
@@ -175,7 +175,7 @@ final class EntryIndex: Sendable {
   var hasDoubts: Bool { state.withLock { !$0.doubted.isEmpty } }
 
   /// All entries, if that is what lies in the folder; nil while somebody changes something.
-  func snapshot(_ changes: FolderChanges?) -> EntryShelves? {
+  func snapshot(_ changes: FolderChanges?) -> ResourceTable? {
     state.withLock { state in
       guard state.isCurrent(changes), state.placing.isEmpty, state.doubted.isEmpty else { return nil }
       return state.entries

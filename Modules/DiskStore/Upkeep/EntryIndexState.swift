@@ -5,7 +5,7 @@ struct EntryIndexState {
   /// Misses that may ask the file system before the files are listed on their account.
   static let fewest = 64
 
-  private(set) var entries = EntryShelves()
+  private(set) var entries = ResourceTable()
   /// In which they leave.
   private(set) var order: EvictionOrder
   /// Lists that have ended.
@@ -77,7 +77,7 @@ struct EntryIndexState {
   /// Takes over what a list has found, but for what it is too late for.
   ///
   /// - Returns: what the first list takes the place of, to be let go of outside the lock.
-  mutating func take(_ list: EntryList, but again: Set<EntryName>) -> (EntryShelves, EvictionOrder)? {
+  mutating func take(_ list: EntryList, but again: Set<EntryName>) -> (ResourceTable, EvictionOrder)? {
     switch list {
     case .changes(let changes):
       for (name, use) in changes where !again.contains(name) { settle(name, use) }
@@ -101,7 +101,7 @@ struct EntryIndexState {
     }
   }
 
-  mutating func forgetEntries() { (entries, order) = (EntryShelves(), order.emptied) }
+  mutating func forgetEntries() { (entries, order) = (ResourceTable(), order.emptied) }
 
   // MARK: Eviction
 

@@ -106,7 +106,7 @@ extension ETagValidator {
     keepsNothing(of: exchange, rules.directives(of: exchange.response.headerFields))
   }
 
-  private func keepsNothing(of exchange: Exchange, _ directives: AnswerDirectives) -> Bool {
+  private func keepsNothing(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
     // What answers one user's credentials is for everybody only where it says so (§3.5), as with what is stored.
     let isOneUsers = !directives.allowsAuthorised && exchange.request.headerFields.contains(.authorization)
     return directives.stated.noStore || directives.isOthers || isOneUsers || CacheControl(request: exchange.request).noStore

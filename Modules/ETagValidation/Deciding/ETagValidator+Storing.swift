@@ -35,7 +35,7 @@ extension ETagValidator {
   /// What directives forbid: `no-store`, which `must-understand` overrides for a status that is understood and only for such (RFC
   /// 9111 §5.2.2.3); in a shared cache `private`, and answers to a request with `Authorization` that are not said to be for
   /// everybody (§3.5).
-  private func allowsStoring(_ directives: AnswerDirectives, _ exchange: Exchange) -> Bool {
+  private func allowsStoring(_ directives: ResponseDirectives, _ exchange: Exchange) -> Bool {
     let stated = directives.stated
     guard stated.mustUnderstand ? StatusRule.isUnderstood(exchange.status) : !stated.noStore else { return false }
     guard !directives.isOthers else { return false }
@@ -46,7 +46,7 @@ extension ETagValidator {
 
   /// Whether the status, and what the answer says of its lifetime, let it be stored (RFC 9111 §3).
   private func isWorthStoring(
-    _ exchange: Exchange, _ directives: AnswerDirectives, _ freshness: Freshness, isPart: Bool
+    _ exchange: Exchange, _ directives: ResponseDirectives, _ freshness: Freshness, isPart: Bool
   ) -> Bool {
     let fields = exchange.response.headerFields
     let isStated = directives.lifetime != nil || (!directives.isTargeted && fields.contains(.expires))

@@ -3,7 +3,7 @@ internal import HTTPTypes
 
 /// How an answer's fields become `Freshness` (RFC 9111 §4.2).
 struct FreshnessRules {
-  let rules: AnswerRules
+  let rules: ResponseRules
 
   /// What a hit needs to know about `response`, which was asked for at `requestTime` and came at `responseTime`.
   func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
@@ -12,7 +12,7 @@ struct FreshnessRules {
 
   /// As ``freshness(of:requestTime:responseTime:)``, with the directives at hand.
   func freshness(
-    of response: HTTPResponse, _ directives: AnswerDirectives, requestTime: Timestamp, responseTime: Timestamp
+    of response: HTTPResponse, _ directives: ResponseDirectives, requestTime: Timestamp, responseTime: Timestamp
   ) -> Freshness {
     let fields = response.headerFields
     // Without a usable `Date` the time of arrival stands in for it (RFC 9110 §6.6.1).
@@ -48,7 +48,7 @@ struct FreshnessRules {
 
   /// The lifetime that the origin states (RFC 9111 §4.2.1), nil when it states none. An unreadable statement is one: zero.
   static func explicitLifetime(
-    of fields: HTTPFields, _ directives: AnswerDirectives, date: Timestamp, receivedAt now: Timestamp
+    of fields: HTTPFields, _ directives: ResponseDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {
     if let lifetime = directives.lifetime { return lifetime }
     guard !directives.isTargeted, fields.contains(.expires) else { return nil }
@@ -60,7 +60,7 @@ struct FreshnessRules {
   /// The lifetime that is guessed (RFC 9111 §4.2.2): for statuses that may be guessed about, and for answers that are marked as
   /// `public`.
   func guessedLifetime(
-    of response: HTTPResponse, _ directives: AnswerDirectives, date: Timestamp, receivedAt now: Timestamp
+    of response: HTTPResponse, _ directives: ResponseDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {
     guard StatusRule.isHeuristicallyCacheable(response.status.code) || directives.stated.isPublic else { return nil }
     if let heuristics = rules.heuristics, let line = response.headerFields.first(.lastModified),

@@ -39,7 +39,7 @@ final class APNGFrames: FrameSource {
     if Task.isCancelled { throw .cancelled }
     let (full, watch) = try state.withLock { state throws(CacheError) in
       // Its time begins here: others may have taken all of theirs.
-      let watch = DecodingWatch(limits, .png)
+      let watch = DecodingDeadline(limits, .png)
       return (try draw(index, &state, watch), watch)
     }
     let upright =
@@ -49,7 +49,7 @@ final class APNGFrames: FrameSource {
     return upright.size == size ? upright : try engine.resize(upright, to: size, watch)
   }
 
-  private func draw(_ index: Int, _ state: inout State, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  private func draw(_ index: Int, _ state: inout State, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     if state.canvas == nil || index < state.next { (state.canvas, state.next) = (APNGCanvas(file.size), 0) }
     // Let go of where it fails: what is on it is unknown then.
     let kept = state.canvas
@@ -74,7 +74,7 @@ final class APNGFrames: FrameSource {
 
   /// - Returns: all of the canvas as it is while the frame is shown, where that is wanted; nil: there is no room.
   private func draw(
-    _ frame: APNGFile.Frame, isFirst: Bool, on canvas: APNGCanvas, isWanted: Bool, _ watch: DecodingWatch
+    _ frame: APNGFile.Frame, isFirst: Bool, on canvas: APNGCanvas, isWanted: Bool, _ watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer? {
     let png = file.png(of: frame, in: data)
     let part = ImageHeader(format: .png, size: frame.rect.size)

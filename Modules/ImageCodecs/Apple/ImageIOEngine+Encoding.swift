@@ -5,7 +5,7 @@ internal import Foundation
 internal import ImageIO
 
 extension ImageIOEngine {
-  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingWatch) throws(CacheError) -> Data {
+  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingDeadline) throws(CacheError) -> Data {
     let unsupported = CacheError(.unsupported, reason: "\(settings.format): ImageIO here has no encoder for it")
     guard let kind = Self.uniformType(settings.format) else { throw unsupported }
     let file = NSMutableData()

@@ -29,7 +29,7 @@ struct ImageIOEngine: ImageEngine {
   }
 
   func pixels(
-    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingWatch
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer {
     try ImageIOSource(data, header.format).pixels(ofFrame: 0, size: size, strict: !partial, watch)
   }
@@ -41,7 +41,7 @@ struct ImageIOEngine: ImageEngine {
       source: try ImageIOSource(data, header.format), format: header.format, size: size, strict: !partial, limits: limits)
   }
 
-  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     guard let image = pixels.makeCGImage(), let resized = PixelBuffer(drawing: image, size: size) else {
       throw CacheError(.decodingFailed, reason: "a picture of \(pixels.size) can't be made one of \(size)")
     }
@@ -79,7 +79,7 @@ struct ImageIOFrames: FrameSource {
   var cost: Int { 0 }
 
   func frame(_ index: Int) throws(CacheError) -> PixelBuffer {
-    try source.pixels(ofFrame: index, size: size, strict: strict, DecodingWatch(limits, format))
+    try source.pixels(ofFrame: index, size: size, strict: strict, DecodingDeadline(limits, format))
   }
 }
 #endif

@@ -28,7 +28,7 @@ struct ImageIOSource: @unchecked Sendable {
   }
 
   /// A frame, upright, in sRGB, exactly so large.
-  func pixels(ofFrame index: Int, size: PixelSize, strict: Bool, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  func pixels(ofFrame index: Int, size: PixelSize, strict: Bool, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     if let end = watch.end { throw end }
     if strict, CGImageSourceGetStatusAtIndex(source, index) != .statusComplete {
       throw CacheError(.decodingFailed, reason: "\(format): the picture is damaged or cut short")

@@ -11,7 +11,7 @@ extension ImageDecoder {
   /// before it is made smaller; and what it holds in full size all the same: a progressive JPEG's coefficients, what a WebP has
   /// without loss, an AVIF's planes, the pictures that an SVG carries. 0 for what is no picture.
   public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    guard let reading = try? EngineRoom.read(data, limits, forDecoding: false) else { return 0 }
+    guard let reading = try? ImageInspector.read(data, limits, forDecoding: false) else { return 0 }
     let header = reading.header
     let target = size?.size(of: header.size) ?? header.size
     var asked = header
@@ -27,7 +27,7 @@ extension ImageDecoder {
   }
 
   /// What a codec holds in full size, however small the picture is to become, in bytes.
-  private static func heldInFull(_ data: Data, _ reading: EngineRoom.Reading) -> Double {
+  private static func heldInFull(_ data: Data, _ reading: ImageInspector.Reading) -> Double {
     let header = reading.header
     let area = Double(header.size.area)
     return switch header.format {

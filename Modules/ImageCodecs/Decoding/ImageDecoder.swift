@@ -64,7 +64,7 @@ public struct ImageDecoder: ResourceDecoder {
   /// - Throws: `CacheError.Code.decodingFailed` with format and reason when they are no picture, or a damaged one;
   ///   `.imageLimitExceeded` when it is beyond ``limits``; `.unsupported` when no engine here reads its format; `.cancelled`.
   public func decode(_ data: Data, url: URL? = nil) throws(CacheError) -> DecodedImage {
-    let reading = try EngineRoom.read(data, limits)
+    let reading = try ImageInspector.read(data, limits)
     let (engine, header, watch) = (reading.engine, reading.header, reading.watch)
     let target = size?.size(of: header.size) ?? header.size
     // A sizing that enlarges must not get past the limits either.

@@ -54,9 +54,9 @@ public struct ImageEncoder: Hashable, Sendable {
     }
     var settings = self
     settings.format = format(for: image)
-    let watch = DecodingWatch(ImageLimits { $0.time = timeLimit }, settings.format, work: "encoding")
+    let watch = DecodingDeadline(ImageLimits { $0.time = timeLimit }, settings.format, work: "encoding")
     if let end = watch.end { throw end }
-    let file = try EngineRoom.engine().encode(image.buffer, settings, watch)
+    let file = try ImageInspector.engine().encode(image.buffer, settings, watch)
     // Some codecs ask for all pixels first, and then can't be stopped.
     if let end = watch.end { throw end }
     return file

@@ -17,7 +17,7 @@ protocol ImageEngine: Sendable {
   ///   - size: what the picture is to have; codecs that can are told so, and never decode the rest.
   ///   - watch: asked now and then whether to go on.
   func pixels(
-    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingWatch
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer
 
   /// The frames of an animated picture.
@@ -26,10 +26,10 @@ protocol ImageEngine: Sendable {
   ) throws(CacheError) -> any FrameSource
 
   /// A file of pixels.
-  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingWatch) throws(CacheError) -> Data
+  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingDeadline) throws(CacheError) -> Data
 
   /// The same pixels, exactly so large.
-  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer
+  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer
 
   /// The part of this size, no larger than the picture, that draws the eye.
   func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect

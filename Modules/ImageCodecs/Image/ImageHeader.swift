@@ -56,7 +56,7 @@ public struct ImageHeader: Hashable, Sendable {
   /// - Throws: `CacheError.Code.decodingFailed` when it is no picture or its header is damaged, `.imageLimitExceeded` when it is
   ///   beyond `limits`, and `.unsupported` when no engine here reads it.
   public init(of data: Data, limits: ImageLimits = .standard) throws(CacheError) {
-    self = try EngineRoom.read(data, limits).header
+    self = try ImageInspector.read(data, limits).header
   }
 
   /// Whether frames follow each other.

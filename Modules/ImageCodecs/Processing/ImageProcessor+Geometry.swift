@@ -10,7 +10,7 @@ extension ImageProcessor {
       let size = sizing.size(of: pixels.size)
       if size == pixels.size { return pixels }
       try ImageLimits.standard.check(ImageHeader(format: .pixels, size: size))
-      return try EngineRoom.engine().resize(pixels, to: size, watch)
+      return try ImageInspector.engine().resize(pixels, to: size, watch)
     }
     return ImageProcessor([step])
   }
@@ -43,7 +43,7 @@ extension ImageProcessor {
     let step = ImageStep(name: "attention(\(width)x\(height))") { pixels, _ throws(CacheError) in
       let centred = pixels.size.crop(to: .atLeastOne(width, height))
       if centred.size == pixels.size { return pixels }
-      let found = try EngineRoom.engine().attention(in: pixels, size: centred.size)
+      let found = try ImageInspector.engine().attention(in: pixels, size: centred.size)
       return try pixels.part(pixels.size.clipping(found))
     }
     return ImageProcessor([step])

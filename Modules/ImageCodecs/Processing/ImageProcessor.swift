@@ -42,7 +42,7 @@ public struct ImageProcessor: ResourceProcessor {
   }
 
   func process(_ pixels: PixelBuffer, _ format: ImageFormat) throws(CacheError) -> PixelBuffer {
-    let watch = DecodingWatch(.standard, format, work: "processing")
+    let watch = DecodingDeadline(.standard, format, work: "processing")
     var pixels = pixels
     for step in steps {
       if let end = watch.end { throw end }

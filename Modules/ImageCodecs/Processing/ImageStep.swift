@@ -6,7 +6,7 @@ struct ImageStep: Sendable {
   let name: String
   /// What it makes of the size, where that is all it does: a decoder can do that itself.
   var sizing: ImageSizing?
-  let apply: @Sendable (PixelBuffer, DecodingWatch) throws(CacheError) -> PixelBuffer
+  let apply: @Sendable (PixelBuffer, DecodingDeadline) throws(CacheError) -> PixelBuffer
 
   /// Room for a step's result. `fill` gets zeros.
   static func room(

@@ -3,7 +3,7 @@ internal import CacheCore
 extension PixelBuffer {
   /// Three box means in a row are a Gaussian to the eye (Wells 1986), at a cost that does not grow with sigma. Alpha is
   /// multiplied in meanwhile: what is not seen gives no colour to its neighbours. Beyond the edge the edge goes on.
-  func blurred(_ sigma: Double, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  func blurred(_ sigma: Double, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     guard sigma > 0.1 else { return self }
     let radii = Self.boxRadii(min(sigma, 1000))
     let (source, channels) = (self, channels)

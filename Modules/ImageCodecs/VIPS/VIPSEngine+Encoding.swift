@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 
 extension VIPSEngine {
-  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingWatch) throws(CacheError) -> Data {
+  func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingDeadline) throws(CacheError) -> Data {
     guard let file = Self.file(settings), etagere_vips_has(file.saver) else {
       throw CacheError(
         .unsupported,
@@ -48,11 +48,12 @@ extension VIPSEngine {
 
 extension VIPSImage {
   /// A file of its pixels. Nil where that fails, or was stopped.
-  fileprivate func encoded(_ suffix: String, _ watch: DecodingWatch) -> Data? {
+  fileprivate func encoded(_ suffix: String, _ watch: DecodingDeadline) -> Data? {
     var count = 0
     let made = withUnsafePointer(to: watch) { watch in
       etagere_vips_encode(
-        pointer, suffix, &count, { $0?.assumingMemoryBound(to: DecodingWatch.self).pointee.end != nil }, UnsafeRawPointer(watch))
+        pointer, suffix, &count, { $0?.assumingMemoryBound(to: DecodingDeadline.self).pointee.end != nil },
+        UnsafeRawPointer(watch))
     }
     guard let made else { return nil }
     return Data(bytesNoCopy: made, count: count, deallocator: .custom { memory, _ in etagere_vips_free(memory) })

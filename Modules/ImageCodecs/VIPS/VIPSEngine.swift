@@ -52,7 +52,7 @@ struct VIPSEngine: ImageEngine {
   }
 
   func pixels(
-    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingWatch
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer {
     let (format, orientation) = (header.format, header.orientation)
     // As it is stored: it is turned when it is small.
@@ -80,7 +80,7 @@ struct VIPSEngine: ImageEngine {
     return VIPSFrames(data, header, loader, size: size, strict: !partial, limits: limits)
   }
 
-  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     try withWrapped(pixels) { image throws(CacheError) in
       if let resized = image.resized(to: size)?.standard()?.pixels(watch) { return resized }
       let failure = VIPSLibrary.failure("no picture of \(size) can be made of one of \(pixels.size)")
@@ -127,7 +127,7 @@ struct VIPSEngine: ImageEngine {
 }
 
 /// Makes an image's pixels, or says why there are none.
-func evaluate(_ image: VIPSImage?, _ format: ImageFormat, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+func evaluate(_ image: VIPSImage?, _ format: ImageFormat, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
   let pixels = image?.pixels(watch)
   // The library asks on another thread than the one that works: on a busy machine the work may be done by then.
   if pixels != nil, let end = watch.end { throw end }

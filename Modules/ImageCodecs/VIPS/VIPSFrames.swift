@@ -55,7 +55,7 @@ final class VIPSFrames: FrameSource {
     if Task.isCancelled { throw .cancelled }
     let (full, watch) = try state.withLock { state throws(CacheError) in
       // Its time begins here: others may have taken all of theirs.
-      let watch = DecodingWatch(limits, format)
+      let watch = DecodingDeadline(limits, format)
       if Task.isCancelled { throw .cancelled }
       return (try read(index, &state, watch), watch)
     }
@@ -66,7 +66,7 @@ final class VIPSFrames: FrameSource {
     return try resized.upright(from: orientation)
   }
 
-  private func read(_ index: Int, _ state: inout State, _ watch: DecodingWatch) throws(CacheError) -> PixelBuffer {
+  private func read(_ index: Int, _ state: inout State, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     let reader: VIPSImage
     if let current = state.reader, index >= state.next {
       reader = current

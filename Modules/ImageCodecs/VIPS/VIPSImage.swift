@@ -62,13 +62,13 @@ final class VIPSImage {
   }
 
   /// Makes all pixels, as far as `watch` lets it. Nil where that fails, or was stopped.
-  func pixels(_ watch: DecodingWatch) -> PixelBuffer? {
+  func pixels(_ watch: DecodingDeadline) -> PixelBuffer? {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var count = 0
     let size = size
     let made = withUnsafePointer(to: watch) { watch in
       etagere_vips_pixels(
-        pointer, &count, { $0?.assumingMemoryBound(to: DecodingWatch.self).pointee.end != nil }, UnsafeRawPointer(watch))
+        pointer, &count, { $0?.assumingMemoryBound(to: DecodingDeadline.self).pointee.end != nil }, UnsafeRawPointer(watch))
     }
     guard let made else { return nil }
     let memory = PixelMemory(taking: made, byteCount: count) { etagere_vips_free($0) }

@@ -18,13 +18,13 @@ final class SQLiteBody: ResourceBody.Source {
 
   private let row: EntryRow
   private let end: Int64
-  private let pin: Pins.Pin
+  private let lease: EntryLeases.EntryLease
   private let engine: SQLiteEngine
   private let state: Lock<State>
 
-  init(_ row: EntryRow, _ range: Range<Int64>, _ pin: Pins.Pin, _ engine: SQLiteEngine) {
+  init(_ row: EntryRow, _ range: Range<Int64>, _ lease: EntryLeases.EntryLease, _ engine: SQLiteEngine) {
     self.row = row
-    self.pin = pin
+    self.lease = lease
     self.engine = engine
     end = range.upperBound
     state = Lock(range.isEmpty ? .ended : .reading(range.lowerBound))
@@ -52,13 +52,13 @@ final class SQLiteBody: ResourceBody.Source {
   }
 
   private func read(_ range: Range<Int64>) async throws(CacheError) -> Data {
-    let bytes = try await engine.file.read { [row, pin] database, opening in
+    let bytes = try await engine.file.read { [row, lease] database, opening in
       // A database that was made anew counts its entries from one again.
-      guard opening === pin.opening else { return Data?.none }
+      guard opening === lease.opening else { return Data?.none }
       return try ChunkTable.read(database, row.id, row.metadata.revision, range, of: row.length)
     }
     if let bytes { return bytes }
-    await engine.discard(damaged: row.id, in: pin.opening)
+    await engine.discard(damaged: row.id, in: lease.opening)
     throw CacheError(.damagedEntry, reason: "the stored body is damaged, or was removed", path: engine.file.path)
   }
 

@@ -12,7 +12,7 @@ extension SQLiteEngine {
   /// What a look finds, and what it finds to clear away.
   private struct Look: Sendable {
     var entries: [StoredEntry] = []
-    var finds: Finds
+    var cleanup: CleanupQueue
   }
 
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
@@ -49,18 +49,18 @@ extension SQLiteEngine {
   ) async throws(CacheError) -> [StoredEntry] {
     let now = now
     let look = try await file.read { [self] database, opening in
-      var look = Look(finds: Finds(in: opening))
+      var look = Look(cleanup: CleanupQueue(in: opening))
       for found in try find(database) {
         switch found {
         case .nothing: continue
-        case .damaged(let id): look.finds.damaged.insert(id)
-        case .entry(let row) where isExpired(row.metadata, at: now): look.finds.expired.insert(row.id)
+        case .damaged(let id): look.cleanup.damaged.insert(id)
+        case .entry(let row) where isExpired(row.metadata, at: now): look.cleanup.expired.insert(row.id)
         case .entry(let row):
           guard let entry = try entry(row, range(), database, opening) else {
-            look.finds.damaged.insert(row.id)
+            look.cleanup.damaged.insert(row.id)
             continue
           }
-          use(Pins.Place(opening, row.id), at: now)
+          use(EntryLeases.Place(opening, row.id), at: now)
           look.entries.append(entry)
         }
       }
@@ -70,9 +70,9 @@ extension SQLiteEngine {
     count { counters in
       counters.hits += hits
       counters.misses += (asked ?? 1) - hits
-      counters.damaged += look.finds.damaged.count
+      counters.damaged += look.cleanup.damaged.count
     }
-    clearAway(look.finds)
+    clearAway(look.cleanup)
     return look.entries
   }
 
@@ -82,7 +82,7 @@ extension SQLiteEngine {
   ) throws -> StoredEntry? {
     let wanted = (range ?? 0..<row.length).clamped(to: 0..<row.length)
     guard row.length <= Self.atHand else {
-      let body = SQLiteBody(row, wanted, pins.pin(opening, row.id), self)
+      let body = SQLiteBody(row, wanted, leases.lease(opening, row.id), self)
       return StoredEntry(
         key: row.key, metadata: row.metadata, body: ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body))
     }
@@ -96,9 +96,9 @@ extension SQLiteEngine {
   /// Removes an entry whose body has turned out damaged in mid-stream.
   func discard(damaged id: Int64, in opening: DatabaseFile.Opening) async {
     count { $0.damaged += 1 }
-    var finds = Finds(in: opening)
-    finds.damaged = [id]
-    await discard(finds)
+    var cleanup = CleanupQueue(in: opening)
+    cleanup.damaged = [id]
+    await discard(cleanup)
   }
 }
 #endif

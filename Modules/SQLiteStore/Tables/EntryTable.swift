@@ -128,7 +128,7 @@ enum EntryTable {
   // MARK: Removing
 
   /// Until when an entry's bytes stay that nobody can find any more.
-  struct Stay {
+  struct RetentionDeadline {
     /// Bodies up to so many bytes are read when they are found, so nobody comes back for them.
     let small: Int64
     let now: Timestamp
@@ -143,32 +143,33 @@ enum EntryTable {
   ///
   /// - Returns: whether it was there.
   @discardableResult
-  static func discard(_ database: Database, _ id: Int64, _ stay: Stay) throws -> Bool {
-    try database.cachedStatement(sql: "UPDATE entry SET \(Stay.sql) WHERE id = ? AND until IS NULL")
-      .execute(arguments: stay.arguments + [id])
+  static func discard(_ database: Database, _ id: Int64, _ retention: RetentionDeadline) throws -> Bool {
+    try database.cachedStatement(sql: "UPDATE entry SET \(RetentionDeadline.sql) WHERE id = ? AND until IS NULL")
+      .execute(arguments: retention.arguments + [id])
     return database.changesCount == 1
   }
 
-  static func discard(_ database: Database, _ key: CacheKey, _ stay: Stay) throws {
-    try database.cachedStatement(sql: "UPDATE entry SET \(Stay.sql) WHERE \(isKey)")
-      .execute(arguments: stay.arguments + arguments(key))
+  static func discard(_ database: Database, _ key: CacheKey, _ retention: RetentionDeadline) throws {
+    try database.cachedStatement(sql: "UPDATE entry SET \(RetentionDeadline.sql) WHERE \(isKey)")
+      .execute(arguments: retention.arguments + arguments(key))
   }
 
-  static func discardAll(_ database: Database, _ stay: Stay) throws {
-    try database.execute(sql: "UPDATE entry SET \(Stay.sql) WHERE until IS NULL", arguments: stay.arguments)
+  static func discardAll(_ database: Database, _ retention: RetentionDeadline) throws {
+    try database.execute(sql: "UPDATE entry SET \(RetentionDeadline.sql) WHERE until IS NULL", arguments: retention.arguments)
   }
 
   /// Discards the least recently used entries, but not `spared`, until all take no more than `bytes`.
   ///
   /// - Returns: how many were discarded.
-  static func shrink(_ database: Database, to bytes: Int64, sparing spared: Int64?, _ stay: Stay) throws -> Int {
+  static func shrink(_ database: Database, to bytes: Int64, sparing spared: Int64?, _ retention: RetentionDeadline) throws -> Int
+  {
     var count = 0
     while try total(database).bytes > bytes {
       let oldest = try Int64.fetchOne(
         database.cachedStatement(sql: "SELECT id FROM entry WHERE until IS NULL AND id <> ? ORDER BY used, id LIMIT 1"),
         arguments: [spared ?? -1])
       guard let oldest else { break }
-      try discard(database, oldest, stay)
+      try discard(database, oldest, retention)
       count += 1
     }
     return count

@@ -88,9 +88,9 @@ final class SQLiteEntryWriter: EntryWriter {
   private func flush() async throws(CacheError) {
     let pending = spool.pending
     let count = pending.count / ChunkTable.size * ChunkTable.size
-    let (pin, flushed) = spool.flushed
+    let (lease, flushed) = spool.flushed
     let reserved = try await engine.store(bytes: pending.count) { [engine, metadata] database, opening in
-      let entry = try Self.entry(pin, database, opening, engine)
+      let entry = try Self.entry(lease, database, opening, engine)
       _ = try ChunkTable.insertAll(
         database, pending.prefix(count), entry.entry, metadata.revision, from: flushed / Int64(ChunkTable.size))
       return entry
@@ -100,15 +100,15 @@ final class SQLiteEntryWriter: EntryWriter {
 
   /// The entry that the body is written to: made when this is its first part, and otherwise kept from being collected.
   private static func entry(
-    _ pin: Pins.Pin?, _ database: Database, _ opening: DatabaseFile.Opening, _ engine: SQLiteEngine
-  ) throws -> Pins.Pin {
+    _ lease: EntryLeases.EntryLease?, _ database: Database, _ opening: DatabaseFile.Opening, _ engine: SQLiteEngine
+  ) throws -> EntryLeases.EntryLease {
     let until = engine.now + SQLiteEngine.patience
-    guard let pin else { return engine.pins.pin(opening, try EntryTable.reserve(database, until: until)) }
-    guard pin.opening === opening, try EntryTable.extend(database, pin.entry, until: until) else {
+    guard let lease else { return engine.leases.lease(opening, try EntryTable.reserve(database, until: until)) }
+    guard lease.opening === opening, try EntryTable.extend(database, lease.entry, until: until) else {
       throw CacheError(
         .truncatedBody, reason: "what was written so far has been removed from the database", path: engine.file.path)
     }
-    return pin
+    return lease
   }
 
   // MARK: Reading
@@ -141,15 +141,15 @@ final class SQLiteEntryWriter: EntryWriter {
     stored.trailers = trailers ?? metadata.trailers
     try engine.requireRoom(key, stored)
     let pending = spool.pending
-    let (pin, flushed) = spool.flushed
+    let (lease, flushed) = spool.flushed
     let evicted = try await engine.store(bytes: pending.count) { [engine, key, stored] database, opening in
       let now = engine.now
-      let entry = try Self.entry(pin, database, opening, engine).entry
+      let entry = try Self.entry(lease, database, opening, engine).entry
       _ = try ChunkTable.insertAll(database, pending, entry, stored.revision, from: flushed / Int64(ChunkTable.size))
-      try EntryTable.discard(database, key, engine.stay(at: now))
+      try EntryTable.discard(database, key, engine.retention(at: now))
       try EntryTable.publish(database, entry, key, stored, used: now)
       guard let limit = engine.configuration.sizeLimit else { return 0 }
-      return try EntryTable.shrink(database, to: limit, sparing: entry, engine.stay(at: now))
+      return try EntryTable.shrink(database, to: limit, sparing: entry, engine.retention(at: now))
     }
     engine.count { counters in
       counters.writes += 1
@@ -180,12 +180,12 @@ final class SQLiteEntryWriter: EntryWriter {
     case .overloaded: engine.count { $0.refusedWrites += 1 }
     default: engine.count { $0.failedWrites += 1 }
     }
-    guard let pin = spool.flushed.pin else { return }
+    guard let lease = spool.flushed.lease else { return }
     Task { [engine] in
       try? await engine.change { database, opening in
-        guard opening === pin.opening else { return }
+        guard opening === lease.opening else { return }
         // What is not cleared away here is collected when it is old.
-        _ = try EntryTable.extend(database, pin.entry, until: engine.now)
+        _ = try EntryTable.extend(database, lease.entry, until: engine.now)
       }
     }
   }

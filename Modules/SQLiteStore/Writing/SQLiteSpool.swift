@@ -22,7 +22,7 @@ final class SQLiteSpool: Sendable {
   }
 
   private struct State {
-    var pin: Pins.Pin?
+    var lease: EntryLeases.EntryLease?
     var flushed: Int64 = 0
     var pending = Data()
     var end: End?
@@ -41,12 +41,12 @@ final class SQLiteSpool: Sendable {
   var length: Int64 { state.withLock { $0.flushed + Int64($0.pending.count) } }
 
   /// Where the bytes lie that are in the database, and how many they are.
-  var flushed: (pin: Pins.Pin?, count: Int64) { state.withLock { ($0.pin, $0.flushed) } }
+  var flushed: (lease: EntryLeases.EntryLease?, count: Int64) { state.withLock { ($0.lease, $0.flushed) } }
 
   /// So many of the bytes in memory are in the database now.
-  func flush(_ count: Int, _ pin: Pins.Pin) {
+  func flush(_ count: Int, _ lease: EntryLeases.EntryLease) {
     wake { state in
-      state.pin = pin
+      state.lease = lease
       state.flushed += Int64(count)
       state.pending = Data(state.pending.dropFirst(count))
     }
@@ -73,7 +73,7 @@ final class SQLiteSpool: Sendable {
   enum Step: Sendable {
     case bytes(Data)
     /// Bytes that the database has.
-    case read(Pins.Pin, Range<Int64>, of: Int64)
+    case read(EntryLeases.EntryLease, Range<Int64>, of: Int64)
     case end
     case failed(CacheError)
     case wait
@@ -82,8 +82,8 @@ final class SQLiteSpool: Sendable {
   /// What a reader that has read `offset` bytes does next.
   func step(at offset: Int64) -> Step {
     state.withLock { state in
-      if offset < state.flushed, let pin = state.pin {
-        return .read(pin, offset..<min(state.flushed, offset + Int64(4 * ChunkTable.size)), of: state.flushed)
+      if offset < state.flushed, let lease = state.lease {
+        return .read(lease, offset..<min(state.flushed, offset + Int64(4 * ChunkTable.size)), of: state.flushed)
       }
       if case .failed(let error) = state.end { return .failed(error) }
       let seen = Int(offset - state.flushed)

@@ -39,7 +39,7 @@ final class SQLiteSpoolBody: ResourceBody.Source {
       guard !Task.isCancelled, !state.withLock({ $0.isCancelled }) else { throw .cancelled }
       switch spool.step(at: start) {
       case .bytes(let data): return advance(data)
-      case .read(let pin, let range, let length): return advance(try await read(pin, range, of: length))
+      case .read(let lease, let range, let length): return advance(try await read(lease, range, of: length))
       case .failed(let error): throw error
       case .end:
         state.withLock { $0.hasEnded = true }
@@ -54,10 +54,10 @@ final class SQLiteSpoolBody: ResourceBody.Source {
     return data
   }
 
-  private func read(_ pin: Pins.Pin, _ range: Range<Int64>, of length: Int64) async throws(CacheError) -> Data {
+  private func read(_ lease: EntryLeases.EntryLease, _ range: Range<Int64>, of length: Int64) async throws(CacheError) -> Data {
     let bytes = try await engine.file.read { [revision] database, opening in
-      guard opening === pin.opening else { return Data?.none }
-      return try ChunkTable.read(database, pin.entry, revision, range, of: length)
+      guard opening === lease.opening else { return Data?.none }
+      return try ChunkTable.read(database, lease.entry, revision, range, of: length)
     }
     guard let bytes else {
       throw CacheError(.damagedEntry, reason: "what was written is damaged, or was removed", path: engine.file.path)

@@ -76,10 +76,10 @@ final class LayeredWriter: EntryWriter {
 
   /// The lowest layer comes first: what is shown is stored below already.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    if !owed.isEmpty { await store.copies.reserve(store.configuration.backlog) }
-    defer { if !owed.isEmpty { store.copies.release() } }
-    await store.epochs.beginChange(key.resource)
-    defer { store.epochs.endChange(key.resource) }
+    if !owed.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
+    defer { if !owed.isEmpty { store.copyTable.release() } }
+    await store.barrier.beginChange(key.resource)
+    defer { store.barrier.endChange(key.resource) }
     let writers = state.withLock { state in
       defer { state.writers = [:] }
       return state.writers

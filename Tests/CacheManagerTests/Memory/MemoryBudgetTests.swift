@@ -9,12 +9,12 @@ import Testing
 /// Loads against a memory budget of 400,000 bytes, of which bodies may have 300,000.
 @Suite("A memory budget")
 struct MemoryBudgetTests {
-  private let house: House
-  private var manager: ResourceManager { house.manager }
-  private var network: ScriptedDownloader { house.network }
+  private let fixture: ManagerFixture
+  private var manager: ResourceManager { fixture.manager }
+  private var network: ScriptedDownloader { fixture.network }
 
   init() throws {
-    house = try House {
+    fixture = try ManagerFixture {
       $0.memoryBudget = 400_000
       $0.executor = Self.place
     }
@@ -24,7 +24,7 @@ struct MemoryBudgetTests {
   private static var place: ProcessingQueue { ProcessingQueue(DispatchQueue(label: "held", attributes: .concurrent)) }
 
   private func serve(_ path: String, bytes: Int, _ change: (ScriptedAnswer) -> ScriptedAnswer = { $0 }) throws -> URL {
-    let url = try house.url(path)
+    let url = try fixture.url(path)
     network.answer(url, change(.ok(Data(count: bytes))))
     return url
   }
@@ -94,7 +94,7 @@ struct MemoryBudgetTests {
     let low = load(url, .low)
     try await Turns.until { manager.memoryUse.waiting == 2 }
     let high = load(url, .high)
-    try await Turns.until { house.observer.joins == 1 }
+    try await Turns.until { fixture.observer.joins == 1 }
 
     gate.open()
     _ = try await (first.value, other.value, low.value, high.value)
@@ -156,7 +156,7 @@ struct MemoryBudgetTests {
     let stored = try serve("/stored", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(stored).value
     try await teach()
-    house.restart()
+    fixture.restart()
     let gate = Gate()
     var slow: [Task<Int, any Error>] = []
     for bytes in [1_000_000, 250_000] {
@@ -190,9 +190,9 @@ struct MemoryBudgetTests {
       "\(try await body.collect().count)"
     }
     let loads = (0..<5).map { _ in load(url) }
-    let texts = (0..<5).map { _ in Task { try await house.load(text, at: url).value } }
+    let texts = (0..<5).map { _ in Task { try await fixture.load(text, at: url).value } }
     await gate.arrived()
-    try await Turns.until { house.observer.joins == 9 }
+    try await Turns.until { fixture.observer.joins == 9 }
     #expect(manager.memoryUse.inUse == 250_000 && manager.memoryUse.waiting == 0)
     gate.open()
     for load in loads { #expect(try await load.value == 250_000) }
@@ -202,29 +202,29 @@ struct MemoryBudgetTests {
 
   @Test("loads into files take little, whatever they bring")
   func files() async throws {
-    let house = try House { $0.memoryBudget = 4 << 20 }
+    let fixture = try ManagerFixture { $0.memoryBudget = 4 << 20 }
     let folder = try DownloadFolder()
     let gate = Gate()
     let loads = try (0..<10).map { number in
-      let url = try house.url("/\(number)")
-      house.network.answer(url, .ok(filePattern(700_000)).bodyHeld(by: gate))
-      return Task { try await house.manager.load(url, to: folder.file("\(number)")) }
+      let url = try fixture.url("/\(number)")
+      fixture.network.answer(url, .ok(filePattern(700_000)).bodyHeld(by: gate))
+      return Task { try await fixture.manager.load(url, to: folder.file("\(number)")) }
     }
     await gate.arrived(10)
-    #expect(house.manager.memoryUse.inUse == 10 * (256 << 10))
+    #expect(fixture.manager.memoryUse.inUse == 10 * (256 << 10))
     gate.open()
     for load in loads { _ = try await load.value }
-    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+    try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 
   @Test("bodies from the disk count while they are read, and until the value is made of them")
   func disk() async throws {
     let url = try serve("/first", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(url).value
-    house.restart()
+    fixture.restart()
     let gate = Gate()
     let held = HeldDecoder(gate: gate, memory: 0)
-    let value = Task { try await house.load(ResourceTransform(decoder: held), at: url).value }
+    let value = Task { try await fixture.load(ResourceTransform(decoder: held), at: url).value }
     await gate.arrived()
     #expect(manager.memoryUse.inUse == 250_000)
     gate.open()
@@ -234,7 +234,7 @@ struct MemoryBudgetTests {
 
   @Test("making values takes what the decoder says, and one is made whatever it takes")
   func work() async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.memoryBudget = 400_000
       $0.maximumConcurrentTransforms = 4
       $0.executor = Self.place
@@ -242,28 +242,28 @@ struct MemoryBudgetTests {
     let gate = Gate()
     let transform = ResourceTransform(decoder: HeldDecoder(gate: gate, memory: 250_000))
     let values = try (0..<3).map { number in
-      let url = try house.url("/\(number)")
-      house.network.answer(url, .ok(Data(count: 1_000)))
-      return Task { try await house.load(transform, at: url).value }
+      let url = try fixture.url("/\(number)")
+      fixture.network.answer(url, .ok(Data(count: 1_000)))
+      return Task { try await fixture.load(transform, at: url).value }
     }
     await gate.arrived()
-    try await Turns.until { house.manager.memoryUse.waiting >= 1 }
+    try await Turns.until { fixture.manager.memoryUse.waiting >= 1 }
     #expect(gate.arrivals == 1)
     gate.open()
     for value in values { #expect(try await value.value == 1_000) }
-    #expect(house.manager.memoryUse.peak <= 253_000)
-    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+    #expect(fixture.manager.memoryUse.peak <= 253_000)
+    try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 
   @Test("a downloader that loads something of the same manager, while all places are taken, waits for none")
   func nested() async throws {
-    let token = try house.url("/token")
+    let token = try fixture.url("/token")
     let manager = Lock<ResourceManager?>(nil)
     let network = ClosureDownloader { seen throws(CacheError) in
       guard seen.head.path != "/token", let manager = manager.withLock({ $0 }) else { return .streaming(["secret"]) }
       return .streaming([try await manager.load(token, options: .policy(.reload)).text])
     }
-    let nesting = try House {
+    let nesting = try ManagerFixture {
       $0.downloader = network
       $0.memoryBudget = 4
     }
@@ -284,7 +284,7 @@ struct MemoryBudgetTests {
       try await body.collect().count + manager.load(other).data.count
     }
     let url = try serve("/one", bytes: 300_000)
-    #expect(try await house.load(transform, at: url).value == 600_000)
+    #expect(try await fixture.load(transform, at: url).value == 600_000)
     try await expectNothingLeft()
   }
 }

@@ -13,18 +13,18 @@ struct StepMemoryTests {
 
   @Test("few lie there at once, however many loads have begun", arguments: [1, 2])
   func bounded(limit: Int) async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.maximumConcurrentTransforms = limit
       $0.executor = place
     }
     let (gate, alive) = (Gate(), Population())
     let transform = ResourceTransform(decoder: HeldPieces(gate: gate, alive: alive, memory: 0)).map("used") { _ in Piece(nil) }
     let loads = try (0..<200).map { number in
-      let url = try house.url("/\(number)")
-      house.network.answer(url, .ok("abcdefgh"))
-      return Task { _ = try await house.load(transform, at: url) }
+      let url = try fixture.url("/\(number)")
+      fixture.network.answer(url, .ok("abcdefgh"))
+      return Task { _ = try await fixture.load(transform, at: url) }
     }
-    try await Turns.until { gate.held == limit && house.manager.core.workSlots.waiting == 200 - limit }
+    try await Turns.until { gate.held == limit && fixture.manager.core.workSlots.waiting == 200 - limit }
     gate.open()
     for load in loads { try await load.value }
 
@@ -37,7 +37,7 @@ struct StepMemoryTests {
     "what a step is made of, and as much again for what it makes, takes of the budget until it is done; so does what it made, until it is handed over"
   )
   func counted() async throws {
-    let house = try House {
+    let fixture = try ManagerFixture {
       $0.memoryBudget = 400_000
       $0.maximumConcurrentTransforms = 4
       $0.executor = place
@@ -56,38 +56,38 @@ struct StepMemoryTests {
       }
     let large = ResourceTransform(decoder: HeldPieces(gate: other, alive: Population(), memory: 300_000))
     for path in ["/stepped", "/large"] {
-      house.network.answer(try house.url(path), .ok(Data(count: 1_000), cacheControl: "max-age=60"))
+      fixture.network.answer(try fixture.url(path), .ok(Data(count: 1_000), cacheControl: "max-age=60"))
     }
-    let first = Task { _ = try await house.load(stepped, .keeping(.all), at: house.url("/stepped")) }
+    let first = Task { _ = try await fixture.load(stepped, .keeping(.all), at: fixture.url("/stepped")) }
     await steps.arrived()
-    #expect(house.manager.memoryUse.inUse == 1_000 + 50_000 + 50_000)
+    #expect(fixture.manager.memoryUse.inUse == 1_000 + 50_000 + 50_000)
 
-    let second = Task { _ = try await house.load(large, at: house.url("/large")) }
-    try await Turns.until { house.manager.memoryUse.waiting == 1 }
+    let second = Task { _ = try await fixture.load(large, at: fixture.url("/large")) }
+    try await Turns.until { fixture.manager.memoryUse.waiting == 1 }
     #expect(other.arrivals == 0)
 
     // It no longer computes by the ledger's word, and one always may: the other one goes on beside what it made.
     steps.open()
     await encoding.arrived()
     await other.arrived()
-    try await Turns.until { house.manager.memoryUse.inUse == 1_000 + 50_000 + 1_000 + 300_000 }
+    try await Turns.until { fixture.manager.memoryUse.inUse == 1_000 + 50_000 + 1_000 + 300_000 }
 
     encoding.open()
     try await first.value
-    try await Turns.until { house.manager.memoryUse.inUse == 1_000 + 300_000 }
+    try await Turns.until { fixture.manager.memoryUse.inUse == 1_000 + 300_000 }
     other.open()
     try await second.value
-    try await Turns.until { house.manager.memoryUse.inUse == 0 && house.manager.memoryUse.waiting == 0 }
+    try await Turns.until { fixture.manager.memoryUse.inUse == 0 && fixture.manager.memoryUse.waiting == 0 }
   }
 
   @Test("a step that fails gives back what it took")
   func failed() async throws {
-    let house = try House { $0.executor = place }
+    let fixture = try ManagerFixture { $0.executor = place }
     let transform = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
       .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "no picture") }
-    house.network.answer(house.url, .ok("abcdefgh"))
-    await #expect(throws: CacheError.self) { try await house.load(transform) }
-    try await Turns.until { house.manager.memoryUse.inUse == 0 }
+    fixture.network.answer(fixture.url, .ok("abcdefgh"))
+    await #expect(throws: CacheError.self) { try await fixture.load(transform) }
+    try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 }
 

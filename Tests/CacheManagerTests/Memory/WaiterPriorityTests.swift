@@ -9,7 +9,7 @@ struct WaiterPriorityTests {
   @Test("waiters of a memory budget leave no observer, and those that still wait are raised")
   func budget() async throws {
     let (budget, shared, order) = (MemoryBudget(1_000), LoadPriority(.low), CallLog())
-    var first: MemoryShare? = budget.share(holding: 700)
+    var first: MemoryReservation? = budget.share(holding: 700)
     var waiters: [Task<Void, any Error>] = []
     for number in 0..<101 {
       let priority = number == 0 ? LoadPriority(.normal) : shared
@@ -35,9 +35,9 @@ struct WaiterPriorityTests {
 
   @Test("a shared step is raised with each load that waits for it, for as long as it waits")
   func sharedStep() async throws {
-    let (steps, gate) = (SharedSteps(), Gate())
+    let (steps, gate) = (StepCoalescer(), Gate())
     let (first, second) = (LoadPriority(.low), LoadPriority(.low))
-    let id = SharedSteps.ID(Int.self, of: Revision.random(), stem: "step", on: nil)
+    let id = StepCoalescer.ID(Int.self, of: Revision.random(), stem: "step", on: nil)
     let maker = Task {
       try await steps.outcome(of: id, first, joining: {}) { () async throws(CacheError) -> Int in
         await gate.pass()

@@ -24,7 +24,7 @@ struct SystemResolverTests {
 
   @Test("blocks a few threads and no more, and lets who is cancelled go at once")
   func lanes() async throws {
-    let lanes = BlockingLanes(count: 2, label: "test")
+    let lanes = BlockingThreadPool(count: 2, label: "test")
     let held = DispatchSemaphore(value: 0)
     let entered = WatchedState(0)
     let blocked = (0..<2).map { number in

@@ -36,12 +36,12 @@ private func readIndex(_ bytes: [UInt8]) {
   let stamp = IndexFile.Stamp(boot: NameDigest(high: 1, low: 2), generation: .init(device: 3, inode: 4), count: 5)
   _ = bytes.withUnsafeBytes { IndexFile.decoded($0, stamp) }
   let count = bytes.count / IndexFile.entryLength
-  var mended = Array(IndexFile.encoded(EntryShelves(), stamp).prefix(IndexFile.headLength - 8))
+  var mended = Array(IndexFile.encoded(ResourceTable(), stamp).prefix(IndexFile.headLength - 8))
   withUnsafeBytes(of: UInt64(count).littleEndian) { mended += $0 }
   mended += bytes.prefix(count * IndexFile.entryLength)
   withUnsafeBytes(of: Checksum.of(mended).littleEndian) { mended += $0 }
   guard let entries = mended.withUnsafeBytes({ IndexFile.decoded($0, stamp) }) else { return }
-  let shelves = EntryShelves(entries)
+  let shelves = ResourceTable(entries)
   precondition(shelves.count == entries.count && shelves.total >= 0)
   let again = IndexFile.encoded(shelves, stamp).withUnsafeBytes { IndexFile.decoded($0, stamp) }
   precondition(again?.mapValues(\.size) == entries.mapValues(\.size))

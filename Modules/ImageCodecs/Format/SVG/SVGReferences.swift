@@ -38,14 +38,14 @@ struct SVGReferences {
   ///   is decoded to as many.
   @discardableResult
   static func check(
-    _ data: Data, _ limits: ImageLimits, _ watch: DecodingWatch, header: @escaping HeaderReader
+    _ data: Data, _ limits: ImageLimits, _ watch: DecodingDeadline, header: @escaping HeaderReader
   ) throws(CacheError) -> Double {
     var references = SVGReferences(data, limits, header)
     try references.check(watch)
     return (Double(references.pixels) + Double(references.largest)) * 4
   }
 
-  private mutating func check(_ watch: DecodingWatch) throws(CacheError) {
+  private mutating func check(_ watch: DecodingDeadline) throws(CacheError) {
     var count = 0
     while reader.current != nil {
       if count % 64 == 0, let end = watch.end { throw end }

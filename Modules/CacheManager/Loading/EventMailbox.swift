@@ -1,0 +1,131 @@
+internal import CacheCore
+
+/// One waiter's mailbox: events are delivered in order and one at a time, the end exactly once, and nothing after it.
+///
+/// Who puts something down delivers it, unless another thread is at it: that one goes on then. So nobody is ever called under a
+/// lock.
+final class EventMailbox<Value: Sendable>: Sendable {
+  private enum Delivery {
+    case event(ResourceEvent<Value>)
+    case end(Result<Resource<Value>, CacheError>)
+  }
+
+  private struct State {
+    var deliveries: [Delivery] = []
+    var isDelivering = false
+    var isEnded = false
+    var deadline: Task<Void, Never>?
+
+    mutating func begin() -> Bool {
+      guard !isDelivering else { return false }
+      isDelivering = true
+      return true
+    }
+
+    /// The next letter; nil ends the delivering, in the same step.
+    mutating func next() -> Delivery? {
+      guard !deliveries.isEmpty else {
+        isDelivering = false
+        return nil
+      }
+      return deliveries.removeFirst()
+    }
+  }
+
+  private let load: ResolvedRequest
+  private let task: LoadTask
+  private let sink: LoadCoordinator.Sink<Value>
+  private let start: Duration
+  private let state = Lock(State())
+
+  init(load: ResolvedRequest, task: LoadTask, sink: LoadCoordinator.Sink<Value>) {
+    self.load = load
+    self.task = task
+    self.sink = sink
+    start = load.clock.uptime
+  }
+
+  /// The whole load's deadline: this waiter's own, the others' go on.
+  func limit(to timeout: Duration?) {
+    guard let timeout else { return }
+    let (task, clock, address) = (task, load.clock, load.address)
+    let deadline = Task.detached {
+      guard (try? await clock.sleep(for: timeout)) != nil else { return }
+      task.end(with: CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address))
+    }
+    let isLate = state.withLock { state in
+      state.deadline = deadline
+      return state.isEnded
+    }
+    if isLate { deadline.cancel() }
+  }
+
+  /// What a coalesced load knows of this sink.
+  ///
+  /// - Parameter unpack: the value in a coalesced load's output; nil for what has none.
+  func waiter<Output: Shareable>(
+    _ unpack: @escaping @Sendable (Output) -> (Value, LoadOutcome)?
+  ) -> CoalescedLoad<Output>.Waiter {
+    let resource: @Sendable (Output) -> Resource<Value>? = { [load, start] output in
+      unpack(output).map { $1.resource($0, clock: load.clock, startedAt: start) }
+    }
+    return CoalescedLoad<Output>.Waiter(
+      post: { event in
+        switch event {
+        case .progress(let progress): if self.sink.event != nil { self.post(.progress(progress)) }
+        case .stale(let output): if let old = resource(output) { self.post(.stale(old)) }
+        }
+      },
+      deliver: { self.deliver() },
+      end: { result in
+        self.end(result.flatMap { output in resource(output).map { .success($0) } ?? .failure(.cancelled) })
+      },
+      askAlone: {})
+  }
+
+  private func post(_ event: ResourceEvent<Value>) {
+    if case .stale(let resource) = event, sink.endsWithStale {
+      putDownEnd(.success(resource))
+    } else {
+      state.withLock { if !$0.isEnded { $0.deliveries.append(.event(event)) } }
+    }
+  }
+
+  /// Delivered without a letter where nothing else waits: so nearly all loads end.
+  func end(_ result: Result<Resource<Value>, CacheError>) {
+    let isAtOnce = state.withLock { state in
+      guard !state.isEnded, state.deliveries.isEmpty, state.begin() else { return false }
+      state.isEnded = true
+      return true
+    }
+    if isAtOnce { return conclude(result) }
+    putDownEnd(result)
+    deliver()
+  }
+
+  private func putDownEnd(_ result: Result<Resource<Value>, CacheError>) {
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      state.isEnded = true
+      state.deliveries.append(.end(result))
+    }
+  }
+
+  private func deliver() {
+    guard state.withLock({ $0.begin() }) else { return }
+    while let letter = state.withLock({ $0.next() }) {
+      switch letter {
+      case .event(let event): sink.event?(event)
+      case .end(let result): conclude(result)
+      }
+    }
+  }
+
+  private func conclude(_ result: Result<Resource<Value>, CacheError>) {
+    state.withLock { $0.deadline }?.cancel()
+    let named = result.mapError { $0.about(load.address) }
+    load.observeEnd(named, startedAt: start)
+    sink.end(named)
+    task.finish()
+  }
+}

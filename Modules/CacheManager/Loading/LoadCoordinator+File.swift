@@ -1,0 +1,160 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What a coalesced load into a file brings: the answer, and the draft that holds its bytes.
+private struct Drafted: Shareable {
+  var fetched: LoadOutcome
+  var draft: PartialFile
+  /// Whether others take their copy from the draft too, or may still do so.
+  var isSharedWithOthers: @Sendable () -> Bool
+
+  var isShareable: Bool { fetched.isShareable }
+}
+
+/// Loads into files of the caller's.
+///
+/// Each has a coalesced load of its own, which nobody joins, around one that it shares with other loads of the same resource into
+/// files: that one writes into the draft of who came first, and the others copy from there.
+extension LoadCoordinator {
+  /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
+  func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
+    let load = load.placed
+    let once = EventMailbox(load: load, task: task, sink: sink)
+    once.limit(to: load.timeout)
+    let waiter = once.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.fetched) }
+    let id = CoalescedLoadID(request: CoalescingKey(load), transform: "\(CoalescedLoadID.file) \(Revision.random())")
+    let joined = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
+      coalesced.start { await self.write(load, to: destination, in: $0) }
+    }
+    if joined == nil { once.end(.failure(load.managerIsClosed)) }
+  }
+
+  private func write(
+    _ load: ResolvedRequest, to destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async -> Result<TransformedOutcome<URL>, CacheError> {
+    do throws(CacheError) {
+      // First: a file that can't be written is no reason to ask anybody.
+      let draft = try await PartialFile.open(destination)
+      do throws(CacheError) {
+        let drafted = try await drafted(load, draft, in: coalesced)
+        if drafted.draft === draft, drafted.isSharedWithOthers() {
+          // A file for each: who changes his must not change theirs, nor what they are still copying.
+          try await place(copyOf: draft, at: destination, in: coalesced)
+          await draft.discard()
+        } else {
+          if drafted.draft !== draft { try await draft.copy(drafted.draft) }
+          try await place(draft, in: coalesced)
+        }
+        return .success(TransformedOutcome(value: destination.url, fetched: drafted.fetched))
+      } catch {
+        await draft.discard()
+        throw error
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  private func place(
+    copyOf original: PartialFile, at destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async throws(CacheError) {
+    let copy = try await PartialFile.open(destination)
+    do throws(CacheError) {
+      try await copy.copy(original)
+      try await place(copy, in: coalesced)
+    } catch {
+      await copy.discard()
+      throw error
+    }
+  }
+
+  /// Who has been told that the load was cancelled must not find its file a moment later.
+  private func place(_ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
+    guard coalesced.settle() else { throw .cancelled }
+    try await draft.place()
+  }
+
+  /// Has the bytes put into a draft: this one, or that of a load which came before.
+  private func drafted(
+    _ load: ResolvedRequest, _ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async throws(CacheError) -> Drafted {
+    do throws(CacheError) {
+      return try await drafted(load, draft, alone: false, in: coalesced)
+    } catch {
+      // The file of another load could not be written. This one's may be on another disk, or in a folder that is still there.
+      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0,
+        !error.isAboutSourceFile
+      else { throw error }
+      return try await drafted(load, draft, alone: true, in: coalesced)
+    }
+  }
+
+  private func drafted(
+    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async throws(CacheError) -> Drafted {
+    let channel = EventChannel<CoalescedLoadEvent<Drafted>>(merging: CoalescedLoadEvent.merge)
+    let task = LoadTask(priority: coalesced.priority)
+    channel.onAbandon { task.cancel() }
+    let outcome = Lock<Drafted?>(nil)
+    join(load, draft, alone: alone, task: task, post: { channel.send($0) }) { result in
+      switch result {
+      case .success(let drafted):
+        outcome.withLock { $0 = drafted }
+        channel.finish()
+      case .failure(let error): channel.fail(error)
+      }
+    }
+    do throws(CacheError) {
+      while let event = try await channel.next() {
+        switch event {
+        case .progress(let progress): coalesced.report(.progress(progress))
+        case .stale(let old):
+          // A file is written once. What brings the fresh answer goes on behind it, into the store.
+          task.finish()
+          return old
+        }
+      }
+      guard let drafted = outcome.withLock({ $0 }) else { throw .cancelled }
+      return drafted
+    } catch {
+      task.cancel()
+      throw error
+    }
+  }
+
+  private func join(
+    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, task: LoadTask,
+    post: @escaping @Sendable (CoalescedLoadEvent<Drafted>) -> Void,
+    end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
+  ) {
+    let writing = load.with { $0.target = .file(draft) }
+    let waiter = CoalescedLoad<Drafted>.Waiter(post: post, deliver: {}, end: end) {
+      self.join(load, draft, alone: true, task: task, post: post, end: end)
+    }
+    let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
+    queuedPriorities.raise(load, to: task.priority.level)
+    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+      coalesced.start { coalesced in
+        let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
+          switch event {
+          case .progress(let progress): coalesced.report(.progress(progress))
+          case .stale(let old): coalesced.report(.stale(Drafted(fetched: old, draft: draft) { true }))
+          }
+        }
+        if coalesced.hasSatisfied { load.observeBackground(result) }
+        return result.map { Drafted(fetched: $0, draft: draft) { coalesced.hasBeenShared } }
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: end(.failure(load.managerIsClosed))
+    }
+  }
+}

@@ -1,0 +1,180 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension ResolvedRequest {
+  /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
+  var resourceKey: CoalescingKey { CoalescingKey(self, isWhereverKept: true) }
+
+  fileprivate var storingID: CoalescedLoadID { CoalescedLoadID(request: resourceKey, transform: CoalescedLoadID.storing) }
+}
+
+/// Loads into the durable store alone, and how they and other loads of the same resource make one transfer.
+extension LoadCoordinator {
+  /// Starts a load whose body goes into the durable store, chunk by chunk, and is held nowhere. `sink.end` is called exactly
+  /// once, whatever happens.
+  ///
+  /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
+  ///
+  /// - Parameter value: The value of the resource that `sink.end` is called with.
+  func startStoring<Value: Sendable>(
+    _ load: ResolvedRequest, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (LoadOutcome) -> Value
+  ) {
+    let load = load.placed
+    let once = EventMailbox(load: load, task: task, sink: sink)
+    guard load.writes.contains(.disk) else {
+      return once.end(
+        .failure(
+          CacheError(
+            .invalidConfiguration, reason: "there is no durable store that this load may write", url: load.address)))
+    }
+    once.limit(to: load.timeout)
+    let storing = load.with { parts in
+      parts.target = .store
+      // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
+      parts.reads.formIntersection(.disk)
+      parts.maximumBodySize = .max
+    }
+    join(storing, as: load, alone: false, task, once, value)
+  }
+
+  private func join<Value: Sendable>(
+    _ storing: ResolvedRequest, as load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ once: EventMailbox<Value>,
+    _ value: @escaping @Sendable (LoadOutcome) -> Value
+  ) {
+    var waiter = once.waiter { (fetched: LoadOutcome) in (value(fetched), fetched) }
+    waiter.askAlone = { self.join(storing, as: load, alone: true, task, once, value) }
+    let joined = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
+      coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
+        let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
+        if coalesced.hasSatisfied { load.observeBackground(result) }
+        return result
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: once.end(.failure(load.managerIsClosed))
+    }
+  }
+
+  private func store(
+    _ storing: ResolvedRequest, as load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+  ) async -> Result<LoadOutcome, CacheError> {
+    // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
+    do throws(CacheError) {
+      switch try await outcome(
+        of: CoalescedLoadID(request: CoalescingKey(load)), before: number, as: LoadOutcome.self, priority, event: report)
+      {
+      case .success(let fetched)?:
+        if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
+      case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
+      case nil: break
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+    let result = await Fetch(load: storing, priority: priority, report: report, revalidations: revalidations).run()
+    guard case .success(let fetched) = result, !fetched.isStored else { return result }
+    let refusal = CacheError(.notCached, reason: "the answer may not be stored")
+    return .failure(load.naming(refusal, at: fetched.url, after: fetched.redirects))
+  }
+
+  private func isStored(_ fetched: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
+    let cache = TieredCache(load: storing, resource: fetched.key.resource)
+    let stored = (try? await storing.store?.variants(of: cache.resource)) ?? []
+    return stored.contains { $0.key == fetched.key && $0.metadata.revision == fetched.metadata.revision }
+  }
+
+  /// Loads a resource; when it is on its way into the durable store already, waits for that and takes it from there.
+  ///
+  /// - Parameter number: of the coalesced load that loads it.
+  func fetch(
+    _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+  ) async -> Result<LoadOutcome, CacheError> {
+    if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring,
+      let result = await stored(load, in: number, priority, report)
+    {
+      return result
+    }
+    return await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).run()
+  }
+
+  /// Nil: nobody stores it, or what came of that is of no use here.
+  private func stored(
+    _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+  ) async -> Result<LoadOutcome, CacheError>? {
+    do throws(CacheError) {
+      let outcome = try await outcome(of: load.storingID, before: number, as: LoadOutcome.self, priority) { event in
+        switch event {
+        case .progress: report(event)
+        case .stale(let old):
+          guard let mine = try? await taken(old, load) else { return }
+          if case .file(let draft) = load.target { draft.seal() }
+          report(.stale(mine))
+        }
+      }
+      switch outcome {
+      case .success(let fetched)?: return try await taken(fetched, load).map { .success($0) }
+      // The store's own troubles are not this load's.
+      case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
+      case nil: return nil
+      }
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  /// What has been stored, as the load wants it. Nil: it is gone, or can't be read.
+  private func taken(_ fetched: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
+    let cache = TieredCache(load: load, resource: fetched.key.resource)
+    guard let kept = try await cache.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
+    return fetched.with { ($0.data, $0.share) = (kept.data, kept.share) }
+  }
+
+  private enum Joined<Output: Sendable>: Sendable {
+    case event(CoalescedLoadEvent<Output>)
+    case end(Result<Output, CacheError>)
+
+    static func merge(_ earlier: Self, _ later: Self) -> Self? {
+      guard case .event(let earlier) = earlier, case .event(let later) = later else { return nil }
+      return CoalescedLoadEvent.merge(earlier, later).map { .event($0) }
+    }
+  }
+
+  /// Waits for a coalesced load that is under way, which becomes as urgent as who waits. Nil: there is none that began before
+  /// the coalesced load which waits, or its outcome is not for others.
+  ///
+  /// - Throws: when the waiting task is cancelled; the coalesced load does not notice as long as others wait for it.
+  private func outcome<Output: Shareable>(
+    of id: CoalescedLoadID, before number: Int, as output: Output.Type, _ priority: LoadPriority,
+    event: (CoalescedLoadEvent<Output>) async -> Void
+  ) async throws(CacheError) -> Result<Output, CacheError>? {
+    let channel = EventChannel<Joined<Output>>(merging: Joined.merge)
+    let task = LoadTask(priority: priority)
+    let waiter = CoalescedLoad<Output>.Waiter(
+      post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
+    guard coalescer.joinOpen(id, before: number, task: task, waiter: waiter, invalidations) else { return nil }
+    channel.onAbandon { task.cancel() }
+    while let next = try await channel.next() {
+      switch next {
+      case .event(let happened): await event(happened)
+      case .end(let result): return result
+      }
+    }
+    return nil
+  }
+}
+
+extension CacheError {
+  /// Who could not be reached, or has said no, a moment ago is not asked again.
+  fileprivate var isAnswerEnough: Bool { isUnreachable || code == .unacceptableStatus }
+}

@@ -1,0 +1,228 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What a manager and its coalesced loads share. Coalesced loads hold it strongly, so loads of a released manager still end.
+final class LoadCoordinator: Sendable {
+  /// Who waits for a load, and how it is told. `end` is called exactly once.
+  struct Sink<Value: Sendable>: Sendable {
+    /// Nil where nobody wants to know more than the end.
+    var event: (@Sendable (ResourceEvent<Value>) -> Void)?
+    var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
+    /// Whether a stale value is the result. This is so for calls that return one result.
+    var endsWithStale: Bool
+  }
+
+  let configuration: ResourceManager.Configuration
+  let invalidations = InvalidationLog()
+  let writeDeadline: StoreWriteDeadline
+  let coalescer = RequestCoalescer()
+  /// Who waits for its turn to load something, and how urgent that is.
+  let queuedPriorities = QueuedPriorities()
+  /// Questions behind answers that have been shown.
+  let revalidations = RevalidationTable()
+  /// Exchanges that wait for one answer.
+  let collapsing = ResponseCoalescer()
+  /// Steps of transforms that are under way.
+  let steps = StepCoalescer()
+  /// Limits how many steps run at once.
+  let workSlots: PrioritySemaphore
+  /// How much memory loads take at once.
+  let budget: MemoryBudget
+
+  init(_ configuration: ResourceManager.Configuration) {
+    self.configuration = configuration
+    writeDeadline = StoreWriteDeadline(clock: configuration.clock, limit: configuration.storeWriteTimeout)
+    workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
+    budget = MemoryBudget(configuration.memoryBudget)
+  }
+
+  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once,
+  /// whatever happens.
+  func start<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
+  ) {
+    let load = load.placed
+    let once = EventMailbox(load: load, task: task, sink: sink)
+    once.limit(to: load.timeout)
+    if Value.self == Data.self, transform.id.isEmpty {
+      let waiter = once.waiter { (fetched: LoadOutcome) in (fetched.data as? Value).map { ($0, fetched) } }
+      joinBytes(load, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
+    } else {
+      joinDerived(load, transform, alone: false, task: task, once: once)
+    }
+  }
+
+  /// Carries out a load that ``begin(_:_:)`` does not end, until its end or the calling task's.
+  @inline(never)
+  func outcome<Value: Sendable>(
+    of load: ResolvedRequest, _ transform: ResourceTransform<Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    if let resource = responseWithoutWaiting(load, transform) { return .success(resource) }
+    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    return await withTaskCancellationHandler {
+      // A sink ends exactly once, so nobody has to check it.
+      await withUnsafeContinuation { continuation in
+        start(load, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+      }
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  // MARK: Bytes
+
+  func joinBytes(
+    _ load: ResolvedRequest, alone: Bool, task: LoadTask, post: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void,
+    deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<LoadOutcome, CacheError>) -> Void
+  ) {
+    // What the coalesced load decides before this one has joined is decided without it.
+    let wantsBytes = load.demand?.wantsBytes ?? true
+    let waiter = CoalescedLoad<LoadOutcome>.Waiter(
+      post: { event in
+        if wantsBytes, case .stale(let old) = event, old.isBodyLeft { return }
+        post(event)
+      }, deliver: deliver,
+      end: { result in
+        guard wantsBytes, case .success(let fetched) = result, fetched.isBodyLeft else { return end(result) }
+        // It was accepted once: also when the manager closes meanwhile.
+        self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, post: post, deliver: deliver, end: end)
+      },
+      askAlone: { self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end) })
+    let id = CoalescedLoadID(request: CoalescingKey(load))
+    queuedPriorities.raise(load, to: task.priority.level)
+    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+      coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
+        let result = await self.fetch(load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
+        if coalesced.hasSatisfied { load.observeBackground(result) }
+        return result
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: end(.failure(load.managerIsClosed))
+    }
+  }
+
+  // MARK: Values
+
+  private func joinDerived<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, once: EventMailbox<Value>
+  ) {
+    var waiter = once.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.fetched) }
+    waiter.askAlone = { self.joinDerived(load, transform, alone: true, task: task, once: once) }
+    let id = CoalescedLoadID(
+      request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
+      executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
+    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+      coalesced.start { coalesced in
+        let result = await self.derive(load, transform, alone: alone, in: coalesced)
+        if coalesced.hasSatisfied { load.observeBackground(result.map(\.fetched)) }
+        return result
+      }
+    }
+    switch joined {
+    case true?: load.observe(.joined(url: load.address))
+    case false?: break
+    case nil: once.end(.failure(load.managerIsClosed))
+    }
+  }
+
+  /// Fetches the bytes, shared with every other transform of them, and makes the value. Where the value is stored, no bytes are
+  /// needed.
+  private func derive<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool,
+    in coalesced: CoalescedLoad<TransformedOutcome<Value>>
+  ) async -> Result<TransformedOutcome<Value>, CacheError> {
+    let pipeline = ValuePipeline(load: load, transform: transform, core: self, priority: coalesced.priority)
+    do throws(CacheError) {
+      for demand in pipeline.demands {
+        let asking = demand.map { demand in load.with { $0.demand = demand } } ?? load
+        let fetched = try await fetched(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
+          // An old answer that can't be made into a value is none to show; the final one decides.
+          if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
+        }
+        do throws(CacheError) {
+          if let value = try await pipeline.value(of: fetched) { return .success(value) }
+        } catch {
+          throw load.naming(error, at: fetched.url, after: fetched.redirects)
+        }
+      }
+      throw CacheError(.notCached, reason: "the stored value can't be read, and there are no bytes to make it of")
+    } catch {
+      return .failure(error.about(load.address))
+    }
+  }
+
+  private func fetched<Value: Sendable>(
+    _ load: ResolvedRequest, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<Value>>,
+    stale: (LoadOutcome) async -> Void
+  ) async throws(CacheError) -> LoadOutcome {
+    let channel = EventChannel<CoalescedLoadEvent<LoadOutcome>>(merging: CoalescedLoadEvent.merge)
+    let task = LoadTask(priority: coalesced.priority)
+    channel.onAbandon { task.cancel() }
+    let outcome = Lock<LoadOutcome?>(nil)
+    joinBytes(load, alone: alone, task: task, post: { channel.send($0) }, deliver: {}) { result in
+      switch result {
+      case .success(let fetched):
+        outcome.withLock { $0 = fetched }
+        channel.finish()
+      case .failure(let error): channel.fail(error)
+      }
+    }
+    do throws(CacheError) {
+      while let event = try await channel.next() {
+        switch event {
+        case .progress(let progress): coalesced.report(.progress(progress))
+        case .stale(let old): await stale(old)
+        }
+      }
+      guard let fetched = outcome.withLock({ $0 }) else { throw .cancelled }
+      return fetched
+    } catch {
+      task.cancel()
+      throw error
+    }
+  }
+
+  func close() async {
+    await coalescer.close()
+    await revalidations.close()
+    await writeDeadline.idle()
+  }
+
+  /// - Returns: whether everything ended within `limit`.
+  func close(within limit: Duration) async -> Bool {
+    coalescer.refuseNew()
+    let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
+    let clock = configuration.clock
+    let hasEnded = await withCheckedContinuation { continuation in
+      waiting.withLock { $0 = continuation }
+      let end: @Sendable (Bool) -> Void = { hasEnded in
+        let continuation = waiting.withLock { waiting in
+          defer { waiting = nil }
+          return waiting
+        }
+        continuation?.resume(returning: hasEnded)
+      }
+      let timer = Task.detached {
+        try? await clock.sleep(for: limit)
+        end(false)
+      }
+      // Not awaited beyond the limit: a store that stands still would hold up the caller.
+      Task.detached {
+        await self.close()
+        end(true)
+        timer.cancel()
+      }
+    }
+    if !hasEnded { coalescer.dismissWaiters(CacheError(.closed, reason: "the manager was closed while the load was running")) }
+    return hasEnded
+  }
+}

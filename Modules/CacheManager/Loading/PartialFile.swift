@@ -1,0 +1,206 @@
+internal import CacheCore
+internal import Dispatch
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A file that is being written beside the one it will be, and takes its place in one step.
+///
+/// Until then, and when it never comes to that, the file that was there before stays as it was. What a process that was killed
+/// leaves behind is named `.etagere-….part`. Used by one task at a time, but for what is said to be otherwise.
+final class PartialFile: Sendable {
+  private struct State {
+    /// Taken, and not written yet: many small chunks become one call.
+    var pending = Data()
+    var written: Int64 = 0
+    var isSealed = false
+    /// Whether the draft still has its name.
+    var isNamed = true
+  }
+
+  private static let batch = 256 << 10
+
+  /// The path of the file that it is to become.
+  let target: String
+  private let path: String
+  private let descriptor: Int32
+  private let isDurable: Bool
+  private let calls: FileSystemCalls
+  private let lane: DispatchQueue
+  private let state = Lock(State())
+
+  /// Makes an empty draft in the folder of the file that is wanted.
+  ///
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and number: no such folder, a folder in the
+  ///   file's place, no permission.
+  static func open(_ destination: FileDestination) async throws(CacheError) -> PartialFile {
+    let target = try destination.path()
+    let lane = FileQueues.next()
+    return try await lane.perform { () throws(CacheError) in try PartialFile(target, destination, lane) }
+  }
+
+  private init(_ target: String, _ destination: FileDestination, _ lane: DispatchQueue) throws(CacheError) {
+    guard !target.hasSuffix("/") else { throw Self.error(EISDIR, "write the file", target) }
+    let slash = target.lastIndex(of: "/")
+    let path = "\(target[..<(slash.map { target.index(after: $0) } ?? target.startIndex)]).etagere-\(Revision.random()).part"
+    var status = stat()
+    let isThere = stat(target, &status) == 0
+    if isThere, status.st_mode & S_IFMT == S_IFDIR { throw Self.error(EISDIR, "write the file", target) }
+    var descriptor: Int32
+    repeat {
+      descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+    } while descriptor < 0 && errno == EINTR
+    guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside it", target) }
+    // The new file may be read by those who could read the old one. Where that can't be set the file is as private as any new
+    // one.
+    if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
+    self.target = target
+    self.path = path
+    self.descriptor = descriptor
+    self.lane = lane
+    isDurable = destination.isDurable
+    calls = destination.calls
+  }
+
+  deinit {
+    // The last reference may go on any thread, also the main one, and both calls may wait for the disk.
+    let isNamed = state.withLock { $0.isNamed }
+    lane.async { [path, descriptor, calls] in
+      if isNamed { _ = unlink(path) }
+      calls.close(descriptor)
+    }
+  }
+
+  private static func error(_ number: Int32, _ action: String, _ path: String) -> CacheError {
+    let isFull = number == ENOSPC || number == EDQUOT
+    return CacheError(
+      isFull ? .diskFull : .fileSystem, reason: "could not \(action): \(String(cString: strerror(number))) (\(number))",
+      path: path, errno: number)
+  }
+
+  // MARK: Writing
+
+  /// Bytes that have been taken.
+  var count: Int64 { state.withLock { $0.written + Int64($0.pending.count) } }
+
+  /// Whether what is in it is final. May be asked at any time.
+  var isSealed: Bool { state.withLock { $0.isSealed } }
+
+  /// From here on nothing changes it: somebody has it already. What is written goes nowhere.
+  func seal() { state.withLock { $0.isSealed = true } }
+
+  /// Begins anew, with an empty file.
+  func restart() async throws(CacheError) {
+    let wasWritten = state.withLock { state in
+      guard !state.isSealed else { return false }
+      defer { (state.pending, state.written) = (Data(), 0) }
+      return state.written > 0
+    }
+    guard wasWritten else { return }
+    try await lane.perform { [self] () throws(CacheError) in
+      guard ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
+    }
+  }
+
+  /// Appends bytes; returns when they are written, or, where they are few, when they are taken.
+  func write(_ chunk: Data) async throws(CacheError) {
+    let isFull = state.withLock { state in
+      guard !state.isSealed else { return false }
+      // A large chunk goes on as it is, without a copy.
+      if state.pending.isEmpty { state.pending = chunk } else { state.pending.append(chunk) }
+      return state.pending.count >= Self.batch
+    }
+    if isFull { try await flush() }
+  }
+
+  /// Writes what has been taken.
+  func flush() async throws(CacheError) {
+    let (batch, offset) = state.withLock { state in
+      defer {
+        state.written += Int64(state.pending.count)
+        state.pending = Data()
+      }
+      return (state.pending, state.written)
+    }
+    guard !batch.isEmpty else { return }
+    try await lane.perform { [self] () throws(CacheError) in
+      if let failure = batch.withUnsafeBytes({ writeAll($0, at: offset) }) {
+        throw Self.error(failure.number, "write the file", target)
+      }
+    }
+  }
+
+  private func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> FileSystemCalls.Failure? {
+    var done = 0
+    while done < bytes.count {
+      switch calls.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]), offset + Int64(done)) {
+      case .success(0): return FileSystemCalls.Failure(number: EIO)
+      case .success(let count): done += count
+      case .failure(let failure):
+        if failure.number != EINTR { return failure }
+      }
+    }
+    return nil
+  }
+
+  // MARK: The end
+
+  /// Takes over what is in another draft, which is complete.
+  func copy(_ other: PartialFile) async throws(CacheError) {
+    try await restart()
+    let end = other.count
+    var offset: Int64 = 0
+    while offset < end {
+      if Task.isCancelled { throw .cancelled }
+      let chunk = try await other.read(Int(min(1 << 20, end - offset)), at: offset)
+      try await write(chunk)
+      offset += Int64(chunk.count)
+    }
+    try await flush()
+  }
+
+  private func read(_ count: Int, at offset: Int64) async throws(CacheError) -> Data {
+    try await lane.perform { [self] () throws(CacheError) in
+      var chunk = Data(count: count)
+      var result: Int
+      repeat {
+        result = chunk.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, count, off_t(offset)) }
+      } while result < 0 && errno == EINTR
+      guard result > 0 else { throw Self.error(result < 0 ? errno : EIO, "read its temporary file", target) }
+      return result == count ? chunk : chunk.prefix(result)
+    }
+  }
+
+  /// Puts the draft into the file's place, whole, in one step.
+  func place() async throws(CacheError) {
+    try await lane.perform { [self] () throws(CacheError) in
+      if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
+      if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move the file into place", target) }
+      state.withLock { $0.isNamed = false }
+    }
+  }
+
+  /// Removes the draft from its folder. Others may still be reading, or writing, it: it goes when they let go of it.
+  func discard() async {
+    _ = try? await lane.perform { [self] () throws(CacheError) in
+      let isNamed = state.withLock { state in
+        defer { state.isNamed = false }
+        return state.isNamed
+      }
+      if isNamed { _ = unlink(path) }
+    }
+  }
+}
+
+// Outside the type, where the name means the system's function and not the member.
+private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }

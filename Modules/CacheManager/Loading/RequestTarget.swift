@@ -1,0 +1,112 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A place that a load may ask, the original or an alternative: the request, and who answers it.
+struct RequestTarget: Sendable {
+  var head: HTTPRequest
+  /// Nil: as the head names it.
+  var url: URL?
+  var downloader: (any Downloader)?
+  var isProvided: Bool
+
+  /// - Throws: ``CacheError/Code/invalidURL``, or what the modifier refuses with.
+  init(
+    _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ manager: ResourceManager.Configuration
+  ) throws(CacheError) {
+    var (head, url) = (try HTTPRequest(resource: url, method: request.method, headerFields: headerFields), url)
+    if let type = request.body?.contentType, head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
+    if let modifier = request.options.requestModifier ?? manager.requestModifier {
+      (head, url) = try Self.modified(head, url, by: modifier)
+    }
+    (self.head, self.url) = (head, url)
+    let scheme = head.scheme ?? ""
+    let isHTTP = scheme == "http" || scheme == "https"
+    let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
+    downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
+    switch request.options.downloader {
+    case .inherited, .adapted: isProvided = provider != nil
+    case .use, .disabled: isProvided = false
+    }
+  }
+
+  /// A request that goes out as it stands. Nil where a modifier, or a URL made of it, has a say.
+  init?(plain request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration) {
+    guard options.requestModifier == nil, manager.requestModifier == nil, request.hasPlainTarget else { return nil }
+    head = request
+    downloader = options.downloader.resolved(manager.downloader)
+    isProvided = false
+  }
+
+  /// What the modifier makes of the request is what is loaded, also when it names another resource.
+  private static func modified(
+    _ asked: HTTPRequest, _ url: URL, by modifier: RequestModifier
+  ) throws(CacheError) -> (HTTPRequest, URL) {
+    var head = asked
+    do throws(CacheError) {
+      try modifier(&head)
+      try head.convertHost()
+    } catch {
+      throw error.about(url.address)
+    }
+    guard head.scheme != asked.scheme || head.authority != asked.authority || head.path != asked.path else {
+      return (head, url)
+    }
+    guard let changed = head.absoluteURL, changed.scheme != nil else {
+      throw CacheError(.invalidURL, reason: "the request's modifier left no URL to load", url: url.address)
+    }
+    return (head, changed)
+  }
+}
+
+/// An alternative of a load, ready to be asked.
+struct ResolvedAlternative: Sendable {
+  var kind: AlternativeSource.Kind
+  var url: URL
+  /// What to ask; or why it can't be asked.
+  var source: Result<RequestTarget, CacheError>
+
+  init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ manager: ResourceManager.Configuration) {
+    kind = alternative.kind
+    url = alternative.url
+    var fields = request.headerFields
+    // Conditions speak of what the original has, credentials and cookies are for its origin's eyes.
+    for name in ConfidentialFields.conditions { fields[name] = nil }
+    if !url.isSameOrigin(as: request.url) { for name in ConfidentialFields.credentials { fields[name] = nil } }
+    do throws(CacheError) {
+      source = .success(try RequestTarget(url, request, headerFields: fields, manager))
+    } catch {
+      source = .failure(error.about(url.address))
+    }
+  }
+}
+
+/// Fields that are meant for one origin.
+enum ConfidentialFields {
+  static let credentials: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
+  static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange]
+}
+
+extension URL {
+  /// Scheme, host and port (RFC 6454 §4).
+  func isSameOrigin(as other: URL) -> Bool {
+    func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+    func host(_ url: URL) -> String? { url.host().map(HostName.comparable) }
+    return scheme?.lowercased() == other.scheme?.lowercased() && host(self) == host(other)
+      && port(self) == port(other)
+  }
+
+  /// The URL as it may be told: without user information, and not longer than a line (a `data:` URL carries its whole resource).
+  var address: String {
+    var text = absoluteString
+    if user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {
+      text = "\(text[...colon])//\(text[text.index(after: at)...])"
+    }
+    return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
+  }
+}

@@ -1,0 +1,102 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A load on its way: ``RequestSettings`` behind one reference, since every stage keeps them and a copy of all of them costs more
+/// than some stages do.
+@dynamicMemberLookup
+final class ResolvedRequest: Sendable {
+  let parts: RequestSettings
+
+  init(_ parts: RequestSettings) { self.parts = parts }
+
+  convenience init(
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
+  ) throws(CacheError) {
+    self.init(try RequestSettings(request, manager, core))
+  }
+
+  /// The same load, but for what `change` sets.
+  func with(_ change: (inout RequestSettings) -> Void) -> ResolvedRequest {
+    var changed = parts
+    change(&changed)
+    return ResolvedRequest(changed)
+  }
+
+  /// The same load, which knows whether another one waits for it.
+  var placed: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
+
+  subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { parts[keyPath: part] }
+
+  /// What the caller asked for, as text: in errors and events.
+  var address: String { parts.url.address }
+
+  /// The same error with the URL that was asked for, and with the redirects that led to `url`.
+  ///
+  /// An error that names another URL is about another request, such as one that a downloader sent for a token. It stays as it is.
+  func naming(_ error: CacheError, at url: URL, after redirects: [URL]) -> CacheError {
+    guard redirects.first == self.url else { return error.about(address) }
+    let (asked, failed) = (address, url.address)
+    guard error.url == nil || [asked, failed, url.absoluteString].contains(error.url) else { return error }
+    var named = error
+    named.url = asked
+    named.redirectTargets = redirects.dropFirst().map(\.address) + [failed] + error.redirectTargets
+    return named
+  }
+
+  var bodyTooLarge: CacheError {
+    CacheError(.bodyTooLarge, reason: "the body is larger than the \(parts.maximumBodySize) bytes that this load takes")
+  }
+
+  /// Whether an answer may be a load's result: its status is accepted, and it is no redirect that is to be followed.
+  func isResult(_ response: HTTPResponse) -> Bool {
+    parts.acceptedStatuses.contains(response.status.code) && (parts.redirectLimit == 0 || !RedirectRules.leads(response))
+  }
+
+  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever
+  /// a mirror leads to, it stands in for what was asked for.
+  func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
+    if isFirstHop || parts.standing == .mirror { return parts.resource }
+    return ResourceID.make(uri: ResourceID.uri(of: request) ?? parts.url.absoluteString, partition: parts.partition)
+  }
+
+  /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL
+  /// under the caller's own key.
+  func origin(of metadata: StoredMetadata, for request: HTTPRequest, at url: URL) -> URL {
+    let stored = metadata.request
+    guard stored.path != request.path || stored.authority != request.authority || stored.scheme != request.scheme,
+      ResourceID.uri(of: stored) != ResourceID.uri(of: request)
+    else { return url }
+    return stored.absoluteURL ?? url
+  }
+
+  func observe(_ event: @autoclosure () -> CacheEvent) {
+    if let observer = parts.observer { observer.observe(event()) }
+  }
+
+  var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
+
+  /// Tells of a revalidation that may have nobody left to tell: it failed, or the stored answer stood in.
+  func observeBackground(_ result: Result<LoadOutcome, CacheError>) {
+    switch result {
+    case .failure(let error):
+      if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
+    case .success(let fetched):
+      if let error = fetched.fallbackReason { observe(.backgroundFailed(url: address, error: error.about(address))) }
+    }
+  }
+
+  func observeEnd<Value: Sendable>(_ result: Result<Resource<Value>, CacheError>, startedAt start: Duration) {
+    switch result {
+    case .success(let resource):
+      observe(.finished(url: address, source: resource.source, error: nil, duration: parts.clock.uptime - start))
+    case .failure(let error):
+      observe(.finished(url: address, source: nil, error: error, duration: parts.clock.uptime - start))
+    }
+  }
+}

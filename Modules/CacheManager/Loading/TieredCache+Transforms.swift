@@ -1,0 +1,204 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What is stored of a resource in transformed values. Each carries the revision and the metadata of the original that it was
+/// made of, which may be gone: so it can be confirmed by the original's validators, and is outdated as soon as a later body is
+/// known.
+extension TieredCache {
+  /// The stored originals, and what stands there in transforms alone that are enough for who waits.
+  @inline(never)
+  func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for demand: RequestedRepresentation)
+    async throws(CacheError)
+    -> [Candidate]
+  {
+    let listed: [ListedEntry]
+    do throws(CacheError) {
+      listed = try await disk.transforms(of: resource)
+    } catch {
+      if error.isCancellation { throw error }
+      load.observe(.readFailed(resource: resource, error: error))
+      return originals
+    }
+    var merged = originals
+    for entry in listed where !isOutOfPlace(entry.metadata) { merged.merge(entry) }
+    return merged.filter { !$0.isInTransformsAlone || demand.isMet(by: $0.transforms) }
+  }
+
+  /// The transforms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the
+  /// answer; with their lengths.
+  func transforms(
+    beside candidate: Candidate, on disk: any CacheStore
+  ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
+    var found = candidate.transforms.map { (key: candidate.key.with(transform: $0.key), length: $0.value) }
+    for transform in load.demand?.transforms ?? [] where candidate.transforms[transform] == nil {
+      let key = candidate.key.with(transform: transform)
+      if let entry = try await disk.entry(for: key, range: 0..<0), entry.metadata.revision == candidate.metadata.revision {
+        found.append((key, entry.metadata.bodyLength))
+      }
+    }
+    return found
+  }
+
+  /// The encoded values of a candidate's transforms. Nil: one of them can't be had, so whoever wants it needs the bytes.
+  @inline(never)
+  func readTransforms(
+    _ transforms: Set<String>, of candidate: Candidate, in store: any CacheStore
+  ) async throws(CacheError) -> [String: Data]? {
+    var encoded: [String: Data] = [:]
+    for transform in transforms {
+      encoded[transform] = try await readTransform(candidate.key.with(transform: transform), of: candidate.metadata, in: store)
+      if encoded[transform] == nil { return nil }
+    }
+    return encoded
+  }
+
+  /// The encoded value of a transform, when it was made from the body that `metadata` describes. What is damaged, or was made
+  /// from another body, is removed.
+  ///
+  /// - Throws: a cancellation.
+  func readTransform(
+    _ key: CacheKey, of metadata: StoredMetadata, in store: any CacheStore
+  ) async throws(CacheError) -> Data? {
+    do throws(CacheError) {
+      guard let entry = try await store.entry(for: key) else { return nil }
+      guard entry.metadata.revision == metadata.revision else {
+        if entry.metadata.responseTime <= metadata.responseTime { await removeTransform(key, entry.metadata.revision) }
+        return nil
+      }
+      let data = try await entry.body.collect(limit: load.maximumBodySize)
+      if entry.metadata.responseTime < metadata.responseTime { await takeOver(metadata, key, entry, in: store) }
+      return data
+    } catch {
+      if error.isCancellation { throw error }
+      load.observe(.readFailed(resource: key.resource, error: error))
+      if error.code == .damagedEntry { await removeTransform(key, metadata.revision) }
+      return nil
+    }
+  }
+
+  /// A 304 that came while a transform was not asked for is its too: its time to live counts from there.
+  private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ transform: StoredEntry, in store: any CacheStore) async {
+    guard load.writes.contains(.disk) else { return }
+    _ = await load.writeDeadline.wait(load) {
+      var confirmed = metadata
+      confirmed.bodyLength = transform.metadata.bodyLength
+      do throws(CacheError) {
+        _ = try await store.updateMetadata(of: key, to: confirmed, ifRevision: metadata.revision)
+      } catch {
+        load.observe(.storeFailed(key: key, error: error))
+      }
+    }
+  }
+
+  func removeTransform(_ key: CacheKey, _ revision: Revision) async {
+    guard let store = load.store else { return }
+    _ = await load.writeDeadline.wait(load) { await remove(key, ifRevision: revision, from: store) }
+  }
+
+  /// Whether a later body of the same answer is known than the one that a value was made of; `transforms` are those that are
+  /// stored of the resource.
+  private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
+    let (key, metadata) = (candidate.key, candidate.metadata)
+    if let known = load.memory.map(MemoryTier.init)?.index(of: resource)?.element(of: key.variant),
+      known.revision != metadata.revision, known.responseTime >= metadata.responseTime
+    {
+      return true
+    }
+    func isLater(_ other: CacheKey, _ stored: StoredMetadata) -> Bool {
+      other.variant == key.variant && stored.revision != metadata.revision && stored.responseTime > metadata.responseTime
+    }
+    if transforms.contains(where: { isLater($0.key, $0.metadata) }) { return true }
+    return (try? await store.variants(of: resource))?.contains { isLater($0.key, $0.metadata) } ?? false
+  }
+
+  /// Stores an encoded value under its transform's key, with the metadata of its original.
+  ///
+  /// An older word is not put over a later one, nor anything that was removed meanwhile; and what is outdated by it goes.
+  func keepTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
+    guard var kept = surviving(candidate),
+      await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store)
+    else { return }
+    kept.metadata.bodyLength = Int64(data.count)
+    do throws(CacheError) {
+      kept.metadata = try await store.store(data, for: kept.key, metadata: kept.metadata)
+    } catch {
+      return load.observe(.storeFailed(key: kept.key, error: error))
+    }
+    load.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
+    // Who stored a later body in between looked for what it outdates before this was there.
+    let transforms = (try? await store.transforms(of: resource)) ?? []
+    if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }
+    for transform in transforms where kept.outdates(transform) {
+      await remove(transform.key, ifRevision: transform.metadata.revision, from: store)
+    }
+    await settle(kept)
+  }
+
+  /// Stores the original of a value that can't be stored itself, unless it is there.
+  func keepOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
+    let revision = candidate.metadata.revision
+    if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
+    guard let kept = surviving(candidate),
+      await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store),
+      await keepOriginal(data, kept) != nil
+    else { return }
+    await dropTransforms(outdatedBy: kept)
+    await settle(kept)
+  }
+
+  /// Removes what was made of other bodies than the answer that is stored now.
+  func dropTransforms(outdatedBy candidate: Candidate) async {
+    await dropTransforms { candidate.outdates($0) }
+  }
+
+  /// Removes what was made of answers that are gone.
+  func dropTransforms(of gone: [Candidate]) async {
+    await dropTransforms { transform in
+      gone.contains { $0.key.variant == transform.key.variant && $0.metadata.revision == transform.metadata.revision }
+    }
+  }
+
+  private func dropTransforms(where isGone: (ListedEntry) -> Bool) async {
+    guard let store = load.store, load.invalidations.hasSeenTransforms else { return }
+    do throws(CacheError) {
+      for transform in try await store.transforms(of: resource) where isGone(transform) {
+        await remove(transform.key, ifRevision: transform.metadata.revision, from: store)
+      }
+    } catch {
+      load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+    }
+  }
+}
+
+extension Candidate {
+  /// Whether a value was made of an earlier body of this answer.
+  fileprivate func outdates(_ transform: ListedEntry) -> Bool {
+    transform.key.variant == key.variant && transform.metadata.revision != metadata.revision
+      && transform.metadata.responseTime <= metadata.responseTime
+  }
+}
+
+extension [Candidate] {
+  /// Takes a transformed value in: beside its original, or in its place where that is gone, or older.
+  fileprivate mutating func merge(_ transform: ListedEntry) {
+    var candidate = Candidate(key: transform.key.with(transform: ""), metadata: transform.metadata)
+    (candidate.transforms, candidate.isInTransformsAlone) = ([transform.key.transform: transform.metadata.bodyLength], true)
+    // What it says of its length is not the original's.
+    candidate.metadata.bodyLength = nil
+    guard let index = firstIndex(where: { $0.key == candidate.key }) else { return append(candidate) }
+    let isLater = self[index].metadata.responseTime < candidate.metadata.responseTime
+    guard self[index].metadata.revision == candidate.metadata.revision else {
+      if isLater { self[index] = candidate }
+      return
+    }
+    self[index].transforms.merge(candidate.transforms) { $1 }
+    guard isLater else { return }
+    candidate.metadata.bodyLength = self[index].metadata.bodyLength
+    self[index].metadata = candidate.metadata
+  }
+}

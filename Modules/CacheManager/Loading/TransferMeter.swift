@@ -1,0 +1,71 @@
+internal import CacheCore
+
+/// What the sources of one load cost, those too that failed and so have no answer to tell it.
+final class TransferMeter: Sendable {
+  private struct State {
+    /// Of the answers, whose bodies may be under way.
+    var answers: [@Sendable () -> TransferMetrics] = []
+    /// Requests without an answer.
+    var unanswered = 0
+  }
+
+  private let clock: any CacheClock
+  private let startedAt: Duration
+  private let state = Lock(State())
+
+  init(_ clock: any CacheClock) {
+    self.clock = clock
+    startedAt = clock.uptime
+  }
+
+  /// The same load, whose requests are written down here.
+  func metering(_ load: ResolvedRequest) -> ResolvedRequest {
+    guard let downloader = load.downloader else { return load }
+    return load.with { $0.downloader = MeteredDownloader(base: downloader, account: self) }
+  }
+
+  /// What all of it has cost up to now: counts, and the time from the beginning on.
+  var spent: TransferMetrics {
+    let (answers, unanswered) = state.withLock { ($0.answers, $0.unanswered) }
+    // Outside the lock: somebody else's closures.
+    var spent = answers.reduce(TransferMetrics.nothing) { spent, measured in
+      var metrics = measured()
+      metrics.attempts = max(1, metrics.attempts)
+      return spent.followed(by: metrics)
+    }
+    spent.attempts += unanswered
+    if spent.attempts > 0 { spent.total = clock.uptime - startedAt }
+    return spent
+  }
+
+  fileprivate func note(_ response: DownloadResponse) { state.withLock { $0.answers.append(response.metrics) } }
+
+  fileprivate func note(_ error: CacheError, attempt: Int) {
+    guard !Self.unsent.contains(error.code) else { return }
+    let sent = max(1, (error.attempt ?? attempt) - attempt + 1)
+    state.withLock { $0.unanswered += sent }
+  }
+
+  /// What is decided without a request.
+  private static let unsent: Set<CacheError.Code> = [.networkRestricted, .unsupportedScheme, .invalidURL]
+}
+
+/// A downloader whose requests go into an account.
+private struct MeteredDownloader: Downloader {
+  let base: any Downloader
+  let account: TransferMeter
+
+  var id: ComponentID { base.id }
+  var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    do throws(CacheError) {
+      let response = try await base.download(request)
+      account.note(response)
+      return response
+    } catch {
+      account.note(error, attempt: request.attempt)
+      throw error
+    }
+  }
+}

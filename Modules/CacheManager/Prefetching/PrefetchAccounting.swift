@@ -1,0 +1,127 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The books of a prefetcher: what waits, what is under way, and what has become of the rest.
+struct PrefetchAccounting {
+  /// Given in the order of asking.
+  typealias Number = PriorityQueue.Ticket
+
+  struct Item: Sendable {
+    var load: ResolvedRequest
+    var key: CoalescingKey
+    var task: LoadTask
+  }
+
+  enum Entry {
+    /// Waits now.
+    case new
+    /// The same waits, or is under way, already.
+    case duplicate(of: Item)
+  }
+
+  private var queue = PriorityQueue()
+  /// Those that wait and those under way, numbered in the order of asking.
+  private var items: [Number: Item] = [:]
+  private var numbers: [CoalescingKey: Number] = [:]
+  private var last: Number = 0
+  /// The latest, and up to as many before them: cut down when twice as many have come as are listed.
+  private var failures: [(number: Number, failure: PrefetchReport.Failure)] = []
+  private var listed = PrefetchReport.listedFailures
+  private var duplicates = 0
+  private(set) var progress = PrefetchProgress()
+
+  /// So many are asked for at once: if all of them fail, all are listed.
+  mutating func expect(_ count: Int) { listed = max(listed, count) }
+
+  /// The number of the next item.
+  mutating func nextNumber() -> Number {
+    last += 1
+    return last
+  }
+
+  mutating func enter(_ item: Item, as number: Number) -> Entry {
+    // What is no GET has an effect each time.
+    if item.load.head.method == .get, let former = numbers[item.key].flatMap({ items[$0] }) {
+      duplicates += 1
+      return .duplicate(of: former)
+    }
+    progress.total += 1
+    items[number] = item
+    numbers[item.key] = number
+    queue.insert(number, item.task.priority.level)
+    return .new
+  }
+
+  /// Something that can't even be asked for.
+  mutating func refuse(_ url: URL, _ error: CacheError) {
+    progress.total += 1
+    fail(nextNumber(), url, error)
+  }
+
+  mutating func raise(_ number: Number, to level: LoadPriority.Level) { queue.raise(number, to: level) }
+
+  /// The next one, which is under way from now on.
+  mutating func begin() -> (number: Number, item: Item)? {
+    guard let number = queue.next(), let item = items[number] else { return nil }
+    queue.remove(number)
+    progress.running += 1
+    return (number, item)
+  }
+
+  /// One that was under way has come to its end.
+  mutating func end(_ number: Number, _ result: Result<Resource<Void>, CacheError>) {
+    guard let item = take(number) else { return }
+    progress.running -= 1
+    switch result {
+    case .failure(let error): fail(number, item.load.url, error)
+    case .success(let resource):
+      switch resource.source {
+      case .memory, .disk: if resource.validation == .failed { progress.unconfirmed += 1 } else { progress.skipped += 1 }
+      case .revalidated, .network, .schemeHandler: progress.loaded += 1
+      }
+    }
+  }
+
+  /// Takes those out that wait, as far as they are meant.
+  mutating func cancelWaiting(_ isMeant: (URL) -> Bool) -> [Item] {
+    let meant = items.filter { queue.contains($0.key) && isMeant($0.value.load.url) }.keys.sorted()
+    return meant.compactMap { number in
+      queue.remove(number)
+      guard let item = take(number) else { return nil }
+      fail(number, item.load.url, .cancelled.about(item.load.address))
+      return item
+    }
+  }
+
+  func running(_ isMeant: (URL) -> Bool) -> [Item] {
+    items.filter { !queue.contains($0.key) && isMeant($0.value.load.url) }.map(\.value)
+  }
+
+  var report: PrefetchReport {
+    var report = PrefetchReport()
+    (report.loaded, report.skipped) = (progress.loaded, progress.skipped)
+    (report.unconfirmed, report.duplicates) = (progress.unconfirmed, duplicates)
+    let latest = failures.suffix(listed)
+    report.unlistedFailures = progress.failed - latest.count
+    report.failed = latest.sorted { $0.number < $1.number }.map(\.failure)
+    return report
+  }
+
+  private mutating func take(_ number: Number) -> Item? {
+    guard let item = items.removeValue(forKey: number) else { return nil }
+    if numbers[item.key] == number { numbers[item.key] = nil }
+    return item
+  }
+
+  private mutating func fail(_ number: Number, _ url: URL, _ error: CacheError) {
+    progress.failed += 1
+    failures.append((number, .init(url: url, error: error)))
+    if failures.count >= 2 * listed { failures.removeFirst(failures.count - listed) }
+  }
+}

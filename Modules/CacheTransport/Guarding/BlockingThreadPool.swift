@@ -1,0 +1,105 @@
+internal import CacheCore
+internal import Dispatch
+private import Synchronization
+
+/// A few threads for calls that block, never those of the cooperative pool. Who waits can leave, before its turn and during it.
+final class BlockingThreadPool: Sendable {
+
+  private struct State {
+    var running = 0
+    var line = IndexedHeap<UInt64, UInt64>()
+    var jobs: [UInt64: @Sendable () -> Void] = [:]
+  }
+
+  private let count: Int
+  private let queue: DispatchQueue
+  private let state = Lock(State())
+  private let ids = Atomic<UInt64>(0)
+
+  init(count: Int, label: String) {
+    self.count = count
+    queue = DispatchQueue(label: label, qos: .utility, attributes: .concurrent)
+  }
+
+  /// How many calls wait for a thread.
+  var waiting: Int { state.withLock { $0.jobs.count } }
+
+  /// What `work` returns.
+  ///
+  /// - Throws: the cancellation, at once; `work` is not called any more, or its result is dropped.
+  func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async throws(CacheError) -> Value {
+    let id = ids.wrappingAdd(1, ordering: .relaxed).newValue
+    let slot = ResultSlot<Value>()
+    let value = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        slot.wait(continuation)
+        if Task.isCancelled { return slot.arrive(nil) }
+        enter(id) { slot.arrive(work()) }
+      }
+    } onCancel: {
+      state.withLock { state in
+        state.line.remove(id)
+        state.jobs[id] = nil
+      }
+      slot.arrive(nil)
+    }
+    guard let value else { throw .cancelled }
+    return value
+  }
+
+  private func enter(_ id: UInt64, _ job: @escaping @Sendable () -> Void) {
+    let starts = state.withLock { state in
+      state.line.set(id, id)
+      state.jobs[id] = job
+      guard state.running < count else { return false }
+      state.running += 1
+      return true
+    }
+    if starts { queue.async { self.work() } }
+  }
+
+  /// One thread: job after job, until there is none.
+  private func work() {
+    while let job = take() { job() }
+  }
+
+  private func take() -> (@Sendable () -> Void)? {
+    state.withLock { state in
+      while let id = state.line.first?.member {
+        state.line.remove(id)
+        if let job = state.jobs.removeValue(forKey: id) { return job }
+      }
+      state.running -= 1
+      return nil
+    }
+  }
+}
+
+/// One value for one who waits, whichever comes first; nil: nobody wants it any more.
+private final class ResultSlot<Value: Sendable>: Sendable {
+  private enum State: Sendable {
+    case empty
+    case waiting(CheckedContinuation<Value?, Never>)
+    case over
+  }
+
+  private let state = Lock(State.empty)
+
+  func wait(_ continuation: CheckedContinuation<Value?, Never>) {
+    let isOver = state.withLock { state in
+      if case .over = state { return true }
+      state = .waiting(continuation)
+      return false
+    }
+    if isOver { continuation.resume(returning: nil) }
+  }
+
+  func arrive(_ value: Value?) {
+    let waiting: CheckedContinuation<Value?, Never>? = state.withLock { state in
+      defer { state = .over }
+      guard case .waiting(let continuation) = state else { return nil }
+      return continuation
+    }
+    waiting?.resume(returning: value)
+  }
+}

@@ -1,0 +1,113 @@
+internal import CacheCore
+
+/// Where requests wait for a token, in their order.
+///
+/// The first in the line waits for the clock, the others for the first; who is cancelled leaves the line and takes nothing.
+final class RateLimitQueue: Sendable {
+  private enum Outcome { case first, cancelled }
+
+  private struct State {
+    var bucket: TokenBucket
+    var hasFirst = false
+    var nextTicket: UInt64 = 0
+    var line = IndexedHeap<UInt64, UInt64>()
+    var waiting: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
+  }
+
+  private let state: Lock<State>
+  private let clock: any CacheClock
+
+  init(_ limit: RateLimit, clock: any CacheClock) {
+    state = Lock(State(bucket: TokenBucket(limit)))
+    self.clock = clock
+  }
+
+  /// How many stand in the line, the first included.
+  var waiting: Int { state.withLock { $0.waiting.count + ($0.hasFirst ? 1 : 0) } }
+
+  /// Takes a token without a wait; false: it takes one, or nobody wants the token any more.
+  func passAtOnce() -> Bool {
+    if Task.isCancelled { return false }
+    let now = clock.uptime
+    return state.withLock { state in
+      guard !state.hasFirst else { return false }
+      return state.bucket.take(at: now)
+    }
+  }
+
+  /// Returns with a token.
+  func pass() async throws(CacheError) {
+    if Task.isCancelled { throw .cancelled }
+    enum Entry { case passes, first, waits(UInt64) }
+    let now = clock.uptime
+    let entry: Entry = state.withLock { state in
+      guard !state.hasFirst else {
+        state.nextTicket += 1
+        return .waits(state.nextTicket)
+      }
+      if state.bucket.take(at: now) { return .passes }
+      state.hasFirst = true
+      return .first
+    }
+    switch entry {
+    case .passes: return
+    case .first: try await lead()
+    case .waits(let ticket):
+      guard await standInLine(ticket) == .first else { throw .cancelled }
+      try await lead()
+    }
+  }
+
+  /// The first in the line takes the next token, and gives its place to the next.
+  private func lead() async throws(CacheError) {
+    defer { step() }
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      let now = clock.uptime
+      let delay = state.withLock { $0.bucket.take(at: now) ? .zero : $0.bucket.delay(at: now) }
+      guard delay > .zero else { return }
+      do throws(CancellationError) {
+        try await clock.sleep(for: delay)
+      } catch {
+        throw .cancelled
+      }
+    }
+  }
+
+  private func step() {
+    let next: CheckedContinuation<Outcome, Never>? = state.withLock { state in
+      guard let ticket = state.line.first?.member else {
+        state.hasFirst = false
+        return nil
+      }
+      state.line.remove(ticket)
+      return state.waiting.removeValue(forKey: ticket)
+    }
+    next?.resume(returning: .first)
+  }
+
+  private func standInLine(_ ticket: UInt64) async -> Outcome {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let outcome: Outcome? = state.withLock { state in
+          if Task.isCancelled { return .cancelled }
+          // The line may have ended since the ticket was drawn.
+          guard state.hasFirst else {
+            state.hasFirst = true
+            return .first
+          }
+          state.line.set(ticket, ticket)
+          state.waiting[ticket] = continuation
+          return nil
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+      }
+    } onCancel: {
+      let waiter = state.withLock { state in
+        state.line.remove(ticket)
+        return state.waiting.removeValue(forKey: ticket)
+      }
+      waiter?.resume(returning: .cancelled)
+    }
+  }
+}

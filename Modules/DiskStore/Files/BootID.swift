@@ -1,0 +1,25 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Which start of the system this is.
+enum BootID {
+  /// A text that is another one after each start; nil where the system does not tell.
+  static var name: String? {
+    #if canImport(Darwin)
+    var bytes = [UInt8](repeating: 0, count: 64)
+    var count = bytes.count
+    guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return nil }
+    #else
+    guard let file = try? FileDescriptor("/proc/sys/kernel/random/boot_id", .read),
+      let bytes = try? FileMemory(file, at: 0, count: 64).withBytes({ Array($0) })
+    else { return nil }
+    #endif
+    let text = String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    return text.isEmpty ? nil : text
+  }
+}

@@ -1,0 +1,79 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// What comes before any engine, in this order: the format, the file's length, the header, its limits.
+enum ImageInspector {
+  struct Reading {
+    let engine: any ImageEngine
+    let header: ImageHeader
+    /// Whether the file ends before its last frame, or before it says that it ends: some codecs pass that over.
+    var isCut: Bool
+    /// What is wrong with its frames, in words.
+    var damage = "the file is cut short"
+    /// What the pictures that a drawing carries take while it is drawn, in bytes.
+    let carriedMemory: Double
+    /// What is left of the time.
+    let watch: DecodingDeadline
+  }
+
+  /// - Parameter forDecoding: false leaves out what goes through the whole file and tells nothing of its header.
+  static func read(_ data: Data, _ limits: ImageLimits, forDecoding: Bool = true) throws(CacheError) -> Reading {
+    guard let format = ImageFormat(of: data) else {
+      throw CacheError(.decodingFailed, reason: "not a picture: the bytes are \(ForeignContent(data))")
+    }
+    try limits.check(bytes: data.count, format)
+    let watch = DecodingDeadline(limits, format)
+    var isCut = false
+    var carriedMemory = 0.0
+    var animationDamage: String?
+    switch format {
+    case .svg:
+      carriedMemory = try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in
+        try read(picture, limits).header
+      }
+    case .avif, .heic:
+      let dimensions = HEIFDimensions(data)
+      if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
+      if dimensions.isExcessive {
+        throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any picture needs")
+      }
+    case .gif:
+      let frames = GIFFrames(data)
+      try limits.check(frames: frames.count, format)
+      if !frames.largest.isEmpty { try limits.check(ImageHeader(format: format, size: frames.largest)) }
+      isCut = frames.isCut
+    case .jpeg: if forDecoding { try JPEGScans.check(data) }
+    case .webp: try limits.check(frames: WebPFrames.count(data), format)
+    case .png:
+      try limits.check(frames: PNGFrames.count(data), format)
+      if forDecoding { animationDamage = APNGFile(data)?.damage }
+    default: break
+    }
+    let engine = try engine()
+    let header = try engine.header(of: data, format)
+    try limits.check(header)
+    var reading = Reading(engine: engine, header: header, isCut: isCut, carriedMemory: carriedMemory, watch: watch)
+    if let animationDamage, header.isAnimated { (reading.isCut, reading.damage) = (true, animationDamage) }
+    return reading
+  }
+
+  /// This platform's engine.
+  static func engine() throws(CacheError) -> any ImageEngine {
+    #if canImport(ImageIO)
+    return ImageIOEngine()
+    #elseif VIPS && os(Linux)
+    return try VIPSEngine()
+    #else
+    throw CacheError(
+      .unsupported,
+      reason:
+        "no engine for pictures is built in: enable the trait VIPS of the package Etagere, and install libvips (Debian, Ubuntu: apt-get install libvips-dev)"
+    )
+    #endif
+  }
+}

@@ -1,0 +1,101 @@
+internal import CacheCore
+
+/// Which copies between the layers are under way, or wait to be.
+final class CopyTable: Sendable {
+  /// Entries that are promoted at once.
+  private static let width = 4
+
+  private struct State {
+    var running: Set<CacheKey> = []
+    var owed: [CacheKey] = []
+    /// Places among those that are owed, for commits under way.
+    var reserved = 0
+    var isWritingBack = false
+    /// Whoever waits looks again after each change.
+    var waiters: [CheckedContinuation<Bool, Never>] = []
+  }
+
+  enum Beginning { case begun, running, busy }
+
+  private let state = Lock(State())
+
+  // MARK: Up
+
+  func begin(_ key: CacheKey) -> Beginning {
+    state.withLock { state in
+      guard !state.running.contains(key) else { return .running }
+      guard state.running.count < Self.width else { return .busy }
+      state.running.insert(key)
+      return .begun
+    }
+  }
+
+  func end(_ key: CacheKey) { change { $0.running.remove(key) } }
+
+  // MARK: Down
+
+  /// - Returns: whether somebody has to begin with it.
+  func owe(_ key: CacheKey) -> Bool {
+    state.withLock { state in
+      if !state.owed.contains(key) { state.owed.append(key) }
+      defer { state.isWritingBack = true }
+      return !state.isWritingBack
+    }
+  }
+
+  /// Nil: none is left, and whoever asked is done.
+  func nextOwed() -> CacheKey? {
+    change { state in
+      if state.owed.isEmpty { state.isWritingBack = false }
+      return state.owed.isEmpty ? nil : state.owed.removeFirst()
+    }
+  }
+
+  func endOwed() { change { _ in } }
+
+  func forget(_ key: CacheKey) { change { $0.owed.removeAll { $0 == key } } }
+
+  func forgetAll() { change { $0.owed = [] } }
+
+  // MARK: Waiting
+
+  func settled(_ resource: String) async { await wait { !$0.running.contains { $0.resource == resource } } }
+
+  func idle() async { await wait { $0.running.isEmpty && !$0.isWritingBack } }
+
+  /// Waits until fewer than `limit` entries wait to be written back, and keeps a place among them until ``release()``.
+  func reserve(_ limit: Int) async {
+    await wait { state in
+      guard state.owed.count + state.reserved < limit else { return false }
+      state.reserved += 1
+      return true
+    }
+  }
+
+  func release() { change { $0.reserved -= 1 } }
+
+  private func wait(until attempt: @Sendable (inout State) -> Bool) async {
+    var isDone = false
+    while !isDone {
+      isDone = await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          guard !attempt(&state) else { return true }
+          state.waiters.append(continuation)
+          return false
+        }
+        if isOver { continuation.resume(returning: true) }
+      }
+    }
+  }
+
+  @discardableResult
+  private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    let (result, waiters) = state.withLock { state in
+      let result = body(&state)
+      defer { state.waiters = [] }
+      return (result, state.waiters)
+    }
+    for waiter in waiters { waiter.resume(returning: false) }
+    return result
+  }
+}

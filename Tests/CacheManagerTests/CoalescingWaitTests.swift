@@ -1,0 +1,362 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Where the answer is kept, and so how those who wait get it.
+enum Keeping: CaseIterable, Sendable { case everywhere, memory, disk }
+
+extension ManagerFixture {
+  init(_ keeping: Keeping, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
+    try self.init {
+      if keeping == .memory { $0.store = nil }
+      if keeping == .disk { $0.memory = nil }
+      change(&$0)
+    }
+  }
+
+  static let collapsed = "Etagere;fwd=uri-miss;ttl=60;collapsed"
+}
+
+@Suite("Equal requests at once")
+struct CollapsingTests {
+  @Test("forty that miss are one to the origin, and each gets all of it", arguments: Keeping.allCases, [true, false])
+  func missing(_ keeping: Keeping, statesLength: Bool) async throws {
+    let fixture = try ManagerFixture(keeping)
+    let gate = Gate()
+    let text = String(repeating: "0123456789", count: 30)
+    let answer = ScriptedAnswer.ok(text, cacheControl: "max-age=60").chunked(by: 100).held(by: gate)
+    fixture.network.answer(fixture.url, statesLength ? answer : answer.withoutLength())
+
+    let asked = fixture.ask(times: 40)
+    await fixture.clock.sleepers(39)
+    gate.open()
+
+    let told = try await asked.value
+    #expect(told.allSatisfy { $0.status == 200 && $0.text == text })
+    #expect(told.filter { $0.cacheField == ManagerFixture.collapsed && $0.fields[.age] == "0" }.count == 39)
+    #expect(told.filter { $0.cache == "Etagere;fwd=uri-miss;ttl=60;stored" }.count == 1)
+    try fixture.network.verify()
+    #expect(fixture.network.requests.count == 1 && fixture.clock.pendingSleeps == 0)
+    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+  }
+
+  @Test("forty that find a stale answer ask once; a caller's own condition and a HEAD are answered from what was confirmed")
+  func stale() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(cacheControl: "max-age=60").held(by: gate))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(5))
+
+    let first = Task { try await fixture.ask([.ifNoneMatch: "\"1\""]) }
+    await gate.arrived()
+    let asked = fixture.ask(times: 38) { $0 < 19 ? [.ifNoneMatch: "\"1\""] : [:] }
+    let head = Task { try await fixture.ask([:], .head) }
+    await fixture.clock.sleepers(39)
+    gate.open()
+
+    let told = try await asked.value
+    #expect(try await first.value.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60")
+    #expect(told.filter { $0.status == 304 && $0.text.isEmpty }.count == 19)
+    #expect(told.filter { $0.status == 200 && $0.text == "old" }.count == 19)
+    #expect(told.allSatisfy { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60;collapsed" })
+    #expect(try await head.value.status == 200)
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("forty that find a stale answer which has changed get the new one")
+  func changed() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+      .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(5))
+
+    let asked = fixture.ask(times: 40)
+    await fixture.clock.sleepers(39)
+    gate.open()
+
+    #expect(try await asked.value.allSatisfy { $0.text == "new" })
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test(
+    "an answer that is nobody else's is one's own: all others ask at once, and not one after the other",
+    arguments: [
+      ["Cache-Control": "no-store"], ["Cache-Control": "private, max-age=60"], ["Cache-Control": "private, no-cache"],
+      ["Cache-Control": "max-age=60", "Vary": "*"], ["Set-Cookie": "session=1"],
+      ["Cache-Control": "no-cache", "Set-Cookie": "session=1"],
+    ])
+  func unshared(_ lines: [String: String]) async throws {
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
+    let (first, others) = (Gate(), Gate())
+    let fields = lines.reduce(into: HTTPFields()) { $0.append(contentsOf: HTTPFields.field($1.key, $1.value)) }
+    fixture.network.answer(fixture.url, .ok("mine", fields: fields).held(by: first))
+    fixture.network.serve(fixture.url) { _ in .ok("mine", fields: fields).held(by: others) }
+
+    let asked = fixture.ask(times: 40)
+    await fixture.clock.sleepers(39)
+    first.open()
+    // All are out, and none is answered.
+    try await Turns.until { others.arrivals == 39 }
+    let later = fixture.ask(times: 5)
+    // Nor does anybody wait for what was of no use a moment ago.
+    try await Turns.until { others.arrivals == 44 }
+    others.open()
+
+    let told = try await asked.value + later.value
+    #expect(told.count == 45 && told.allSatisfy { $0.text == "mine" && !$0.cache.contains("collapsed") })
+  }
+
+  @Test("that is over as soon as an answer is stored")
+  func unmarked() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("mine", cacheControl: "no-store"), .ok("all's", cacheControl: "max-age=1"),
+      .ok("all's", cacheControl: "max-age=60").held(by: gate))
+    for _ in 0..<2 { _ = try await fixture.ask() }
+    fixture.clock.advance(by: .seconds(2))
+    let asked = fixture.ask(times: 5)
+    await fixture.clock.sleepers(4)
+    gate.open()
+    #expect(try await asked.value.allSatisfy { $0.text == "all's" })
+    #expect(fixture.network.requests.count == 3)
+  }
+
+  @Test("once an answer was of no use to others, nobody waits for two minutes")
+  func marks() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("mine", cacheControl: "no-store").held(by: gate) }
+    gate.letThrough(1)
+    _ = try await fixture.ask()
+
+    var asked = fixture.ask(times: 2)
+    try await Turns.until { gate.arrivals >= 3 }
+    gate.letThrough(2)
+    _ = try await asked.value
+    fixture.clock.advance(by: .seconds(121))
+    asked = fixture.ask(times: 2)
+    await fixture.clock.sleepers(1)
+    await gate.arrived(4)
+    #expect(gate.arrivals == 4)
+    gate.open()
+    _ = try await asked.value
+  }
+
+  @Test("an answer to credentials is for who has the same")
+  func credentials() async throws {
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { request in
+      .ok(request.headerFields[.authorization] ?? "nobody", cacheControl: "max-age=60").held(by: gate)
+    }
+    let asked = fixture.ask(times: 4) { [.authorization: "Bearer \($0)"] }
+    try await Turns.until { gate.arrivals >= 4 }
+    gate.open()
+    #expect(Set(try await asked.value.map(\.text)) == ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 3"])
+  }
+
+  @Test("two variants of what nobody knew to vary are two requests", arguments: Keeping.allCases)
+  func variants(_ keeping: Keeping) async throws {
+    let fixture = try ManagerFixture(keeping)
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { request in
+      .ok(request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: [.vary: "Accept-Language"]).held(
+        by: gate)
+    }
+    let languages: @Sendable (Int) -> HTTPFields = { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl"] }
+    let asked = fixture.ask(times: 20, languages)
+    await fixture.clock.sleepers(19)
+    gate.letThrough(1)
+    try await Turns.until { gate.arrivals >= 2 }
+    // The other variant's nine wait for its tenth.
+    try await Turns.until { fixture.clock.pendingSleeps == 9 }
+    gate.open()
+
+    let told = try await asked.value
+    #expect(told.filter { $0.text == "de" }.count == 10 && told.filter { $0.text == "nl" }.count == 10)
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("when who asks leaves before the answer, one of the others asks in its place")
+  func leaderLeaves() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let leader = Task { try await fixture.ask() }
+    await gate.arrived()
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(10)
+
+    leader.cancel()
+    try await Turns.until { gate.arrivals >= 2 }
+    try await Turns.until { fixture.clock.pendingSleeps == 9 }
+    gate.open()
+
+    #expect(try await asked.value.allSatisfy { $0.text == "text" })
+    #expect(fixture.network.requests.count == 2)
+    await #expect(throws: CacheError.self) { try await leader.value }
+  }
+
+  @Test("however many leave who ask, one at a time asks")
+  func leadersLeave() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    let name = try #require(HTTPField.Name("X-Who"))
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let asking = (0..<8).map { who in Task { try await fixture.ask([name: "\(who)"]) } }
+    for turn in 1...5 {
+      try await Turns.until { gate.arrivals == turn && fixture.clock.pendingSleeps == 8 - turn }
+      guard turn < 5 else { break }
+      let leader = try #require(fixture.network.requests.last?.headerFields[name].flatMap { Int($0) })
+      asking[leader].cancel()
+    }
+    gate.open()
+    var told: [String] = []
+    for task in asking { if let answer = try? await task.value { told.append(answer.text) } }
+    #expect(told == Array(repeating: "text", count: 4))
+    #expect(fixture.network.requests.count == 5)
+  }
+
+  @Test("who has another time limit for the transfer asks for itself: the first one's would be its own")
+  func timeouts() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let hasty = Task { try await fixture.ask(options: RequestOptions { $0.timeout = .seconds(60) }) }
+    let patient = Task { try await fixture.ask() }
+    try await Turns.until { gate.arrivals == 2 }
+    gate.open()
+    for asking in [hasty, patient] { #expect(try await asking.value.text == "text") }
+  }
+
+  @Test("when nobody answers who asks, all others ask at once; where a stored answer may stand in, it does so for all of them")
+  func failure() async throws {
+    let fixture = try ManagerFixture()
+    let (first, others) = (Gate(), Gate())
+    fixture.network.answer(fixture.url, .failure(.connectionLost).held(by: first))
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=1").held(by: others) }
+    let leader = Task { try await fixture.ask() }
+    await first.arrived()
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(10)
+    first.open()
+    try await Turns.until { others.arrivals >= 10 }
+    others.open()
+    #expect(try await asked.value.allSatisfy { $0.text == "text" })
+    await #expect(throws: CacheError.self) { try await leader.value }
+
+    fixture.clock.advance(by: .seconds(5))
+    let down = Gate()
+    fixture.network.answer(fixture.url, .failure(.connectionLost).held(by: down))
+    let shown = fixture.ask(times: 10)
+    await fixture.clock.sleepers(9)
+    down.open()
+    let told = try await shown.value
+    #expect(told.allSatisfy { $0.text == "text" })
+    #expect(told.filter { $0.cache == "Etagere;fwd=stale;ttl=-4;collapsed;detail=connectionLost" }.count == 9)
+    #expect(fixture.network.requests.count == 12)
+  }
+
+  @Test("stale-if-error: what stands in for one origin's 503 does so for all who wait")
+  func staleIfError() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
+      .response(HTTPResponse.Status(code: 503)).held(by: gate))
+    _ = try await fixture.ask()
+    fixture.clock.advance(by: .seconds(5))
+    let asked = fixture.ask(times: 10)
+    await fixture.clock.sleepers(9)
+    gate.open()
+    let told = try await asked.value
+    #expect(told.filter { $0.text == "old" && $0.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-4;collapsed" }.count == 9)
+    try fixture.network.verify()
+  }
+
+  @Test("who has waited for the time limit asks for itself; without a limit nobody waits", arguments: [5, nil])
+  func limit(_ seconds: Int?) async throws {
+    let fixture = try ManagerFixture { $0.collapseTimeout = seconds.map { .seconds($0) } }
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let asked = fixture.ask(times: 10)
+    if seconds != nil {
+      await fixture.clock.sleepers(9)
+      await gate.arrived()
+      #expect(gate.arrivals == 1)
+      fixture.clock.advance(by: .seconds(5))
+    }
+    try await Turns.until { gate.arrivals >= 10 }
+    gate.open()
+    #expect(try await asked.value.allSatisfy { $0.text == "text" && !$0.cache.contains("collapsed") })
+  }
+
+  @Test(
+    "a request waits for nobody when another's answer would not do, or not soon",
+    arguments: [
+      [.range: "bytes=0-1"], [.cacheControl: "no-cache"], [.cacheControl: "max-age=0"], [.ifMatch: "\"1\""],
+    ] as [HTTPFields])
+  func apart(_ fields: HTTPFields) async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let asked = fixture.ask(times: 3) { $0 == 0 ? [:] : fields }
+    try await Turns.until { gate.arrivals >= 3 }
+    gate.open()
+    _ = try await asked.value
+  }
+
+  @Test("unsafe methods and requests with a body are sent, each of them")
+  func unsafe() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    async let get = fixture.ask()
+    async let post = fixture.ask([:], .post, sending: "x")
+    async let search = fixture.ask([:], .get, sending: "y")
+    async let options = fixture.ask([:], .options)
+    try await Turns.until { gate.arrivals >= 4 }
+    gate.open()
+    _ = try await (get, post, search, options)
+  }
+
+  @Test("who comes after a purge does not wait for who asked before it")
+  func purge() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", cacheControl: "max-age=60").held(by: gate), .ok("new", cacheControl: "max-age=60"))
+    let late = Task { try await fixture.ask() }
+    await gate.arrived()
+    try await fixture.manager.purge(.url(fixture.url))
+    #expect(try await fixture.ask().text == "new")
+    gate.open()
+    #expect(try await late.value.text == "old")
+    #expect(try await fixture.ask().text == "new")
+  }
+
+  @Test("who looked into the stores before an answer was there, and comes after it, finds it")
+  func late() async throws {
+    let (fixture, store) = try ManagerFixture.held()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60") }
+    let look = store.hold(.look)
+    let late = Task { try await fixture.ask() }
+    await look.arrived()
+
+    #expect(try await fixture.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
+    look.open()
+
+    #expect(try await late.value.cache == "Etagere;hit;ttl=60")
+    #expect(fixture.network.requests.count == 1)
+  }
+}

@@ -1,0 +1,49 @@
+import CacheCore
+import CacheManager
+import Foundation
+import HTTPTypes
+
+/// A head and all bytes of an answer.
+struct Told {
+  var status: Int
+  var fields: HTTPFields
+  var text: String
+  var cache: String
+  var source: ResourceSource
+
+  /// The field `Cache-Status`.
+  var cacheField: String? { HTTPField.Name("Cache-Status").flatMap { fields[$0] } }
+}
+
+extension ManagerFixture {
+  /// An answer whose body has not been read yet.
+  func exchange(
+    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
+    options: RequestOptions = RequestOptions()
+  ) async throws(CacheError) -> CachedResponse {
+    let request = HTTPRequest(
+      method: method, scheme: "https", authority: "example.com", path: path, headerFields: fields)
+    return try await manager.respond(to: request, body: text.map { ResourceBody(Data($0.utf8)) }, options: options)
+  }
+
+  func ask(
+    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
+    options: RequestOptions = RequestOptions()
+  ) async throws -> Told {
+    let response = try await exchange(fields, method, path: path, sending: text, options: options)
+    let data = try await response.body.collect()
+    return Told(
+      status: response.head.status.code, fields: response.head.headerFields, text: String(decoding: data, as: UTF8.self),
+      cache: response.status.description, source: response.source)
+  }
+
+  /// Asks many times at once.
+  func ask(times count: Int, _ fields: @escaping @Sendable (Int) -> HTTPFields = { _ in [:] }) -> Task<[Told], any Error> {
+    Task {
+      try await withThrowingTaskGroup(of: Told.self) { group in
+        for index in 0..<count { group.addTask { try await ask(fields(index)) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+  }
+}

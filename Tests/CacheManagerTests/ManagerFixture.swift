@@ -1,0 +1,69 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// A manager over a scripted network, with time that stands still: what each test starts from.
+struct ManagerFixture {
+  let clock = ManualClock()
+  let network: ScriptedDownloader
+  let memory: MemoryCache
+  let disk: VolatileStore
+  let observer = RecordingObserver()
+  let manager: ResourceManager
+  let url: URL
+
+  init(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
+    network = ScriptedDownloader(clock: clock)
+    disk = VolatileStore(clock: clock)
+    memory = MemoryCache(limits: .init(cost: 10 << 20), clock: clock)
+    var configuration = ResourceManager.Configuration()
+    configuration.downloader = network
+    configuration.memory = memory
+    configuration.store = disk
+    configuration.validator = ETagValidator()
+    configuration.observer = observer
+    configuration.clock = clock
+    configuration.callbackQueue = .immediate
+    change(&configuration)
+    manager = ResourceManager(configuration)
+    url = try #require(URL(string: "https://example.com/picture.png"))
+  }
+
+  func url(_ path: String) throws -> URL { try #require(URL(string: "https://example.com\(path)")) }
+
+  /// What a restart leaves: the disk, and nothing in memory.
+  func restart() { memory.removeAll() }
+
+  /// The error of a load that must fail.
+  func failure(_ url: URL, _ options: RequestOptions = RequestOptions()) async throws -> CacheError {
+    do {
+      let resource = try await manager.load(url, options: options)
+      throw ContractViolation("the load ended with \(resource.text) from \(resource.source)")
+    } catch let error as CacheError {
+      return error
+    }
+  }
+}
+
+extension Resource where Value == Data {
+  var text: String { String(decoding: data, as: UTF8.self) }
+}
+
+extension HTTPFields {
+  /// One field, by its name as text; none where that is no name.
+  static func field(_ name: String, _ value: String) -> HTTPFields { HTTPField.Name(name).map { [$0: value] } ?? [:] }
+}
+
+extension RequestOptions {
+  static func policy(_ policy: LoadPolicy) -> RequestOptions { RequestOptions { $0.policy = policy } }
+}
+
+/// How many requests went out that could have been answered with a 304.
+extension ScriptedDownloader {
+  var conditional: Int { requests.filter { $0.headerFields[.ifNoneMatch] != nil }.count }
+}

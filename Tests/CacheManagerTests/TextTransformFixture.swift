@@ -1,0 +1,79 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+
+/// Transforms of text that count what is done for them.
+final class TextTransformFixture: Sendable {
+  struct Decoder: ResourceDecoder {
+    let shop: TextTransformFixture
+    var id: ComponentID { ComponentID(Self.self, parameters: "utf8") }
+
+    func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> String {
+      shop.decoded.increment()
+      return String(decoding: data, as: UTF8.self)
+    }
+
+    func cost(of value: String) -> Int { value.utf8.count }
+  }
+
+  /// Decoders' work on originals.
+  let decoded = Counter()
+  /// Values made of what was stored of them.
+  let restored = Counter()
+  let encoded = Counter()
+
+  /// The first characters, in upper case; stored between angle brackets.
+  func short(_ count: Int = 2) -> ResourceTransform<String> { coded(plain(count)) }
+
+  /// The same, which is never stored.
+  func plain(_ count: Int = 2) -> ResourceTransform<String> {
+    whole.map("first \(count)") { String($0.prefix(count)).uppercased() }
+  }
+
+  /// Decoded and nothing else.
+  var whole: ResourceTransform<String> { ResourceTransform(decoder: Decoder(shop: self)) }
+
+  func coded(_ transform: ResourceTransform<String>) -> ResourceTransform<String> {
+    transform.stored(as: "brackets") { [encoded] value in
+      encoded.increment()
+      return Data("<\(value)>".utf8)
+    } decode: { [restored] data throws(CacheError) in
+      let text = String(decoding: data, as: UTF8.self)
+      guard text.hasPrefix("<"), text.hasSuffix(">") else { throw CacheError(.decodingFailed, reason: "no brackets") }
+      restored.increment()
+      return String(text.dropFirst().dropLast())
+    }
+  }
+}
+
+extension RequestOptions {
+  static func keeping(_ policy: StoragePolicy, _ change: (inout RequestOptions) -> Void = { _ in }) -> RequestOptions {
+    var options = RequestOptions(change)
+    options.storagePolicy = policy
+    return options
+  }
+}
+
+extension ManagerFixture {
+  func load<Value>(
+    _ transform: ResourceTransform<Value>, _ options: RequestOptions = RequestOptions(), at url: URL? = nil
+  ) async throws -> Resource<Value> {
+    try await manager.load(url ?? self.url, as: transform, options: options)
+  }
+
+  /// The transforms that are on disk of a URL, in order; the original's is empty.
+  func stored(_ url: URL? = nil) -> [String] {
+    disk.keys.filter { $0.resource == (url ?? self.url).absoluteString }.map(\.transform).sorted()
+  }
+
+  /// The key of a transform on disk.
+  func key<Value>(_ transform: ResourceTransform<Value>) -> CacheKey {
+    CacheKey(resource: url.absoluteString, transform: transform.id)
+  }
+}
+
+extension Resource {
+  /// Where the answer, and then the value, is from.
+  var origins: String { "\(source) \(valueOrigin)" }
+}

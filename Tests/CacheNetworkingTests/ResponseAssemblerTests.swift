@@ -1,0 +1,257 @@
+import CacheCore
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheNetworking
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("What a task says, made into one answer") struct ReceptionTests {
+  private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: "http://origin/a"))
+    return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+  }
+
+  /// The events in short.
+  private func told(_ events: [SessionDataTask.Event]) -> [String] {
+    events.map { event in
+      switch event {
+      case .head(let head): "head \(head.status.code)"
+      case .data(let data): "data \(data.count)"
+      case .end(let error): "end \(error?.code.rawValue ?? "")"
+      }
+    }
+  }
+
+  private func reception(_ method: HTTPRequest.Method = .get) -> ResponseAssembler {
+    ResponseAssembler(method: method, startedAt: .seconds(1))
+  }
+
+  @Test("a platform that takes a short body for a whole one is not believed")
+  func short() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "10"]), at: .seconds(3), holdsUnauthorized: false)
+    #expect(told(reception.receive(Data(count: 4))) == ["data 4"])
+
+    let events = reception.end(nil, response: nil, at: .seconds(4))
+
+    #expect(told(events) == ["end truncatedBody"])
+    #expect(reception.metrics == TransferMetrics(timeToHead: .seconds(2), bytesOnWire: 4, bytesDecoded: 4))
+  }
+
+  @Test(
+    "lengths that don't measure what is delivered are not compared",
+    arguments: [
+      (200, ["Content-Length": "10", "Content-Encoding": "gzip"], HTTPRequest.Method.get),
+      (200, ["Content-Length": "10", "Content-Encoding": "gzip, br"], .get), (200, ["Content-Length": "10"], .head),
+      (304, ["Content-Length": "10"], .get), (204, ["Content-Length": "10"], .get), (200, [:], .get),
+    ] as [(Int, [String: String], HTTPRequest.Method)])
+  func notCompared(status: Int, fields: [String: String], method: HTTPRequest.Method) throws {
+    var reception = reception(method)
+    _ = try reception.receive(response(status, fields), at: .seconds(2), holdsUnauthorized: false)
+
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end "])
+  }
+
+  @Test(
+    "a length that is none, and two that differ, break the rules", arguments: ["5, 10", "-10", "ten", "", "99999999999999999999"])
+  func impossibleLength(text: String) {
+    var reception = reception()
+    let error = #expect(throws: CacheError.self) {
+      try reception.receive(response(200, ["Content-Length": text]), at: .seconds(2), holdsUnauthorized: false)
+    }
+    #expect(error?.code == .malformedResponse)
+  }
+
+  @Test("repeated equal lengths are one length")
+  func repeatedLength() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "10, 10"]), at: .seconds(2), holdsUnauthorized: false)
+
+    #expect(reception.bodyLength == 10)
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end truncatedBody"])
+  }
+
+  @Test("a coding that the platform leaves on stays in the head")
+  func unknownCoding() throws {
+    let head = try #require(ReceivedHead(response(200, ["Content-Encoding": "aes128gcm", "Content-Length": "3"]), method: .get))
+
+    #expect(head.response.headerFields[.contentEncoding] == "aes128gcm")
+    #expect(head.response.headerFields[.contentLength] == "3")
+    #expect(head.bodyLength == 3)
+  }
+
+  @Test("names that are no tokens are dropped")
+  func names() throws {
+    let head = try #require(ReceivedHead(response(200, ["X Y": "1", "X-Z": "2", "Etag": "\"v\""]), method: .get))
+
+    #expect(Set(head.response.headerFields.map(\.name.rawName)) == ["X-Z", "Etag"])
+    #expect(head.response.headerFields[.eTag] == "\"v\"")
+  }
+
+  @Test("a held 401 is superseded by the answer to the credential, body and all")
+  func superseded() throws {
+    var reception = reception()
+    #expect(try told(reception.receive(response(401), at: .seconds(2), holdsUnauthorized: true)).isEmpty)
+    #expect(told(reception.receive(Data(count: 6))).isEmpty)
+    #expect(reception.isHolding)
+
+    #expect(try told(reception.receive(response(200), at: .seconds(3), holdsUnauthorized: true)) == ["head 200"])
+    #expect(told(reception.receive(Data(count: 5))) == ["data 5"])
+    #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end "])
+    #expect(reception.metrics.bytesOnWire == 5)
+  }
+
+  @Test("a held 401 that nothing supersedes is the answer, and a very long one is let through")
+  func released() throws {
+    var short = reception()
+    _ = try short.receive(response(401), at: .seconds(2), holdsUnauthorized: true)
+    _ = short.receive(Data(count: 6))
+    #expect(told(short.release()) == ["head 401", "data 6"])
+    #expect(told(short.release()).isEmpty)
+
+    var long = reception()
+    _ = try long.receive(response(401), at: .seconds(2), holdsUnauthorized: true)
+    _ = long.receive(Data(count: ResponseAssembler.heldLimit))
+    #expect(told(long.receive(Data(count: 1))) == ["head 401", "data \(ResponseAssembler.heldLimit)", "data 1"])
+    #expect(!long.isHolding)
+  }
+
+  @Test("an end without a head is no answer, but a head without a callback is one")
+  func late() throws {
+    var nothing = reception()
+    #expect(told(nothing.end(nil, response: nil, at: .seconds(4))) == ["end malformedResponse"])
+
+    var late = reception()
+    #expect(try told(late.end(nil, response: response(302, ["Content-Length": "7"]), at: .seconds(4))) == ["head 302", "end "])
+  }
+
+  @Test("interim answers are not told, nor bytes before the head")
+  func interim() throws {
+    var reception = reception()
+    #expect(try told(reception.receive(response(103), at: .seconds(2), holdsUnauthorized: false)).isEmpty)
+    #expect(told(reception.receive(Data(count: 5))).isEmpty)
+    #expect(try told(reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)) == ["head 200"])
+  }
+
+  @Test("the total is told once everything has come")
+  func total() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200, ["Content-Length": "3"]), at: .seconds(2), holdsUnauthorized: false)
+    _ = reception.receive(Data(count: 3))
+    #expect(reception.metrics.total == nil)
+
+    _ = reception.end(nil, response: nil, at: .seconds(4))
+
+    #expect(reception.metrics.total == .seconds(3))
+  }
+
+  @Test("what the platform measured completes what was measured here")
+  func platformTimes() throws {
+    var reception = reception()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    reception.times = TaskTimes(protocolName: "h2", isReusedConnection: true)
+    #expect(reception.metrics.protocolName == "h2")
+    #expect(reception.metrics.timeToHead == .seconds(1))
+  }
+}
+
+@Suite("An answer through a proxy") struct ProxiedReceptionTests {
+  private let proxy = ProxySettings.Proxy(host: "proxy", port: 8080)
+
+  private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
+    let url = try #require(URL(string: "https://origin/a"))
+    return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+  }
+
+  private func tunnel() -> ResponseAssembler {
+    ResponseAssembler(method: .get, startedAt: .seconds(1), proxy: proxy, tunnel: true)
+  }
+
+  private func head(_ events: [SessionDataTask.Event]) -> HTTPResponse? {
+    for case .head(let head) in events { return head }
+    return nil
+  }
+
+  private func end(_ events: [SessionDataTask.Event]) -> CacheError? {
+    guard case .end(let error)? = events.last else { return nil }
+    return error
+  }
+
+  @Test("the proxy's word that the tunnel stands is not the server's head")
+  func established() throws {
+    var reception = tunnel()
+    let first = try reception.receive(response(200, ["X-Proxy": "1"]), at: .seconds(2), holdsUnauthorized: false)
+    let second = try reception.receive(response(404, ["Content-Length": "3"]), at: .seconds(3), holdsUnauthorized: false)
+    #expect(first.isEmpty)
+    #expect(second.isEmpty)
+    #expect(!reception.isHolding, "no credential is waited for")
+
+    let events = reception.receive(Data(count: 3))
+
+    #expect(head(events)?.status == .notFound)
+    #expect(events.count == 2)
+    #expect(end(reception.end(nil, response: nil, at: .seconds(4))) == nil)
+    #expect(reception.metrics.timeToHead == .seconds(2))
+  }
+
+  @Test("an answer without a body through a tunnel is told at its end")
+  func withoutBody() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    _ = try reception.receive(response(304), at: .seconds(3), holdsUnauthorized: false)
+
+    #expect(head(reception.releaseAtEnd(nil))?.status == .notModified)
+    #expect(end(reception.end(nil, response: nil, at: .seconds(4))) == nil)
+  }
+
+  @Test("a proxy that opens no tunnel is a failure of the proxy, not an answer with its status")
+  func refused() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(502), at: .seconds(2), holdsUnauthorized: false)
+    let text = "CONNECT tunnel failed, response 502"
+    let error = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: text])
+
+    #expect(reception.releaseAtEnd(error).isEmpty)
+    #expect(end(reception.end(error, response: nil, at: .seconds(3)))?.code == .proxyFailure)
+    #expect(reception.metrics.timeToHead == nil)
+  }
+
+  @Test("a handshake that fails in the tunnel is TLS's, not a body cut short")
+  func handshake() throws {
+    var reception = tunnel()
+    _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
+    let error = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "SSL certificate problem: self-signed certificate"])
+
+    #expect(reception.releaseAtEnd(error).isEmpty)
+    #expect(end(reception.end(error, response: nil, at: .seconds(3)))?.code == .tlsFailure)
+  }
+
+  @Test("who is not there is the proxy", arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost])
+  func unreachable(code: URLError.Code) {
+    var reception = ResponseAssembler(method: .get, startedAt: .zero, proxy: proxy)
+    let error = end(reception.end(URLError(code), response: nil, at: .seconds(1)))
+    #expect(error?.code == .proxyFailure)
+    #expect(error?.reason.contains("http://proxy:8080") == true)
+    #expect(error?.underlying != nil)
+  }
+
+  @Test("a 407 is the proxy's, and no answer")
+  func credential() throws {
+    var reception = ResponseAssembler(method: .get, startedAt: .zero, proxy: proxy)
+    let answer = try response(407)
+    let error = #expect(throws: CacheError.self) {
+      try reception.receive(answer, at: .seconds(1), holdsUnauthorized: false)
+    }
+    #expect(error?.code == .proxyFailure)
+    #expect(error?.status == 407)
+
+    var direct = ResponseAssembler(method: .get, startedAt: .zero)
+    #expect(
+      head(try direct.receive(answer, at: .seconds(1), holdsUnauthorized: false)) != nil,
+      "without a proxy, every status is an answer")
+  }
+}

@@ -1,0 +1,185 @@
+import CacheCore
+import ETagValidation
+import HTTPTypes
+
+/// A whole cache as one value: it carries out what the validator decides, with an origin that is a closure and time that a test
+/// sets.
+struct CacheFixture {
+  struct Entry {
+    var variant: String
+    var metadata: StoredMetadata
+  }
+
+  /// Where a load's answer came from.
+  enum Source: Equatable { case cache, revalidated, network, completed, madeHere, standIn, failure }
+
+  struct Outcome {
+    var source: Source
+    var response: HTTPResponse?
+    var revision: Revision?
+    var background: Source?
+    /// What is sent of a stored answer.
+    var reply: StoredReply?
+  }
+
+  typealias Origin = (HTTPRequest) -> Result<HTTPResponse, CacheError>
+
+  static let start = Timestamp(seconds: 1_767_225_600)
+
+  var now = CacheFixture.start
+  var validator = ETagValidator(digestSecret: DigestSecret(high: 1, low: 2))
+  var entries: [Entry] = []
+  var sent: [HTTPRequest] = []
+  var invalidated: [String] = []
+  var shareable: [Bool] = []
+  var latency = Duration.zero
+  /// The length that the next body has.
+  var length: Int64?
+  /// The stored parts that were made whole.
+  var completed: [Int] = []
+  private var minted: UInt64 = 0
+
+  var stored: [StoredMetadata] { entries.map(\.metadata) }
+
+  mutating func advance(_ seconds: Int64) { now = now + .seconds(seconds) }
+
+  mutating func load(_ request: HTTPRequest = .page(), _ policy: LoadPolicy = .standard, from origin: Origin) -> Outcome {
+    switch validator.plan(request, policy: policy, stored: stored, now: now) {
+    case .answer(let response):
+      return Outcome(source: .madeHere, response: response)
+    case .use(let index, let revalidation):
+      let shown = entries[index].metadata
+      let background = revalidation.map { ask($0, for: request, fallback: nil, from: origin).source }
+      return Outcome(
+        source: .cache, response: shown.response, revision: shown.revision, background: background, reply: reply(request, shown))
+    case .fetch(let head, let fallback, _):
+      return ask(head, for: request, fallback: fallback, from: origin)
+    }
+  }
+
+  private mutating func ask(_ head: HTTPRequest, for request: HTTPRequest, fallback: Int?, from origin: Origin) -> Outcome {
+    sent.append(head)
+    let requestTime = now
+    let answer = origin(head)
+    now = now + latency
+    minted += 1
+    let verdict = validator.judge(
+      answer, to: request, sent: head, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+      revision: Revision(high: 0, low: minted))
+    let response = try? answer.get()
+    switch verdict {
+    case .update(let index, let metadata, let changes):
+      apply(changes)
+      entries[index].metadata = metadata
+      if let copy = changes.copy { entries.append(Entry(variant: copy.variant, metadata: copy.metadata)) }
+      return Outcome(
+        source: .revalidated, response: metadata.response, revision: metadata.revision, reply: reply(request, metadata))
+    case .store(let variant, let metadata, let changes):
+      apply(changes)
+      entries.removeAll { $0.variant == variant }
+      var metadata = metadata
+      if let length { metadata.bodyLength = length }
+      entries.append(Entry(variant: variant, metadata: metadata))
+      return Outcome(source: .network, response: response, revision: metadata.revision)
+    case .pass(let changes, let shareable):
+      apply(changes)
+      self.shareable.append(shareable)
+      return Outcome(source: response == nil ? .failure : .network, response: response)
+    case .complete(let part, let variant, let metadata, let changes):
+      completed.append(part)
+      apply(changes)
+      entries.append(Entry(variant: variant, metadata: metadata))
+      return Outcome(
+        source: .completed, response: response, revision: metadata.revision, reply: reply(request, metadata))
+    case .refetch(let plain):
+      return ask(plain, for: request, fallback: nil, from: origin)
+    case .serveStale(let index):
+      let shown = entries[index].metadata
+      return Outcome(source: .standIn, response: shown.response, revision: shown.revision, reply: reply(request, shown))
+    }
+  }
+}
+
+extension CacheFixture {
+  private func reply(_ request: HTTPRequest, _ metadata: StoredMetadata) -> StoredReply {
+    validator.reply(to: request, from: metadata, now: now)
+  }
+
+  private mutating func apply(_ changes: StoreChanges) {
+    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
+    invalidated += changes.invalidations
+  }
+}
+
+/// What a second request shows of the first one's answer: used without asking, used after asking, or asked for anew.
+enum Sight: String {
+  case fullyCached, conditionallyCached, notCached
+}
+
+/// Loads `first`, lets `seconds` pass and loads again: how much of the first answer is used? The origin confirms every condition.
+func sight(
+  of first: HTTPResponse, _ request: HTTPRequest = .page(), again: HTTPRequest? = nil, after seconds: Int64 = 0,
+  _ policy: LoadPolicy = .standard, validator: ETagValidator? = nil
+) -> Sight {
+  var cache = CacheFixture()
+  if let validator { cache.validator = validator }
+  _ = cache.load(request) { _ in .success(first) }
+  cache.advance(seconds)
+  cache.sent = []
+  let outcome = cache.load(again ?? request, policy) { head in
+    let isConditional = head.headerFields[.ifNoneMatch] != nil || head.headerFields[.ifModifiedSince] != nil
+    return .success(isConditional ? .head(304) : .ok())
+  }
+  switch outcome.source {
+  case .cache where cache.sent.isEmpty: return .fullyCached
+  case .revalidated: return .conditionallyCached
+  default: return .notCached
+  }
+}
+
+extension HTTPRequest {
+  static func page(
+    _ method: HTTPRequest.Method = .get, path: String = "/page", authority: String = "example.com", _ lines: String...
+  ) -> HTTPRequest {
+    HTTPRequest(method: method, scheme: "https", authority: authority, path: path, headerFields: HTTPFields(lines: lines))
+  }
+}
+
+extension HTTPResponse {
+  static func ok(_ lines: String...) -> HTTPResponse { HTTPResponse(status: .ok, headerFields: HTTPFields(lines: lines)) }
+
+  static func head(_ status: Int, _ lines: String...) -> HTTPResponse {
+    HTTPResponse(status: .init(code: status), headerFields: HTTPFields(lines: lines))
+  }
+}
+
+extension HTTPFields {
+  init(lines: [String]) {
+    self.init()
+    for line in lines {
+      guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else { continue }
+      append(HTTPField(name: name, value: line[line.index(after: colon)...].utf8.drop { $0 == 0x20 }))
+    }
+  }
+
+  subscript(text name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
+}
+
+/// The HTTP date so many seconds after the cache's first moment.
+func date(_ seconds: Int64) -> String { HTTPDate(CacheFixture.start + .seconds(seconds)).description }
+
+/// SplitMix64: the same numbers at every run.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
+    return z ^ z >> 31
+  }
+}
