@@ -11,7 +11,7 @@ struct RevalidationsTests {
   func closing() async throws {
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, fixture.manager.core)
-    let subject = RevalidationTable.Subject(TieredCache(load: load, resource: load.parts.resource))
+    let subject = RevalidationTable.Subject(TieredCache(load, resource: load.settings.resource))
     let (revalidations, executor) = (RevalidationTable(), SteppedExecutor())
     let isClosed = Lock(false)
     #expect(revalidations.enter(subject) == nil)

@@ -88,25 +88,25 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   let logPosition: Int
   let priority: LoadPriority
   /// What is wanted of it; nil: everything.
-  let demand: RequestedRepresentation?
+  let representation: RequestedRepresentation?
   private let onClose: @Sendable (CoalescedLoad<Output>) -> Void
   private let onOver: @Sendable (CoalescedLoad<Output>) -> Void
 
   /// - Parameters:
   ///   - number: higher than that of every coalesced load before it.
   ///   - epoch: what had been removed by now.
-  ///   - demand: the first one's; who joins adds to it.
+  ///   - representation: the first one's; who joins adds to it.
   ///   - onClose: called once the coalesced load takes no more waiters; perhaps twice.
   ///   - onOver: called once everybody has been told.
   init(
-    number: Int, logPosition: Int = 0, priority: LoadPriority, demand: RequestedRepresentation? = nil,
+    number: Int, logPosition: Int = 0, priority: LoadPriority, representation: RequestedRepresentation? = nil,
     onClose: @escaping @Sendable (CoalescedLoad<Output>) -> Void,
     onOver: @escaping @Sendable (CoalescedLoad<Output>) -> Void
   ) {
     self.number = number
     self.logPosition = logPosition
     self.priority = priority
-    self.demand = demand
+    self.representation = representation
     self.onClose = onClose
     self.onOver = onOver
   }

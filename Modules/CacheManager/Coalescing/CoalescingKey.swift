@@ -21,14 +21,14 @@ final class CoalescingKey: Hashable, Sendable {
   ///   - timeout: of the whole transfer, where the first one's is everybody's.
   init(_ load: ResolvedRequest, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
     self.load = load
-    self.head = head ?? load.parts.head
+    self.head = head ?? load.settings.head
     self.isWhereverKept = isWhereverKept
     self.timeout = timeout
-    hash = Self.hash(of: self.head, resource: load.parts.resource)
+    hash = Self.hash(of: self.head, resource: load.settings.resource)
   }
 
   /// What the answer is filed under, but for redirects.
-  var resource: String { load.parts.resource }
+  var resource: String { load.settings.resource }
 
   /// What tells nearly all loads apart is enough for a hash; the rest is compared.
   private static func hash(of head: HTTPRequest, resource: String) -> Int {
@@ -50,7 +50,7 @@ final class CoalescingKey: Hashable, Sendable {
     var hasher = Hasher()
     hasher.combine(CacheKey(resource: resource))
     hasher.combine(head)
-    hasher.combine(load.parts.components)
+    hasher.combine(load.settings.components)
     return hasher.finalize()
   }
 
@@ -59,7 +59,7 @@ final class CoalescingKey: Hashable, Sendable {
   }
 
   private func isSameWork(as other: CoalescingKey) -> Bool {
-    let (mine, others) = (load.parts, other.load.parts)
+    let (mine, others) = (load.settings, other.load.settings)
     // What is stored goes by bytes, which `String`'s `==` does not: resources that are equal as strings may be two.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
     return mine.policy == others.policy && reads == other.reads && writes == other.writes
@@ -70,9 +70,9 @@ final class CoalescingKey: Hashable, Sendable {
       && mine.components == others.components && mine.isNested == others.isNested
   }
 
-  private var reads: CacheLayers { isWhereverKept ? .all : load.parts.reads }
-  private var writes: CacheLayers { isWhereverKept ? .all : load.parts.writes }
-  private var largestBody: Int64 { isWhereverKept ? 0 : load.parts.maximumBodySize }
+  private var reads: CacheLayers { isWhereverKept ? .all : load.settings.reads }
+  private var writes: CacheLayers { isWhereverKept ? .all : load.settings.writes }
+  private var largestBody: Int64 { isWhereverKept ? 0 : load.settings.maximumBodySize }
 
   /// Alternatives are what would be asked of them.
   private static func asksAlike(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {

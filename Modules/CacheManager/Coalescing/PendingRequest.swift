@@ -38,7 +38,7 @@ final class PendingRequest: Sendable {
   /// - Parameter cache: where the request has looked.
   init(_ cache: TieredCache) {
     logPosition = cache.logPosition
-    cookies = Self.cookies(of: cache.load.head)
+    cookies = Self.cookies(of: cache.request.head)
   }
 
   /// A digest of the cookies of a request, which tells whether two requests have equal ones.

@@ -59,7 +59,9 @@ final class RequestCoalescer: Sendable {
         forget(coalesced, id)
         continue
       }
-      if let demand = coalesced.demand, demand !== load.demand { demand.add(load.demand) }
+      if let representation = coalesced.representation, representation !== load.representation {
+        representation.add(load.representation)
+      }
       follow(coalesced, task, token)
       if isNew { begin(coalesced) }
       return !isNew
@@ -78,7 +80,7 @@ final class RequestCoalescer: Sendable {
       !invalidations.mayHaveMet(id.request.resource, since: coalesced.logPosition),
       let token = coalesced.join(waiter)
     else { return false }
-    coalesced.demand?.add(nil)
+    coalesced.representation?.add(nil)
     follow(coalesced, task, token)
     return true
   }
@@ -98,14 +100,14 @@ final class RequestCoalescer: Sendable {
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
       // What was asked for before a removal is not for who comes after it.
       if isShared, let coalesced = state.open[id] as? CoalescedLoad<Output>,
-        !load.invalidations.mayHaveMet(load.parts.resource, since: coalesced.logPosition)
+        !load.invalidations.mayHaveMet(load.settings.resource, since: coalesced.logPosition)
       {
         return (coalesced, false)
       }
       state.last += 1
       let coalesced = CoalescedLoad<Output>(
         number: state.last, logPosition: load.invalidations.current, priority: LoadPriority(load.priority),
-        demand: load.demand,
+        representation: load.representation,
         // Strong: a coalesced load lives in `running` no longer than its work, and until then the table has to be there.
         onClose: { coalesced in if isShared { self.forget(coalesced, id) } },
         onOver: { coalesced in

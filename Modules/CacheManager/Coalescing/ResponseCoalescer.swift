@@ -73,7 +73,7 @@ final class ResponseCoalescer: Sendable {
   ///   - mayLead: whether its answer may be one for others.
   ///   - cache: where it has looked.
   func place(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Place {
-    let (load, hash) = (cache.load, key.hashValue)
+    let (load, hash) = (cache.request, key.hashValue)
     let now = load.clock.now
     return state.withLock { state in
       // What was asked for before a purge is not for who comes after it.

@@ -57,7 +57,7 @@ final class SharedBody: Sendable {
 
   /// The length that was announced.
   let length: Int64?
-  private let base: StoringBody
+  private let base: RecordingBody
   private let writer: (any EntryWriter)?
   private let executor: (any TaskExecutor)?
   private let state: Lock<State>
@@ -68,7 +68,7 @@ final class SharedBody: Sendable {
   ///   - base: the bytes, stored as they are read.
   ///   - writer: who stores them durably.
   ///   - executor: where the pump runs, whose pulls outlive who asked for them.
-  init?(_ base: StoringBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
+  init?(_ base: RecordingBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
     guard base.fitsInMemory || writer != nil else { return nil }
     self.base = base
     self.writer = writer

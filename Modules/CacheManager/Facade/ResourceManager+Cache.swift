@@ -51,12 +51,8 @@ extension ResourceManager {
     var request = request
     request.options.policy = .cacheOnly
     let load = try ResolvedRequest(request, configuration, core)
-    let cache = TieredCache(load: load, resource: load.parts.resource)
-    let candidates = try await cache.candidates(for: load.head)
-    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
-    let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
-    return cache.value(of: candidates[index], transform: "", as: Data.self) != nil
-      ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
+    let cache = TieredCache(load, resource: load.settings.resource)
+    return try await lookup(cache, load)
   }
 
   /// Returns the layer that holds the original of a URL, or `.miss`. Does not ask the origin.
@@ -80,15 +76,21 @@ extension ResourceManager {
     guard !transform.id.isEmpty else { return try await lookup(request) }
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedRequest(request, configuration, core).with { $0.demand = RequestedRepresentation(for: transform) }
-    let cache = TieredCache(load: load, resource: load.parts.resource)
+    let load = try ResolvedRequest(request, configuration, core).with {
+      $0.representation = RequestedRepresentation(for: transform)
+    }
+    let cache = TieredCache(load, resource: load.settings.resource)
     if let hit = cache.hit(load.head), cache.value(of: hit, transform: transform.id, as: Value.self) != nil {
       return .memory(isFresh: hit.metadata.freshness.isFresh(at: load.clock.now))
     }
-    let candidates = try await cache.candidates(for: load.head)
-    guard case .use(let index, _) = Planner(load).plan(load.head, stored: candidates.map(\.metadata)) else { return .miss }
-    let isFresh = candidates[index].metadata.freshness.isFresh(at: load.clock.now)
-    return cache.isInMemory(candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
+    return try await lookup(cache, load)
+  }
+
+  private func lookup(_ cache: TieredCache, _ load: ResolvedRequest) async throws(CacheError) -> CacheLookup {
+    let found = try await cache.lookUp(load.head)
+    guard case .use(let index, _) = found.plan else { return .miss }
+    let isFresh = found.candidates[index].metadata.freshness.isFresh(at: load.clock.now)
+    return cache.isInMemory(found.candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
   /// Whether the original of a resource is stored in one of `layers`, whatever its variant, fresh or not.
@@ -99,8 +101,8 @@ extension ResourceManager {
     options.policy = .cacheOnly
     options.reads.formIntersection(layers)
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
-    let cache = TieredCache(load: load, resource: load.parts.resource)
-    return try await !cache.candidates(for: load.head).isEmpty
+    let cache = TieredCache(load, resource: load.settings.resource)
+    return try await !cache.lookUp(load.head).candidates.isEmpty
   }
 
   /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it
@@ -111,10 +113,10 @@ extension ResourceManager {
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
-    let resource = load.parts.resource
+    let resource = load.settings.resource
     // Also what leads there by a redirect, whose name tells nothing of it.
     if layers == .all { core.coalescer.closeToOthers() }
-    try await TieredCache(load: load, resource: resource).removeAll(from: layers)
+    try await TieredCache(load, resource: resource).removeAll(from: layers)
   }
 
   /// Empties the manager's stores. All layers: what was asked for before reaches those who wait for it and is not stored.

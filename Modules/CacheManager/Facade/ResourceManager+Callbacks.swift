@@ -71,9 +71,9 @@ extension ResourceManager {
       case .over(let result):
         task.finish()
         callbacks.complete(result)
-      case .underWay(let load):
+      case .underWay(let load, let known):
         core.start(
-          load, transform, task,
+          load, known: known, transform, task,
           .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
       }
     } catch {

@@ -48,11 +48,11 @@ extension ResourceManager {
       do throws(CacheError) {
         switch try core.begin(request, transform) {
         case .over(let result): channel.finish(with: result)
-        case .underWay(let load):
+        case .underWay(let load, let known):
           let task = LoadTask(priority: LoadPriority(load.priority))
           channel.onAbandon { task.cancel() }
           core.start(
-            load, transform, task,
+            load, known: known, transform, task,
             .init(event: { channel.send($0) }, end: { channel.finish(with: $0) }, endsWithStale: false))
         }
       } catch {

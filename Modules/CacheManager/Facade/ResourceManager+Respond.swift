@@ -34,7 +34,7 @@ extension ResourceManager {
     to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
-      return try await responder(to: request, hasBody: body != nil, options).respond(sending: body)
+      return try await responder(to: request, hasBody: body != nil, options).run(sending: body)
     } catch {
       body?.source.cancel()
       throw error.about(request.absoluteURL?.address ?? "")
@@ -46,10 +46,10 @@ extension ResourceManager {
   @inline(never)
   private func responder(
     to request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
-  ) throws(CacheError) -> Responder {
+  ) throws(CacheError) -> ResponseOperation {
     let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, configuration, core))
     guard !core.coalescer.isClosed else { throw load.managerIsClosed }
-    return Responder(
-      load: load, core: core, name: configuration.cacheName, collapsing: CoalescingWait(limit: configuration.collapseTimeout))
+    return ResponseOperation(
+      load, core: core, name: configuration.cacheName, wait: CoalescingWait(limit: configuration.collapseTimeout))
   }
 }

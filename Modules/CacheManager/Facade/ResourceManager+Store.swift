@@ -79,7 +79,7 @@ extension ResourceManager {
   /// URL may be redirected to this one.
   private func outdateOtherLoads(of load: ResolvedRequest) {
     core.coalescer.closeToOthers()
-    core.invalidations.advance(removing: load.parts.resource)
+    core.invalidations.advance(removing: load.settings.resource)
   }
 
   /// Removes the responses that other loads of the resource have stored in the meantime.
@@ -88,9 +88,9 @@ extension ResourceManager {
   private func removeOthers(
     than revision: Revision, of load: ResolvedRequest, from store: any CacheStore
   ) async throws(CacheError) {
-    load.memory.map(MemoryTier.init)?.remove(load.parts.resource)
+    load.memory.map(MemoryTier.init)?.remove(load.settings.resource)
     var isStored = false
-    for variant in try await store.variants(of: load.parts.resource) {
+    for variant in try await store.variants(of: load.settings.resource) {
       if variant.metadata.revision == revision {
         isStored = true
       } else {

@@ -143,7 +143,7 @@ public final class ResourceManager: Sendable {
   ) async throws(CacheError) -> Resource<Value> {
     switch try core.begin(request, transform) {
     case .over(let result): return try result.get()
-    case .underWay(let load): return try await core.outcome(of: load, transform).get()
+    case .underWay(let load, let known): return try await core.outcome(of: load, known: known, transform).get()
     }
   }
 

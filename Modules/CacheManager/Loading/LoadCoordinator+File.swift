@@ -133,7 +133,7 @@ extension LoadCoordinator {
     post: @escaping @Sendable (CoalescedLoadEvent<Drafted>) -> Void,
     end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
   ) {
-    let writing = load.with { $0.target = .file(draft) }
+    let writing = load.with { $0.destination = .file(draft) }
     let waiter = CoalescedLoad<Drafted>.Waiter(post: post, deliver: {}, end: end) {
       self.join(load, draft, alone: true, task: task, post: post, end: end)
     }

@@ -7,75 +7,95 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a load has at once: a hit in memory.
+/// The start of a load, which ends at once if memory has the value.
 extension LoadCoordinator {
-  /// How a load begins.
-  enum Beginning<Value: Sendable> {
-    /// It needed nobody.
+  /// How a load starts.
+  enum LoadStart<Value: Sendable> {
+    /// The load has ended.
     case over(Result<Resource<Value>, CacheError>)
-    case underWay(ResolvedRequest)
+    /// The load needs more than a look into memory.
+    ///
+    /// - Parameter known: What the look has found.
+    case underWay(ResolvedRequest, known: KnownResponses?)
   }
 
-  /// What memory says of a plain request.
-  enum PlainAnswer<Value: Sendable> {
+  /// What memory has for a plain request.
+  enum PlainLookup<Value: Sendable> {
     case hit(Resource<Value>)
     case miss
-    /// It takes all that the load is made of to tell.
+    /// The request is not plain, or the stored responses are not.
     case undecided
   }
 
-  /// Begins a load: a hit in memory, and a manager that is closed, end it at once.
+  /// Starts a load. A hit ends it at once, and so does a manager that is closed.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
   @inline(never)
-  func begin<Value: Sendable>(_ request: ResourceRequest, _ transform: ResourceTransform<Value>) throws(CacheError) -> Beginning<
-    Value
-  > {
+  func begin<Value: Sendable>(
+    _ request: ResourceRequest, _ transform: ResourceTransform<Value>
+  ) throws(CacheError) -> LoadStart<Value> {
     if !coalescer.isClosed {
       let clock = request.options.clock ?? configuration.clock
       let start = clock.uptime
-      switch plainAnswer(to: request, transform, clock, startedAt: start) {
-      case .hit(let resource):
+      if case .hit(let resource) = plainLookup(request, transform, clock, startedAt: start) {
         if let observer = request.options.observer.resolved(configuration.observer) {
           observer.observe(.finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start))
         }
         return .over(.success(resource))
-      case .miss: return .underWay(try ResolvedRequest(request, configuration, self))
-      case .undecided: break
       }
     }
-    let load = try ResolvedRequest(request, configuration, self)
-    return immediate(load, transform).map { .over($0) } ?? .underWay(load)
+    return begin(try ResolvedRequest(request, configuration, self), transform)
+  }
+
+  /// Starts a load whose request is resolved.
+  func begin<Value: Sendable>(_ load: ResolvedRequest, _ transform: ResourceTransform<Value>) -> LoadStart<Value> {
+    let start = load.clock.uptime
+    let result: Result<Resource<Value>, CacheError>
+    if coalescer.isClosed {
+      result = .failure(load.managerIsClosed)
+    } else if Value.self == Data.self, transform.id.isEmpty {
+      let cache = TieredCache(load, resource: load.settings.resource)
+      guard let found = cache.lookUpWithoutWaiting(load.head) else { return .underWay(load, known: nil) }
+      guard let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value else {
+        return .underWay(load, known: KnownResponses(cache: cache, result: found))
+      }
+      result = .success(outcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
+    } else if let hit = memoryHit(load, transform, startedAt: start) {
+      result = .success(hit)
+    } else {
+      return .underWay(load, known: nil)
+    }
+    load.observeEnd(result, startedAt: start)
+    return .over(result)
   }
 
   /// The value in memory that may be used now.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
-  func memoryHit<Value: Sendable>(_ request: ResourceRequest, _ transform: ResourceTransform<Value>) throws(CacheError)
-    -> Resource<Value>?
-  {
+  func memoryHit<Value: Sendable>(
+    _ request: ResourceRequest, _ transform: ResourceTransform<Value>
+  ) throws(CacheError) -> Resource<Value>? {
     let clock = request.options.clock ?? configuration.clock
     let start = clock.uptime
-    switch plainAnswer(to: request, transform, clock, startedAt: start) {
+    switch plainLookup(request, transform, clock, startedAt: start) {
     case .hit(let resource): return resource
     case .miss: return nil
     case .undecided: return memoryHit(try ResolvedRequest(request, configuration, self), transform, startedAt: start)
     }
   }
 
-  /// What memory says of a request that is as most are: a GET of what its URL names, by the usual policy, with nothing that an
-  /// answer could be selected by.
+  /// Looks up a plain request: a GET of what its URL names, by the standard policy, without fields that could select a response.
   ///
-  /// ``memoryHit(_:_:startedAt:)`` would say the same of the ``ResolvedRequest``, which takes several times as long to make as
-  /// the answer does to find.
+  /// ``memoryHit(_:_:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several times as long as
+  /// this look-up.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
-  private func plainAnswer<Value: Sendable>(
-    to request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
-  ) -> PlainAnswer<Value> {
+  private func plainLookup<Value: Sendable>(
+    _ request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
+  ) -> PlainLookup<Value> {
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       request.options.requestModifier == nil, configuration.requestModifier == nil,
       (request.options.policy ?? configuration.policy) == .standard, request.options.reads.contains(.memory),
@@ -105,38 +125,26 @@ extension LoadCoordinator {
         valueOrigin: transform.id.isEmpty ? .original : .memory))
   }
 
-  /// The answer in memory, without any suspension.
-  func memoryHit<Value: Sendable>(_ load: ResolvedRequest, _ transform: ResourceTransform<Value>, startedAt start: Duration)
-    -> Resource<Value>?
-  {
+  private func memoryHit<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, startedAt start: Duration
+  ) -> Resource<Value>? {
     guard load.reads.contains(.memory) else { return nil }
-    let cache = TieredCache(load: load, resource: load.parts.resource)
+    let cache = TieredCache(load, resource: load.settings.resource)
     guard let candidate = cache.hit(load.head), let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
     else {
       return nil
     }
-    let fetched = LoadOutcome(
-      .init(
-        data: Data(), metadata: candidate.metadata, key: candidate.key.with(transform: transform.id),
-        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: .memory, validation: .notAttempted,
-        valueOrigin: transform.id.isEmpty ? .original : .memory))
-    return fetched.resource(value, clock: load.clock, startedAt: start)
+    return outcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start)
   }
 
-  /// The outcome of a load that needs nobody: a hit in memory, or a manager that is closed.
-  func immediate<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>
-  ) -> Result<Resource<Value>, CacheError>? {
-    let start = load.clock.uptime
-    let result: Result<Resource<Value>, CacheError>
-    if coalescer.isClosed {
-      result = .failure(load.managerIsClosed)
-    } else if let hit = memoryHit(load, transform, startedAt: start) {
-      result = .success(hit)
-    } else {
-      return nil
-    }
-    load.observeEnd(result, startedAt: start)
-    return result
+  /// The outcome of a load that a stored response ends at once.
+  private func outcome<Value: Sendable>(
+    _ candidate: Candidate, _ transform: ResourceTransform<Value>, of load: ResolvedRequest
+  ) -> LoadOutcome {
+    LoadOutcome(
+      .init(
+        data: candidate.data ?? Data(), metadata: candidate.metadata, key: candidate.key.with(transform: transform.id),
+        url: load.origin(of: candidate.metadata, for: load.head, at: load.url), source: candidate.source,
+        validation: .notAttempted, valueOrigin: transform.id.isEmpty ? .original : .memory))
   }
 }

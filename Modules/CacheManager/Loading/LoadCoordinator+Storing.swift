@@ -35,7 +35,7 @@ extension LoadCoordinator {
     }
     once.limit(to: load.timeout)
     let storing = load.with { parts in
-      parts.target = .store
+      parts.destination = .store
       // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
@@ -80,14 +80,14 @@ extension LoadCoordinator {
     } catch {
       return .failure(error.about(load.address))
     }
-    let result = await Fetch(load: storing, priority: priority, report: report, revalidations: revalidations).run()
+    let result = await LoadOperation(request: storing, priority: priority, report: report, revalidations: revalidations).run()
     guard case .success(let fetched) = result, !fetched.isStored else { return result }
     let refusal = CacheError(.notCached, reason: "the answer may not be stored")
     return .failure(load.naming(refusal, at: fetched.url, after: fetched.redirects))
   }
 
   private func isStored(_ fetched: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
-    let cache = TieredCache(load: storing, resource: fetched.key.resource)
+    let cache = TieredCache(storing, resource: fetched.key.resource)
     let stored = (try? await storing.store?.variants(of: cache.resource)) ?? []
     return stored.contains { $0.key == fetched.key && $0.metadata.revision == fetched.metadata.revision }
   }
@@ -96,7 +96,7 @@ extension LoadCoordinator {
   ///
   /// - Parameter number: of the coalesced load that loads it.
   func fetch(
-    _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
+    _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError> {
     if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring,
@@ -104,7 +104,7 @@ extension LoadCoordinator {
     {
       return result
     }
-    return await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).run()
+    return await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).run(known)
   }
 
   /// Nil: nobody stores it, or what came of that is of no use here.
@@ -118,7 +118,7 @@ extension LoadCoordinator {
         case .progress: report(event)
         case .stale(let old):
           guard let mine = try? await taken(old, load) else { return }
-          if case .file(let draft) = load.target { draft.seal() }
+          if case .file(let draft) = load.destination { draft.seal() }
           report(.stale(mine))
         }
       }
@@ -135,9 +135,11 @@ extension LoadCoordinator {
 
   /// What has been stored, as the load wants it. Nil: it is gone, or can't be read.
   private func taken(_ fetched: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
-    let cache = TieredCache(load: load, resource: fetched.key.resource)
-    guard let kept = try await cache.read(Candidate(key: fetched.key, metadata: fetched.metadata)) else { return nil }
-    return fetched.with { ($0.data, $0.share) = (kept.data, kept.share) }
+    let cache = TieredCache(load, resource: fetched.key.resource)
+    let candidate = Candidate(key: fetched.key, metadata: fetched.metadata)
+    guard let content = try await cache.content(of: candidate) else { return nil }
+    cache.promote(content, candidate)
+    return fetched.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
   }
 
   private enum Joined<Output: Sendable>: Sendable {

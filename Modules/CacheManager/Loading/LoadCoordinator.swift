@@ -27,7 +27,7 @@ final class LoadCoordinator: Sendable {
   /// Questions behind answers that have been shown.
   let revalidations = RevalidationTable()
   /// Exchanges that wait for one answer.
-  let collapsing = ResponseCoalescer()
+  let responseCoalescer = ResponseCoalescer()
   /// Steps of transforms that are under way.
   let steps = StepCoalescer()
   /// Limits how many steps run at once.
@@ -42,17 +42,18 @@ final class LoadCoordinator: Sendable {
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once,
-  /// whatever happens.
+  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once.
+  ///
+  /// - Parameter known: The result of the look-up that ``begin(_:_:)`` made.
   func start<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
+    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
   ) {
     let load = load.placed
     let once = EventMailbox(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     if Value.self == Data.self, transform.id.isEmpty {
       let waiter = once.waiter { (fetched: LoadOutcome) in (fetched.data as? Value).map { ($0, fetched) } }
-      joinBytes(load, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
+      joinBytes(load, known: known, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
     } else {
       joinDerived(load, transform, alone: false, task: task, once: once)
     }
@@ -61,14 +62,15 @@ final class LoadCoordinator: Sendable {
   /// Carries out a load that ``begin(_:_:)`` does not end, until its end or the calling task's.
   @inline(never)
   func outcome<Value: Sendable>(
-    of load: ResolvedRequest, _ transform: ResourceTransform<Value>
+    of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
-    if let resource = responseWithoutWaiting(load, transform) { return .success(resource) }
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
       // A sink ends exactly once, so nobody has to check it.
       await withUnsafeContinuation { continuation in
-        start(load, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
+        start(
+          load, known: known, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
+        )
       }
     } onCancel: {
       task.cancel()
@@ -78,11 +80,12 @@ final class LoadCoordinator: Sendable {
   // MARK: Bytes
 
   func joinBytes(
-    _ load: ResolvedRequest, alone: Bool, task: LoadTask, post: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void,
+    _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, task: LoadTask,
+    post: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void,
     deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<LoadOutcome, CacheError>) -> Void
   ) {
     // What the coalesced load decides before this one has joined is decided without it.
-    let wantsBytes = load.demand?.wantsBytes ?? true
+    let wantsBytes = load.representation?.wantsBytes ?? true
     let waiter = CoalescedLoad<LoadOutcome>.Waiter(
       post: { event in
         if wantsBytes, case .stale(let old) = event, old.isBodyLeft { return }
@@ -98,7 +101,7 @@ final class LoadCoordinator: Sendable {
     queuedPriorities.raise(load, to: task.priority.level)
     let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
-        let result = await self.fetch(load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
+        let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
         if coalesced.hasSatisfied { load.observeBackground(result) }
         return result
       }
@@ -143,7 +146,7 @@ final class LoadCoordinator: Sendable {
     let pipeline = ValuePipeline(load: load, transform: transform, core: self, priority: coalesced.priority)
     do throws(CacheError) {
       for demand in pipeline.demands {
-        let asking = demand.map { demand in load.with { $0.demand = demand } } ?? load
+        let asking = demand.map { demand in load.with { $0.representation = demand } } ?? load
         let fetched = try await fetched(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
           // An old answer that can't be made into a value is none to show; the final one decides.
           if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }

@@ -34,7 +34,7 @@ final class LoadOutcome: Shareable {
     /// How the value came about.
     var valueOrigin = ValueOrigin.original
     /// What ``data`` takes of the memory budget; nil: nothing.
-    var share: MemoryReservation?
+    var reservation: MemoryReservation?
   }
 
   private let parts: Parts

@@ -3,47 +3,59 @@ internal import HTTPTypes
 
 /// Decides with the load's validator, or by the time to live alone when there is none.
 struct Planner {
-  let load: ResolvedRequest
+  let request: ResolvedRequest
   let policy: LoadPolicy
 
-  init(_ load: ResolvedRequest, policy: LoadPolicy? = nil) {
-    self.load = load
-    self.policy = policy ?? load.policy
+  init(_ request: ResolvedRequest, policy: LoadPolicy? = nil) {
+    self.request = request
+    self.policy = policy ?? request.policy
   }
 
-  func plan(_ request: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
-    plan(request, stored: stored, at: load.clock.now)
+  func plan(_ head: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
+    plan(head, stored: stored, at: request.clock.now)
   }
 
   /// Decides about a response that the origin sent, or confirmed, after the request had arrived. The request needs no validation
   /// of its own (RFC 9111 §4). Everything else that it demands of a response counts: selecting fields, age, directives.
-  func plan(_ request: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
-    let now = load.clock.now
+  func plan(_ head: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
+    let now = request.clock.now
     var validated = metadata
     validated.freshness.requiresRevalidation = false
     validated.freshness.freshUntil = max(metadata.freshness.freshUntil, now + .nanoseconds(1))
-    return plan(request, stored: [validated], at: now)
+    return plan(head, stored: [validated], at: now)
   }
 
-  private func plan(_ request: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
-    if let validator = load.validator {
+  private func plan(_ head: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
+    if let validator = request.validator {
       // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the
       // origin's to answer.
-      let stored = load.isExchange || request.wantsWholeBody ? stored : []
-      return validator.plan(request, policy: policy, stored: stored, now: now)
+      let stored = request.destination.isStream || head.wantsWholeBody ? stored : []
+      return validator.plan(head, policy: policy, stored: stored, now: now)
     }
     // The stores have dropped what is expired: what they still hold may be used.
-    guard request.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
+    guard head.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
-      return .fetch(request, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)
+      return .fetch(head, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)
     }
     switch policy {
     case .standard, .cacheFirst, .cacheOnly, .memoryElseReload: return .use(newest, thenRevalidate: nil)
-    case .staleWhileRevalidate: return .use(newest, thenRevalidate: request)
+    case .staleWhileRevalidate: return .use(newest, thenRevalidate: head)
     case .revalidate(let floor, _):
       if let floor, now - stored[newest].responseTime < floor { return .use(newest, thenRevalidate: nil) }
-      return .fetch(request, fallback: newest, reason: .request)
-    case .reload: return .fetch(request, fallback: nil, reason: .request)
+      return .fetch(head, fallback: newest, reason: .request)
+    case .reload: return .fetch(head, fallback: nil, reason: .request)
+    }
+  }
+
+  /// Whether a plan is about a stored response that the request selects, fresh or not.
+  func selects(_ plan: ValidationPlan, for head: HTTPRequest) -> Bool {
+    switch plan {
+    case .use: true
+    case .fetch(_, _, .stale): true
+    // Not for the stored response's sake: the policy or the caller's own precondition sends these.
+    case .fetch(_, _, .request):
+      policy != .reload && !head.headerFields.contains(.ifMatch) && !head.headerFields.contains(.ifUnmodifiedSince)
+    case .fetch, .answer: false
     }
   }
 
@@ -51,26 +63,26 @@ struct Planner {
   /// not fresh even when it came. An origin that states no lifetime may make such a response for one user, and not say so.
   /// Without a validator no field selects.
   func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
-    let names = load.validator?.selectingFields(of: metadata) ?? []
+    let names = request.validator?.selectingFields(of: metadata) ?? []
     return metadata.wasFresh ? names : names + [.cookie]
   }
 
   /// Which stored answer the request selects, fresh or not.
-  func selection(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
+  func selection(by head: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     guard !stored.isEmpty else { return nil }
-    guard case .use(let index, _) = Planner(load, policy: .cacheOnly).plan(request, stored: stored) else { return nil }
+    guard case .use(let index, _) = Planner(request, policy: .cacheOnly).plan(head, stored: stored) else { return nil }
     return index
   }
 
   func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ answer: Result<HTTPResponse, CacheError>, to head: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp
   ) -> ValidationVerdict {
-    let now = load.clock.now
+    let now = request.clock.now
     let revision = Revision.random()
-    if let validator = load.validator {
+    if let validator = request.validator {
       return validator.judge(
-        answer, to: request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+        answer, to: head, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
         revision: revision)
     }
     switch answer {
@@ -78,10 +90,10 @@ struct Planner {
       guard let fallback, error.isUnreachable else { return .pass(.none, shareable: true) }
       return .serveStale(fallback)
     case .success(let response):
-      guard request.method == .get, load.acceptedStatuses.contains(response.status.code), response.status.code != 206 else {
+      guard head.method == .get, request.acceptedStatuses.contains(response.status.code), response.status.code != 206 else {
         return .pass(.none, shareable: true)
       }
-      var plain = request
+      var plain = head
       plain.headerFields = [:]
       let metadata = StoredMetadata(
         request: plain, response: response, requestTime: requestTime, responseTime: now, revision: revision,

@@ -23,6 +23,12 @@ struct RetryState: Sendable {
     spent = metrics
   }
 
+  /// Counts a request whose response was of no use.
+  mutating func begin(spending metrics: TransferMetrics) {
+    attempt += 1
+    spent = metrics
+  }
+
   /// Whether a request may be sent twice: the methods that are idempotent (RFC 9110 §9.2.2).
   static func isAllowed(of method: HTTPRequest.Method) -> Bool {
     [.get, .head, .options, .trace, .put, .delete].contains(method)

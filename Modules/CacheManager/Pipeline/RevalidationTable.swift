@@ -11,7 +11,7 @@ final class RevalidationTable: Sendable {
 
     init(_ cache: TieredCache) {
       resource = CacheKey(resource: cache.resource)
-      stores = [cache.load.memory?.id, cache.load.store?.id]
+      stores = [cache.request.memory?.id, cache.request.store?.id]
     }
   }
 

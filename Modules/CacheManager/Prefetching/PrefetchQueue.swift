@@ -99,10 +99,13 @@ final class PrefetchQueue: Sendable {
     core.queuedPriorities.remove(item.task.priority, for: item.key)
     switch destination {
     case .cache, .memory:
-      if let result = core.immediate(item.load, .bytes) { return ended(number, result.map { $0.with(()) }) }
-      core.start(
-        item.load, .bytes, item.task,
-        .init(event: nil, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
+      switch core.begin(item.load, .bytes) {
+      case .over(let result): ended(number, result.map { $0.with(()) })
+      case .underWay(let load, let known):
+        core.start(
+          load, known: known, .bytes, item.task,
+          .init(event: nil, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
+      }
     case .disk:
       core.startStoring(item.load, item.task, .init(event: nil, end: { self.ended(number, $0) }, endsWithStale: true)) { _ in }
     }

@@ -14,11 +14,11 @@ struct RequestSettings: Sendable {
   private var statedURL: URL?
   var body: RequestBody?
   var downloader: (any Downloader)?
-  var isProvided: Bool
+  var isFromSchemeHandler: Bool
   /// Where else to ask; empty for the load of an alternative.
   var alternatives: [ResolvedAlternative] = []
-  /// What the load is, or stands in, for: see ``Standing``.
-  var standing = Standing.original
+  /// The role of the server that is asked.
+  var role = SourceRole.original
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
   var validator: (any ResponseValidator)?
@@ -45,13 +45,11 @@ struct RequestSettings: Sendable {
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
   let maximumBodyInMemory: Int64
-  /// Whether the caller speaks HTTP: conditions, ranges and stored parts count, and a method, a status or a redirect is nobody's
-  /// affair but the caller's.
-  private(set) var isExchange = false
-  /// Where the bytes go.
-  var target = BodyTarget.memory
-  /// What of the answer is wanted; nil: its bytes, and the original kept.
-  var demand: RequestedRepresentation?
+  /// The place that the bytes go to. A stream is for a caller that speaks HTTP: its conditions, ranges and stored parts count,
+  /// and methods, statuses and redirects are its own affair.
+  var destination = BodyDestination.memory
+  /// The representation that the waiters want, or `nil` for the bytes and a stored original.
+  var representation: RequestedRepresentation?
   let storagePolicy: StoragePolicy
   /// What users remove while the load runs.
   let invalidations: InvalidationLog
@@ -62,8 +60,8 @@ struct RequestSettings: Sendable {
   /// Whether another load waits for this one, which has its place in the budget already.
   var isNested = false
 
-  /// For whose sake somebody is asked.
-  enum Standing {
+  /// The role of the server that is asked.
+  enum SourceRole {
     /// The resource's own.
     case original
     /// The original's, under whose name the answer is kept: what is stored there is no word of this server's.
@@ -90,7 +88,7 @@ struct RequestSettings: Sendable {
     head = source.head
     statedURL = source.url
     downloader = source.downloader
-    isProvided = source.isProvided
+    isFromSchemeHandler = source.isFromSchemeHandler
     self.body = body
     partition = options.partition
     resource = Self.resource(of: source, options)
@@ -142,7 +140,7 @@ struct RequestSettings: Sendable {
     } else {
       try self.init(modified: request, options, manager, core)
     }
-    isExchange = true
+    destination = .stream
     if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
   }
 
@@ -200,12 +198,12 @@ struct RequestSettings: Sendable {
   func asking(_ source: RequestTarget, as kind: AlternativeSource.Kind) -> RequestSettings {
     var load = self
     (load.head, load.statedURL) = (source.head, source.url)
-    (load.downloader, load.isProvided) = (source.downloader, source.isProvided)
+    (load.downloader, load.isFromSchemeHandler) = (source.downloader, source.isFromSchemeHandler)
     load.alternatives = []
     switch kind {
-    case .mirror: load.standing = .mirror
+    case .mirror: load.role = .mirror
     case .lowData:
-      load.standing = .lowData
+      load.role = .lowData
       load.resource = ResourceID.make(
         uri: ResourceID.uri(of: source.head) ?? load.url.absoluteString, partition: partition)
     }

@@ -13,7 +13,7 @@ struct RequestTarget: Sendable {
   /// Nil: as the head names it.
   var url: URL?
   var downloader: (any Downloader)?
-  var isProvided: Bool
+  var isFromSchemeHandler: Bool
 
   /// - Throws: ``CacheError/Code/invalidURL``, or what the modifier refuses with.
   init(
@@ -30,8 +30,8 @@ struct RequestTarget: Sendable {
     let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
     downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
     switch request.options.downloader {
-    case .inherited, .adapted: isProvided = provider != nil
-    case .use, .disabled: isProvided = false
+    case .inherited, .adapted: isFromSchemeHandler = provider != nil
+    case .use, .disabled: isFromSchemeHandler = false
     }
   }
 
@@ -40,7 +40,7 @@ struct RequestTarget: Sendable {
     guard options.requestModifier == nil, manager.requestModifier == nil, request.hasPlainTarget else { return nil }
     head = request
     downloader = options.downloader.resolved(manager.downloader)
-    isProvided = false
+    isFromSchemeHandler = false
   }
 
   /// What the modifier makes of the request is what is loaded, also when it names another resource.

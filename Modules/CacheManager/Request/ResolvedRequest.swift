@@ -11,9 +11,9 @@ internal import Foundation
 /// than some stages do.
 @dynamicMemberLookup
 final class ResolvedRequest: Sendable {
-  let parts: RequestSettings
+  let settings: RequestSettings
 
-  init(_ parts: RequestSettings) { self.parts = parts }
+  init(_ settings: RequestSettings) { self.settings = settings }
 
   convenience init(
     _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
@@ -23,7 +23,7 @@ final class ResolvedRequest: Sendable {
 
   /// The same load, but for what `change` sets.
   func with(_ change: (inout RequestSettings) -> Void) -> ResolvedRequest {
-    var changed = parts
+    var changed = settings
     change(&changed)
     return ResolvedRequest(changed)
   }
@@ -31,10 +31,10 @@ final class ResolvedRequest: Sendable {
   /// The same load, which knows whether another one waits for it.
   var placed: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
 
-  subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { parts[keyPath: part] }
+  subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { settings[keyPath: part] }
 
   /// What the caller asked for, as text: in errors and events.
-  var address: String { parts.url.address }
+  var address: String { settings.url.address }
 
   /// The same error with the URL that was asked for, and with the redirects that led to `url`.
   ///
@@ -50,19 +50,19 @@ final class ResolvedRequest: Sendable {
   }
 
   var bodyTooLarge: CacheError {
-    CacheError(.bodyTooLarge, reason: "the body is larger than the \(parts.maximumBodySize) bytes that this load takes")
+    CacheError(.bodyTooLarge, reason: "the body is larger than the \(settings.maximumBodySize) bytes that this load takes")
   }
 
   /// Whether an answer may be a load's result: its status is accepted, and it is no redirect that is to be followed.
   func isResult(_ response: HTTPResponse) -> Bool {
-    parts.acceptedStatuses.contains(response.status.code) && (parts.redirectLimit == 0 || !RedirectRules.leads(response))
+    settings.acceptedStatuses.contains(response.status.code) && (settings.redirectLimit == 0 || !RedirectRules.leads(response))
   }
 
   /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever
   /// a mirror leads to, it stands in for what was asked for.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
-    if isFirstHop || parts.standing == .mirror { return parts.resource }
-    return ResourceID.make(uri: ResourceID.uri(of: request) ?? parts.url.absoluteString, partition: parts.partition)
+    if isFirstHop || settings.role == .mirror { return settings.resource }
+    return ResourceID.make(uri: ResourceID.uri(of: request) ?? settings.url.absoluteString, partition: settings.partition)
   }
 
   /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL
@@ -76,7 +76,7 @@ final class ResolvedRequest: Sendable {
   }
 
   func observe(_ event: @autoclosure () -> CacheEvent) {
-    if let observer = parts.observer { observer.observe(event()) }
+    if let observer = settings.observer { observer.observe(event()) }
   }
 
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
@@ -94,9 +94,9 @@ final class ResolvedRequest: Sendable {
   func observeEnd<Value: Sendable>(_ result: Result<Resource<Value>, CacheError>, startedAt start: Duration) {
     switch result {
     case .success(let resource):
-      observe(.finished(url: address, source: resource.source, error: nil, duration: parts.clock.uptime - start))
+      observe(.finished(url: address, source: resource.source, error: nil, duration: settings.clock.uptime - start))
     case .failure(let error):
-      observe(.finished(url: address, source: nil, error: error, duration: parts.clock.uptime - start))
+      observe(.finished(url: address, source: nil, error: error, duration: settings.clock.uptime - start))
     }
   }
 }

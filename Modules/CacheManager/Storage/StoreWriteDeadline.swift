@@ -55,7 +55,7 @@ final class StoreWriteDeadline: Sendable {
   func wait<Value: Sendable>(
     _ load: ResolvedRequest, times: Int = 1, for work: @escaping @Sendable () async -> Value
   ) async -> Value? {
-    guard limit != nil, load.store != nil, !load.target.isStore else { return await work() }
+    guard limit != nil, load.store != nil, !load.destination.isStore else { return await work() }
     let progress = Lock(Progress<Value>.running)
     state.withLock { $0.running += 1 }
     begin(on: load.downloader?.preferredExecutor) { [self] in

@@ -6,42 +6,162 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// How stored bytes get to a caller who reads them as a stream.
+/// Bringing stored bodies to the destination of a request.
 extension TieredCache {
-  /// Bytes to be read, and where they come from.
+  /// A stored body at its destination.
   struct Content {
+    /// The bytes that the requester gets. Empty if the destination is a file or a store.
     var body: ResourceBody
+    /// The layer that the body is from.
     var source: ResourceSource
+    /// All bytes of the stored body, if they are in memory.
+    var data: Data? = nil
+    /// Whether the body was left in the durable store, because the stored transforms are enough.
+    var isBodyLeft = false
+    /// The encoded values of these transforms.
+    var encoded: [String: Data] = [:]
+    /// The part of the memory budget that the body uses, or `nil` if it belongs to the memory store.
+    var reservation: MemoryReservation? = nil
   }
 
-  /// The bytes of a stored answer that a reply has. Nil: they are gone, or can't be read.
-  func content(of candidate: Candidate, _ content: StoredReply.Content) async throws(CacheError) -> Content? {
-    if case .none = content { return Content(body: .none, source: isInMemory(candidate) ? .memory : .disk) }
-    if let data = value(of: candidate, transform: "", as: Data.self) {
-      return Content(body: content.body(of: data), source: .memory)
+  private var disk: (any CacheStore)? { request.reads.contains(.disk) ? request.store : nil }
+
+  /// Brings the body of a stored response to the request's destination.
+  ///
+  /// - Parameters:
+  ///   - candidate: The stored response.
+  ///   - part: The bytes that a reply has. A load takes the whole.
+  /// - Returns: `nil` if the body is gone, damaged, or cannot be read. The response is then a miss.
+  /// - Throws: A cancellation, or an error of the destination: a file that cannot be written, a body that is too large.
+  func content(
+    of candidate: Candidate, _ part: StoredReply.Content = .whole
+  ) async throws(CacheError) -> Content? {
+    switch request.destination {
+    case .stream: return try await streamed(candidate, part)
+    case .memory: return try await collected(candidate)
+    case .file(let file): return try await file.isSealed ? .none(from: .disk) : copied(candidate)
+    case .store: return .none(from: .disk)
     }
-    guard load.reads.contains(.disk), let store = load.store else { return nil }
-    if let data = candidate.data {
-      promote(data, candidate)
-      return Content(body: content.body(of: data), source: .disk)
-    }
+  }
+
+  // MARK: To a reader
+
+  private func streamed(
+    _ candidate: Candidate, _ part: StoredReply.Content
+  ) async throws(CacheError) -> Content? {
+    if case .none = part { return .none(from: candidate.source) }
+    if let content = contentInMemory(candidate, part) { return content }
+    guard let disk else { return nil }
+    if let data = candidate.data { return Content(body: part.body(of: data), source: .disk, data: data) }
     do throws(CacheError) {
       var range: Range<Int64>?
-      if case .range(let asked) = content { range = asked }
-      guard let entry = try await store.entry(for: candidate.key, range: range),
+      if case .range(let asked) = part { range = asked }
+      guard let entry = try await disk.entry(for: candidate.key, range: range),
         entry.metadata.revision == candidate.metadata.revision
       else { return nil }
-      guard range == nil, let length = entry.body.length, length <= load.maximumBodyInMemory else {
+      guard range == nil, let length = entry.body.length, length <= request.maximumBodyInMemory else {
         return Content(body: entry.body, source: .disk)
       }
       let data = try await entry.body.collect(limit: length)
-      promote(data, candidate)
-      return Content(body: ResourceBody(data), source: .disk)
+      return Content(body: ResourceBody(data), source: .disk, data: data)
     } catch {
-      if error.isCancellation { throw error }
-      load.observe(.readFailed(resource: resource, error: error))
+      return try unreadable(error)
+    }
+  }
+
+  private func contentInMemory(_ candidate: Candidate, _ part: StoredReply.Content) -> Content? {
+    let known = candidate.source == .memory ? candidate.data : nil
+    guard let data = known ?? value(of: candidate, transform: "", as: Data.self) else { return nil }
+    return Content(body: part.body(of: data), source: .memory, data: data)
+  }
+
+  // MARK: Into memory
+
+  private func collected(_ candidate: Candidate) async throws(CacheError) -> Content? {
+    if let content = contentInMemory(candidate, .whole) { return content }
+    guard let disk else { return nil }
+    if !candidate.transforms.isEmpty, let representation = request.representation,
+      representation.isMet(by: candidate.transforms),
+      let encoded = try await readTransforms(representation.transforms, of: candidate, in: disk)
+    {
+      return Content(body: .none, source: .disk, isBodyLeft: true, encoded: encoded)
+    }
+    do throws(CacheError) {
+      guard let (data, reservation) = try await read(candidate, from: disk) else { return nil }
+      return Content(body: ResourceBody(data), source: .disk, data: data, reservation: reservation)
+    } catch {
+      if error.code == .bodyTooLarge { throw error }
+      return try unreadable(error)
+    }
+  }
+
+  private func read(_ candidate: Candidate, from disk: any CacheStore) async throws(CacheError) -> (Data, MemoryReservation)? {
+    if let data = candidate.data {
+      guard data.count <= request.maximumBodySize else { throw request.bodyTooLarge }
+      return (data, request.budget.share(holding: data.count))
+    }
+    guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
       return nil
     }
+    if let length = entry.body.length, length > request.maximumBodySize { throw request.bodyTooLarge }
+    let reservation = request.budget.share(holding: 0, LoadPriority(request.priority))
+    try await reservation.begin(announcing: entry.body.length)
+    // The length of a file is known, and all of it is there. It waits for no body that comes slowly.
+    if let length = entry.body.length { try await reservation.grow(to: length, most: length) }
+    let data = try await entry.body.collect(limit: request.maximumBodySize)
+    reservation.end(at: Int64(data.count))
+    return (data, reservation)
+  }
+
+  // MARK: Into a file
+
+  private func copied(_ candidate: Candidate) async throws(CacheError) -> Content? {
+    if let content = contentInMemory(candidate, .whole) {
+      return try await copy(content.body) ? .none(from: .memory) : nil
+    }
+    guard let disk else { return nil }
+    if let data = candidate.data { return try await copy(ResourceBody(data)) ? .none(from: .disk) : nil }
+    let body: ResourceBody
+    do throws(CacheError) {
+      guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
+        return nil
+      }
+      body = entry.body
+    } catch {
+      return try unreadable(error)
+    }
+    return try await copy(body) ? .none(from: .disk) : nil
+  }
+
+  /// Returns whether the whole body could be read.
+  private func copy(_ body: ResourceBody) async throws(CacheError) -> Bool {
+    var collector = BodyCollector(request, length: body.length)
+    try await collector.begin()
+    while true {
+      if Task.isCancelled { throw .cancelled }
+      let next: Data?
+      do throws(CacheError) {
+        next = try await body.source.next()
+      } catch {
+        return try unreadable(error) != nil
+      }
+      guard let chunk = next else { break }
+      try await collector.take(chunk)
+    }
+    try await collector.finish()
+    return true
+  }
+
+  private func unreadable(_ error: CacheError) throws(CacheError) -> Content? {
+    if error.isCancellation { throw error }
+    request.observe(.readFailed(resource: resource, error: error))
+    return nil
+  }
+}
+
+extension TieredCache.Content {
+  fileprivate static func none(from source: ResourceSource) -> TieredCache.Content {
+    TieredCache.Content(body: .none, source: source)
   }
 }
 
@@ -52,13 +172,13 @@ extension StoredReply.Content {
     case .whole: return ResourceBody(data)
     case .range(let range):
       let clamped = range.clamped(to: 0..<Int64(data.count))
-      // A copy of its own, which does not keep the whole alive.
+      // A copy, which does not keep the whole body alive.
       return ResourceBody(Data(data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]))
     }
   }
 }
 
 extension ResourceBody {
-  /// No bytes at all.
+  /// A body without bytes.
   static var none: ResourceBody { ResourceBody(Data()) }
 }

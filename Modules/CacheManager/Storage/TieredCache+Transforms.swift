@@ -12,7 +12,7 @@ internal import Foundation
 extension TieredCache {
   /// The stored originals, and what stands there in transforms alone that are enough for who waits.
   @inline(never)
-  func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for demand: RequestedRepresentation)
+  func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for representation: RequestedRepresentation)
     async throws(CacheError)
     -> [Candidate]
   {
@@ -21,12 +21,12 @@ extension TieredCache {
       listed = try await disk.transforms(of: resource)
     } catch {
       if error.isCancellation { throw error }
-      load.observe(.readFailed(resource: resource, error: error))
+      request.observe(.readFailed(resource: resource, error: error))
       return originals
     }
     var merged = originals
-    for entry in listed where !isOutOfPlace(entry.metadata) { merged.merge(entry) }
-    return merged.filter { !$0.isInTransformsAlone || demand.isMet(by: $0.transforms) }
+    for entry in listed where !isUnusable(entry.metadata) { merged.merge(entry) }
+    return merged.filter { !$0.isInTransformsAlone || representation.isMet(by: $0.transforms) }
   }
 
   /// The transforms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the
@@ -35,7 +35,7 @@ extension TieredCache {
     beside candidate: Candidate, on disk: any CacheStore
   ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
     var found = candidate.transforms.map { (key: candidate.key.with(transform: $0.key), length: $0.value) }
-    for transform in load.demand?.transforms ?? [] where candidate.transforms[transform] == nil {
+    for transform in request.representation?.transforms ?? [] where candidate.transforms[transform] == nil {
       let key = candidate.key.with(transform: transform)
       if let entry = try await disk.entry(for: key, range: 0..<0), entry.metadata.revision == candidate.metadata.revision {
         found.append((key, entry.metadata.bodyLength))
@@ -70,12 +70,12 @@ extension TieredCache {
         if entry.metadata.responseTime <= metadata.responseTime { await removeTransform(key, entry.metadata.revision) }
         return nil
       }
-      let data = try await entry.body.collect(limit: load.maximumBodySize)
+      let data = try await entry.body.collect(limit: request.maximumBodySize)
       if entry.metadata.responseTime < metadata.responseTime { await takeOver(metadata, key, entry, in: store) }
       return data
     } catch {
       if error.isCancellation { throw error }
-      load.observe(.readFailed(resource: key.resource, error: error))
+      request.observe(.readFailed(resource: key.resource, error: error))
       if error.code == .damagedEntry { await removeTransform(key, metadata.revision) }
       return nil
     }
@@ -83,28 +83,28 @@ extension TieredCache {
 
   /// A 304 that came while a transform was not asked for is its too: its time to live counts from there.
   private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ transform: StoredEntry, in store: any CacheStore) async {
-    guard load.writes.contains(.disk) else { return }
-    _ = await load.writeDeadline.wait(load) {
+    guard request.writes.contains(.disk) else { return }
+    _ = await request.writeDeadline.wait(request) {
       var confirmed = metadata
       confirmed.bodyLength = transform.metadata.bodyLength
       do throws(CacheError) {
         _ = try await store.updateMetadata(of: key, to: confirmed, ifRevision: metadata.revision)
       } catch {
-        load.observe(.storeFailed(key: key, error: error))
+        request.observe(.storeFailed(key: key, error: error))
       }
     }
   }
 
   func removeTransform(_ key: CacheKey, _ revision: Revision) async {
-    guard let store = load.store else { return }
-    _ = await load.writeDeadline.wait(load) { await remove(key, ifRevision: revision, from: store) }
+    guard let store = request.store else { return }
+    _ = await request.writeDeadline.wait(request) { await remove(key, ifRevision: revision, from: store) }
   }
 
   /// Whether a later body of the same answer is known than the one that a value was made of; `transforms` are those that are
   /// stored of the resource.
   private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
-    if let known = load.memory.map(MemoryTier.init)?.index(of: resource)?.element(of: key.variant),
+    if let known = request.memory.map(MemoryTier.init)?.index(of: resource)?.element(of: key.variant),
       known.revision != metadata.revision, known.responseTime >= metadata.responseTime
     {
       return true
@@ -119,7 +119,7 @@ extension TieredCache {
   /// Stores an encoded value under its transform's key, with the metadata of its original.
   ///
   /// An older word is not put over a later one, nor anything that was removed meanwhile; and what is outdated by it goes.
-  func keepTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
+  func storeTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
     guard var kept = surviving(candidate),
       await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store)
     else { return }
@@ -127,9 +127,9 @@ extension TieredCache {
     do throws(CacheError) {
       kept.metadata = try await store.store(data, for: kept.key, metadata: kept.metadata)
     } catch {
-      return load.observe(.storeFailed(key: kept.key, error: error))
+      return request.observe(.storeFailed(key: kept.key, error: error))
     }
-    load.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
+    request.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
     // Who stored a later body in between looked for what it outdates before this was there.
     let transforms = (try? await store.transforms(of: resource)) ?? []
     if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }
@@ -140,12 +140,12 @@ extension TieredCache {
   }
 
   /// Stores the original of a value that can't be stored itself, unless it is there.
-  func keepOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
+  func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
     let revision = candidate.metadata.revision
     if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
     guard let kept = surviving(candidate),
       await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store),
-      await keepOriginal(data, kept) != nil
+      await storeOriginal(data, kept) != nil
     else { return }
     await dropTransforms(outdatedBy: kept)
     await settle(kept)
@@ -164,13 +164,13 @@ extension TieredCache {
   }
 
   private func dropTransforms(where isGone: (ListedEntry) -> Bool) async {
-    guard let store = load.store, load.invalidations.hasSeenTransforms else { return }
+    guard let store = request.store, request.invalidations.hasSeenTransforms else { return }
     do throws(CacheError) {
       for transform in try await store.transforms(of: resource) where isGone(transform) {
         await remove(transform.key, ifRevision: transform.metadata.revision, from: store)
       }
     } catch {
-      load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+      request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
     }
   }
 }

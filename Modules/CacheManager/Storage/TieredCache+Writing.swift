@@ -7,38 +7,41 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// How a load changes the stores: never an older word over a later one, never what was removed meanwhile, and never two layers
-/// that contradict each other.
+/// Changing the stores. An older response never replaces a later one, a removed response never comes back, and the layers never
+/// contradict each other.
 extension TieredCache {
-  private var memory: MemoryTier? { load.writes.contains(.memory) ? load.memory.map(MemoryTier.init) : nil }
-  private var disk: (any CacheStore)? { load.writes.contains(.disk) ? load.store : nil }
+  private var memory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
+  private var disk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
-  private func hasBeenRemoved() -> Bool { load.invalidations.current != logPosition }
+  /// Whether anything was removed since the request began to look.
+  var isBehindRemovals: Bool { request.invalidations.current != logPosition }
 
-  /// Puts what the disk has into memory.
-  func promote(_ data: Data, _ candidate: Candidate) {
-    keepInMemory(data, candidate) { _ in !hasBeenRemoved() }
+  /// Puts what was read from disk into memory.
+  func promote(_ content: Content, _ candidate: Candidate) {
+    guard content.source == .disk, content.data != nil || content.isBodyLeft else { return }
+    storeInMemory(content.data, candidate) { _ in !isBehindRemovals }
   }
 
-  /// Puts into memory what the disk says of an answer, whose body stays there.
-  func promote(_ candidate: Candidate) { keepInMemory(nil, candidate) { _ in !hasBeenRemoved() } }
-
-  /// Puts bytes and metadata into memory. The metadata stays even where the bytes are refused: an older answer must not stand
-  /// there.
+  /// Puts bytes and metadata into memory. The metadata stays even if the bytes are refused, because it replaces that of an older
+  /// response.
   ///
-  /// - Parameter data: nil: they were left where they are.
-  private func keepInMemory(_ data: Data?, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
+  /// - Parameters:
+  ///   - data: The body, or `nil` if it stays in the durable store.
+  ///   - isNew: Whether memory does not have these bytes yet.
+  ///   - isAllowed: Called with the metadata that memory has now.
+  private func storeInMemory(
+    _ data: Data?, _ candidate: Candidate, isNew: Bool = true, if isAllowed: (StoredMetadata?) -> Bool
+  ) {
     guard let memory else { return }
     let key = candidate.key
-    guard load.target.isMemory else { return correct(memory, candidate, if: isAllowed) }
+    guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
     guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed), let data else { return }
-    if memory.insert(data, cost: data.count, of: key, for: candidate.metadata) {
-      load.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
+    if memory.insert(data, cost: data.count, of: key, for: candidate.metadata), isNew {
+      request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
     }
   }
 
-  /// Brings what memory says up to date, for a load whose bytes go elsewhere: where memory knows nothing, there is nothing to
-  /// correct.
+  /// Updates what memory knows of a response whose bytes do not go there.
   private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     let (key, revision) = (candidate.key, candidate.metadata.revision)
     guard
@@ -48,55 +51,88 @@ extension TieredCache {
     memory.store.remove(key, ifRevision: former)
   }
 
-  /// Puts a new answer into memory whose way into the durable store takes its time: who asks now is not to wait for that.
-  func keepEarly(_ data: Data, _ candidate: Candidate) {
-    if let survivor = surviving(candidate) { keepInMemory(data, survivor) { _ in true } }
+  /// Puts a new response into memory before a slow durable store has committed it, so that the next request need not wait.
+  func storeEarly(_ data: Data, _ candidate: Candidate) {
+    if let survivor = surviving(candidate) { storeInMemory(data, survivor) { _ in true } }
   }
 
-  /// Stores a new answer in memory, and sees to it that no layer goes on serving the one before it.
+  /// Stores an original in the durable store that was not wanted there when its head came.
+  @inline(never)
+  func storeOriginal(_ data: Data, _ candidate: Candidate) async -> StoredMetadata? {
+    guard surviving(candidate) != nil, let writer = try? await writer(candidate) else { return nil }
+    do throws(CacheError) {
+      try await writer.write(data)
+      let committed = try await writer.commit(trailers: nil)
+      request.observe(.stored(key: candidate.key, layer: .disk, bytes: Int64(data.count)))
+      return committed
+    } catch {
+      writer.abort()
+      request.observe(.storeFailed(key: candidate.key, error: error))
+      return nil
+    }
+  }
+
+  /// Stores a new response in memory, and makes sure that no layer goes on serving the one before it.
   ///
   /// - Parameters:
-  ///   - isOnDisk: whether the disk has committed it.
-  ///   - outdated: what else it replaces.
-  func store(_ data: Data, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
+  ///   - data: The body, or `nil` if memory does not take it.
+  ///   - isOnDisk: Whether the durable store has committed the response.
+  ///   - outdated: Other responses that it replaces.
+  ///   - known: The responses that were stored when the request was sent.
+  func store(_ data: Data?, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
     let survivor = surviving(candidate)
-    if let survivor { keepInMemory(data, survivor) { _ in true } }
-    if memory == nil || survivor == nil, let other = load.memory {
+    if let survivor {
+      if data != nil {
+        storeInMemory(data, survivor) { _ in true }
+      } else if let memory {
+        correct(memory, survivor) { _ in true }
+      }
+    }
+    if memory == nil || survivor == nil, let other = request.memory {
       MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
     }
     let gone = outdated.filter { $0.key != candidate.key }
-    let mayBeOnDisk = known.contains { $0.key == candidate.key } || !load.reads.contains(.disk)
-    if !isOnDisk, mayBeOnDisk, let other = load.store {
+    let mayBeOnDisk = known.contains { $0.key == candidate.key } || !request.reads.contains(.disk)
+    if !isOnDisk, mayBeOnDisk, let other = request.store {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(gone)
-    // An exchange makes no transforms: where it found nothing it does not look for any.
-    if !load.isExchange || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
+    // A request for an HTTP caller makes no transforms. If it found nothing, it does not look for any.
+    if !request.destination.isStream || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await settle(candidate)
   }
 
   /// Replaces the metadata after a 304. The body stays as it is.
   ///
-  /// The disk has the first word: when its entry has moved on meanwhile, so has the resource, and memory is left alone.
+  /// The durable store comes first. If its entry has changed meanwhile, so has the resource, and memory is left alone.
   ///
-  /// - Parameter data: the body; nil where it was left.
-  func freshen(_ candidate: Candidate, data: Data?) async {
+  /// - Parameter content: The confirmed body.
+  func confirm(_ candidate: Candidate, _ content: Content) async {
     guard let candidate = surviving(candidate) else { return }
-    if await load.writeDeadline.wait(load, for: { await freshenAll(candidate, data: data) }) == nil {
-      keepInMemory(data, candidate) { $0?.revision == candidate.metadata.revision }
+    if await request.writeDeadline.wait(request, for: { await confirmInAllLayers(candidate, content) }) == nil {
+      confirmInMemory(candidate, content) { $0?.revision == candidate.metadata.revision }
     }
+    request.observe(.revalidated(key: candidate.key))
   }
 
-  private func freshenAll(_ candidate: Candidate, data: Data?) async {
+  private func confirmInAllLayers(_ candidate: Candidate, _ content: Content) async {
     let revision = candidate.metadata.revision
     var isCurrent: Bool?
     if let disk { isCurrent = await refresh(candidate, on: disk) }
-    keepInMemory(data, candidate) { known in
-      // What still stands there has not been removed, whatever else has been.
-      known.map { $0.revision == revision } ?? (isCurrent == true && !hasBeenRemoved())
+    confirmInMemory(candidate, content) { known in
+      // What memory still has was not removed, whatever else was.
+      known.map { $0.revision == revision } ?? (isCurrent == true && !isBehindRemovals)
     }
-    load.observe(.revalidated(key: candidate.key))
     await settle(candidate)
+  }
+
+  private func confirmInMemory(_ candidate: Candidate, _ content: Content, if isAllowed: (StoredMetadata?) -> Bool) {
+    if content.data != nil || content.isBodyLeft || !request.destination.isStream {
+      storeInMemory(content.data, candidate, isNew: content.source != .memory, if: isAllowed)
+    } else {
+      // The body streams past memory, so a response that memory does not know stays unknown to it.
+      updateInMemory(candidate)
+    }
   }
 
   /// Replaces the metadata of the original, and of those transforms that are known to stand beside it or are wanted. The others
@@ -109,7 +145,7 @@ extension TieredCache {
     do throws(CacheError) {
       entries += try await transforms(beside: candidate, on: disk)
     } catch {
-      load.observe(.storeFailed(key: candidate.key, error: error))
+      request.observe(.storeFailed(key: candidate.key, error: error))
     }
     for (key, length) in entries {
       var metadata = candidate.metadata
@@ -118,7 +154,7 @@ extension TieredCache {
         let isThere = try await disk.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
         isCurrent = isThere || isCurrent == true
       } catch {
-        load.observe(.storeFailed(key: key, error: error))
+        request.observe(.storeFailed(key: key, error: error))
       }
     }
     return isCurrent
@@ -132,8 +168,8 @@ extension TieredCache {
     do throws(CacheError) {
       return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata)
     } catch {
-      load.observe(.storeFailed(key: candidate.key, error: error))
-      if load.target.isStore { throw error }
+      request.observe(.storeFailed(key: candidate.key, error: error))
+      if request.destination.isStore { throw error }
       return nil
     }
   }
@@ -141,7 +177,7 @@ extension TieredCache {
   /// Replaces the metadata of a stored answer in every layer that holds it; its body is not looked at.
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
-    if await load.writeDeadline.wait(load, for: { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
+    if await request.writeDeadline.wait(request, for: { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
   }
 
   private func updateAll(_ candidate: Candidate) async {
@@ -160,18 +196,18 @@ extension TieredCache {
   /// Removes answers that another one has replaced, from every layer.
   func drop(_ outdated: [Candidate]) async {
     forgetInMemory(outdated)
-    guard let store = load.store, !outdated.isEmpty else { return }
-    _ = await load.writeDeadline.wait(load) {
+    guard let store = request.store, !outdated.isEmpty else { return }
+    _ = await request.writeDeadline.wait(request) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
       await dropTransforms(of: outdated)
       // Perhaps late: who has read the disk before this does not put that into memory afterwards, nor keep it there.
-      load.invalidations.advance()
+      request.invalidations.advance()
       forgetInMemory(outdated)
     }
   }
 
   func forgetInMemory(_ outdated: [Candidate]) {
-    guard let memory = load.memory else { return }
+    guard let memory = request.memory else { return }
     for candidate in outdated {
       let revision = candidate.metadata.revision
       MemoryTier(store: memory).forget(candidate.key.variant, of: resource) { $0 == revision }
@@ -179,30 +215,30 @@ extension TieredCache {
     }
   }
 
-  /// Carries out what an answer to `request` means for what is stored.
+  /// Carries out what an answer to `head` means for what is stored.
   ///
   /// - Parameter candidates: what the changes' indices point into.
-  func apply(_ changes: StoreChanges, to candidates: [Candidate], of request: HTTPRequest) async {
+  func apply(_ changes: StoreChanges, to candidates: [Candidate], of head: HTTPRequest) async {
     for update in changes.updates {
       var candidate = candidates[update.index]
       candidate.metadata = update.metadata
       await self.update(candidate)
     }
     await drop(changes.drops.map { candidates[$0] })
-    for uri in changes.invalidations { await invalidate(uri, by: request) }
+    for uri in changes.invalidations { await invalidate(uri, by: head) }
   }
 
   /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the
   /// caller's own key.
-  private func invalidate(_ uri: String, by request: HTTPRequest) async {
-    var resources: Set = [ResourceID.make(uri: uri, partition: load.partition)]
-    if ResourceID.uri(of: request) == uri { resources.insert(resource) }
+  private func invalidate(_ uri: String, by head: HTTPRequest) async {
+    var resources: Set = [ResourceID.make(uri: uri, partition: request.partition)]
+    if ResourceID.uri(of: head) == uri { resources.insert(resource) }
     for resource in resources {
       do throws(CacheError) {
         // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
-        try await TieredCache(load: load, resource: resource).removeAll(from: .all)
+        try await TieredCache(request, resource: resource).removeAll(from: .all)
       } catch {
-        load.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+        request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
       }
     }
   }
@@ -211,20 +247,20 @@ extension TieredCache {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: revision)
     } catch {
-      load.observe(.storeFailed(key: key, error: error))
+      request.observe(.storeFailed(key: key, error: error))
     }
   }
 
   /// Removes everything that is stored of the resource, from the given layers. From all of them: what is on its way is not stored
   /// either.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
-    if layers == .all { load.invalidations.advance(removing: resource) } else { load.invalidations.advance() }
-    if layers.contains(.memory), let memory = load.memory { MemoryTier(store: memory).remove(resource) }
-    guard layers.contains(.disk), let store = load.store else { return }
+    if layers == .all { request.invalidations.advance(removing: resource) } else { request.invalidations.advance() }
+    if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
+    guard layers.contains(.disk), let store = request.store else { return }
     defer {
       // Who began after the first count may have put into memory what the disk still had.
-      load.invalidations.advance()
-      if layers.contains(.memory), let memory = load.memory { MemoryTier(store: memory).remove(resource) }
+      request.invalidations.advance()
+      if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     }
     for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
     for transform in try await store.transforms(of: resource) { try await store.remove(transform.key, ifRevision: nil) }

@@ -21,7 +21,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     self.transform = transform
     self.core = core
     self.priority = priority
-    cache = TieredCache(load: load, resource: load.parts.resource)
+    cache = TieredCache(load, resource: load.settings.resource)
     if transform.coding != nil { load.invalidations.noteTransforms() }
   }
 
@@ -29,7 +29,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// asks for the bytes at once.
   var demands: [RequestedRepresentation?] {
     guard transform.coding != nil else { return [nil] }
-    let keepsOriginal = load.parts.storagePolicy != .variants
+    let keepsOriginal = load.settings.storagePolicy != .variants
     return [
       RequestedRepresentation(transform: transform.id, keepsOriginal: keepsOriginal),
       RequestedRepresentation(transform: nil, keepsOriginal: keepsOriginal),
@@ -94,9 +94,9 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       let data = try await work(isContinuing: true) { () throws(CacheError) in
         try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, fetched.metadata) }
       }
-      if load.parts.storagePolicy == .automatic, data.count >= fetched.data.count { return }
+      if load.settings.storagePolicy == .automatic, data.count >= fetched.data.count { return }
       let (cache, candidate) = (cache.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
-      _ = await load.writeDeadline.wait(load) { await cache.keepTransform(data, candidate, in: store) }
+      _ = await load.writeDeadline.wait(load) { await cache.storeTransform(data, candidate, in: store) }
     } catch {
       if error.isCancellation { return }
       load.observe(.storeFailed(key: key, error: error))
@@ -106,13 +106,15 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   /// What can't be kept as a variant is made of its original again, which every other policy has stored.
   private func keepOriginal(_ fetched: LoadOutcome, in store: any CacheStore) async {
-    guard load.parts.storagePolicy == .variants else { return }
+    guard load.settings.storagePolicy == .variants else { return }
     let (cache, candidate) = (cache.of(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
-    _ = await load.writeDeadline.wait(load) { await cache.keepOriginal(fetched.data, insteadOfTransformOf: candidate, in: store) }
+    _ = await load.writeDeadline.wait(load) {
+      await cache.storeOriginal(fetched.data, insteadOfTransformOf: candidate, in: store)
+    }
   }
 
   private var isKept: Bool {
-    switch load.parts.storagePolicy {
+    switch load.settings.storagePolicy {
     case .originals: false
     case .variants, .all, .automatic: true
     }
@@ -134,7 +136,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   private func made(of fetched: LoadOutcome, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
     // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this
     // one has.
-    if !transform.isFirstBounded { fetched.share?.release() }
+    if !transform.isFirstBounded { fetched.reservation?.release() }
     let stem = transform.stem(count)
     if count < transform.changes.count, load.reads.contains(.memory),
       let kept = load.memory.map(MemoryTier.init)?

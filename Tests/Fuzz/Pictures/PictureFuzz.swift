@@ -58,7 +58,7 @@ private func checkDrawing(_ data: Data) {
   }
   var pictures = 0
   let outcome = Result { () throws(CacheError) in
-    try SVGReferences.check(data, limits, DecodingWatch(limits, .svg)) { picture throws(CacheError) in
+    try SVGReferences.check(data, limits, DecodingDeadline(limits, .svg)) { picture throws(CacheError) in
       precondition(ImageFormat(of: picture) != nil)
       pictures += 1
       return ImageHeader(format: .png, size: PixelSize(100, 10))

@@ -7,8 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One body behind another.
-final class JoinedBody: ResourceBody.Source {
+/// A body that consists of two bodies, one after the other.
+final class ConcatenatedBody: ResourceBody.Source {
   private let first: ResourceBody
   private let second: ResourceBody
   private let isFirstRead = Lock(false)

@@ -1,24 +1,24 @@
 internal import CacheCore
 
 /// The original first, then its alternatives in order, until one of them can be had.
-extension Fetch {
+extension LoadOperation {
   func tryingAlternatives() async throws(CacheError) -> LoadOutcome {
     var failures: [CacheError] = []
     var standIn: LoadOutcome?
-    let account = TransferMeter(load.clock)
+    let account = TransferMeter(request.clock)
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
       guard let failure = original.fallbackReason else { return original }
       // What another source has now goes before what is stored and can't be confirmed.
       standIn = original
       // The others' bodies do not wait for it.
-      original.share?.release()
-      failures.append(failure.about(load.address))
+      original.reservation?.release()
+      failures.append(failure.about(request.address))
     } catch {
       guard Self.isWorthAnother(error), !isAboutTarget(error) else { throw error }
-      failures.append(error.about(load.address))
+      failures.append(error.about(request.address))
     }
-    for alternative in load.alternatives {
+    for alternative in request.alternatives {
       guard alternative.kind != .lowData || failures.contains(where: { $0.code == .networkRestricted }) else { continue }
       if Task.isCancelled { throw .cancelled }
       do throws(CacheError) {
@@ -36,29 +36,30 @@ extension Fetch {
   /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is
   /// gone.
   private func whole(_ standIn: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
-    guard case .file = load.target else { return standIn }
-    let cache = TieredCache(load: load, resource: standIn.key.resource)
-    guard let kept = try await cache.read(Candidate(key: standIn.key, metadata: standIn.metadata)) else { return nil }
-    return standIn.with { $0.source = kept.source }
+    guard case .file = request.destination else { return standIn }
+    let cache = TieredCache(request, resource: standIn.key.resource)
+    let candidate = Candidate(key: standIn.key, metadata: standIn.metadata)
+    guard let content = try await cache.content(of: candidate) else { return nil }
+    return standIn.with { $0.source = content.source }
   }
 
   /// The load without what a low-data alternative is there for.
   private var original: ResolvedRequest {
-    guard load.alternatives.contains(where: { $0.kind == .lowData }) else { return load }
-    var parts = load.parts
+    guard request.alternatives.contains(where: { $0.kind == .lowData }) else { return request }
+    var parts = request.settings
     parts.networkAccess.remove(.constrained)
     return ResolvedRequest(parts)
   }
 
   private func ask(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> LoadOutcome {
-    let permitted = alternative.kind == .lowData ? load : original
-    let asking = ResolvedRequest(permitted.parts.asking(try alternative.source.get(), as: alternative.kind))
+    let permitted = alternative.kind == .lowData ? request : original
+    let asking = ResolvedRequest(permitted.settings.asking(try alternative.source.get(), as: alternative.kind))
     report(.progress(LoadProgress(received: 0)))
     return try await fetch(account.metering(asking))
   }
 
   private func fetch(_ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome {
-    try await Fetch(load: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
+    try await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
   }
 
   /// Whether another source may help. Not when somebody has decided that there shall be no answer, or that nobody is asked.
@@ -71,8 +72,8 @@ extension Fetch {
 
   /// Whether the place that the bytes go to has failed: it takes no other server's either.
   private func isAboutTarget(_ error: CacheError) -> Bool {
-    switch load.target {
-    case .memory: false
+    switch request.destination {
+    case .stream, .memory: false
     case .file(let draft):
       error.path == draft.target && !error.isAboutSourceFile && [.fileSystem, .diskFull].contains(error.code)
     case .store: error.code == .diskFull

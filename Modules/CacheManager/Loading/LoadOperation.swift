@@ -1,0 +1,229 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// One load of bytes from start to end: transactions along redirects, whose last response is collected at its destination.
+///
+/// Each redirect is a transaction of its own, so each is cached by its own rules. If the original cannot be loaded,
+/// `LoadOperation+Alternatives.swift` continues.
+struct LoadOperation: Sendable {
+  let request: ResolvedRequest
+  let priority: LoadPriority
+  let report: @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+  let revalidations: RevalidationTable
+
+  /// - Parameter known: What the load has found in the stores already.
+  func run(_ known: KnownResponses? = nil) async -> Result<LoadOutcome, CacheError> {
+    do throws(CacheError) {
+      return .success(request.alternatives.isEmpty ? try await followingRedirects(known) : try await tryingAlternatives())
+    } catch {
+      return .failure(error.about(request.address))
+    }
+  }
+
+  func followingRedirects(_ known: KnownResponses? = nil) async throws(CacheError) -> LoadOutcome {
+    var hop = RedirectHop(request: request.head, url: request.url, body: request.body)
+    var metrics = TransferMetrics.nothing
+    var timeToHead: Duration?
+    var isShareable = true
+    do throws(CacheError) {
+      while true {
+        let outcome = try await self.outcome(of: hop, hop.chain.isEmpty ? known : nil)
+        // A chain is as private as its most private hop, and costs what all of them cost.
+        isShareable = isShareable && outcome.isShareable
+        metrics = metrics.followed(by: outcome.metrics)
+        timeToHead = outcome.timeToHead ?? timeToHead
+        // The handler that decides about a redirect may wait for loads of its own.
+        if request.redirectLimit > 0, RedirectRules.leads(outcome.metadata.response) { outcome.reservation?.release() }
+        guard let next = try await next(after: outcome.metadata.response, to: hop) else {
+          guard !hop.chain.isEmpty else { return try accepted(outcome) }
+          return try accepted(
+            outcome.with {
+              $0.isShareable = isShareable
+              $0.metrics = metrics
+              $0.metrics.redirects += hop.chain.count
+              $0.timeToHead = timeToHead
+            })
+        }
+        hop = next
+      }
+    } catch {
+      throw request.naming(error, at: hop.url, after: hop.chain)
+    }
+  }
+
+  /// The hop that a response leads to, or `nil` if it is the last response.
+  private func next(after response: HTTPResponse, to hop: RedirectHop) async throws(CacheError) -> RedirectHop? {
+    guard request.redirectLimit > 0, var next = try RedirectRules.proposal(after: response, to: hop) else { return nil }
+    if let handler = request.redirectHandler {
+      guard let decided = try await RedirectRules.decide(next, after: response, to: hop, handler) else { return nil }
+      if Task.isCancelled { throw .cancelled }
+      next = decided
+    }
+    try RedirectRules.check(next, from: hop, request)
+    return next
+  }
+
+  private func accepted(_ outcome: LoadOutcome) throws(CacheError) -> LoadOutcome {
+    let status = outcome.metadata.response.status
+    guard request.acceptedStatuses.contains(status.code) else {
+      throw .unacceptable(status, attempt: outcome.metrics.attempts)
+    }
+    return outcome
+  }
+
+  // MARK: One hop
+
+  private func outcome(of hop: RedirectHop, _ known: KnownResponses?) async throws(CacheError) -> LoadOutcome {
+    let resource = request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)
+    let transaction = CacheTransaction(
+      request, head: hop.request, redirectedURL: hop.chain.isEmpty ? nil : hop.url, priority: priority,
+      cache: known?.cache ?? TieredCache(request, resource: resource))
+    switch try await transaction.decide(known?.result) {
+    case .stored(let response, nil): return outcome(response, of: hop)
+    case .stored(let response, let (sent, question)?):
+      let outcome = outcome(response, of: hop)
+      guard request.destination.isMemory || request.writes.contains(.disk) else { return outcome }
+      announce(outcome)
+      return try await revalidate(sent, question, hop)
+    case .ask(let sent, let question): return try await ask(sent, question, hop)
+    case .generated(let response):
+      guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
+      throw CacheError(.notCached, reason: "not in the cache, and only the cache may be asked")
+    }
+  }
+
+  /// Asks the origin about a response that waiters have got already. If another request asks about the same one, waits for that
+  /// and looks again.
+  @inline(never)
+  private func revalidate(
+    _ sent: HTTPRequest, _ question: OriginRequest, _ hop: RedirectHop
+  ) async throws(CacheError) -> LoadOutcome {
+    guard request.destination.isMemory else { return try await ask(sent, question, hop) }
+    let subject = RevalidationTable.Subject(question.cache)
+    if let other = revalidations.enter(subject) {
+      guard await other.value() != nil else { throw .cancelled }
+      if case .stored(let response, nil) = try await question.transaction.decide() { return outcome(response, of: hop) }
+      return try await ask(sent, question, hop)
+    }
+    defer { revalidations.leave(subject) }
+    return try await ask(sent, question, hop)
+  }
+
+  private func ask(_ sent: HTTPRequest, _ question: OriginRequest, _ hop: RedirectHop) async throws(CacheError) -> LoadOutcome {
+    let timer = showCached(question, hop)
+    defer { timer?.cancel() }
+    var response = try await question.send(sent, hop.body.map { .reopened($0) } ?? .none)
+    while true {
+      guard let recording = response.recording, let received = response.received else { return outcome(response, of: hop) }
+      do throws(CacheError) {
+        let length = recording.length
+        let recorded = try await recording.record { report(.progress(LoadProgress(received: $0, expected: length))) }
+        return outcome(response, recorded, of: hop)
+      } catch {
+        response = try await question.recover(from: error, received)
+        report(.progress(LoadProgress(received: 0)))
+      }
+    }
+  }
+
+  /// Gives waiters a stored response before the final one, unless it is a redirect or an alternative's.
+  private func announce(_ stored: LoadOutcome) {
+    // What follows does not wait for what the waiters do with it.
+    stored.reservation?.release()
+    guard request.role == .original, request.isResult(stored.metadata.response) else { return }
+    // A load into a file ends with this response. The one that follows goes into the store alone.
+    if case .file(let file) = request.destination { file.seal() }
+    report(.stale(stored))
+  }
+
+  /// A timer that gives waiters the stored response if the network is slow (`showCachedAfter`).
+  private func showCached(_ question: OriginRequest, _ hop: RedirectHop) -> Task<Void, Never>? {
+    // A file is written once, by one response.
+    guard case .revalidate(_, let delay?) = request.policy, let fallback = question.fallback, request.destination.isMemory else {
+      return nil
+    }
+    return Task {
+      guard (try? await request.clock.sleep(for: delay)) != nil else { return }
+      guard let stored = try? await question.transaction.stored(question.candidate(fallback)), !Task.isCancelled else { return }
+      announce(outcome(stored, of: hop))
+    }
+  }
+
+  // MARK: Outcomes
+
+  private func outcome(_ response: TransactionResponse, of hop: RedirectHop) -> LoadOutcome {
+    outcome(response, .init(data: response.body.data, count: 0), of: hop)
+  }
+
+  private func outcome(
+    _ response: TransactionResponse, _ recording: RecordingBody.Recording, of hop: RedirectHop
+  ) -> LoadOutcome {
+    let received = response.received
+    var stored = response.stored ?? notStored(response, recording.count, hop)
+    // A copy under another variant is not what was confirmed.
+    if let metadata = recording.metadata, response.validation != .notModified { stored.metadata = metadata }
+    return LoadOutcome(
+      .init(
+        data: recording.data ?? Data(), metadata: stored.metadata, key: stored.key,
+        url: received == nil ? request.origin(of: stored.metadata, for: hop.request, at: hop.url) : hop.url,
+        redirects: hop.chain, source: response.source, validation: response.validation, timeToHead: received?.timeToHead,
+        metrics: received?.metrics(at: request.clock.uptime) ?? .nothing, isShareable: response.isShareable,
+        fallbackReason: response.fallbackReason.map { request.naming($0, at: hop.url, after: hop.chain) },
+        isStored: response.stored != nil, isBodyLeft: response.isBodyLeft, encoded: response.encoded,
+        reservation: response.reservation))
+  }
+
+  /// The metadata of a response that is not stored.
+  private func notStored(_ response: TransactionResponse, _ count: Int64, _ hop: RedirectHop) -> Candidate {
+    var head = hop.request
+    head.headerFields = [:]
+    let now = request.clock.now
+    let metadata = StoredMetadata(
+      request: head, response: response.head, requestTime: response.received?.requestTime ?? now, responseTime: now,
+      bodyLength: count, revision: .random(),
+      freshness: Freshness(generatedAt: now - response.head.statedAge, freshUntil: now))
+    return Candidate(
+      key: CacheKey(resource: request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)), metadata: metadata)
+  }
+}
+
+/// What a load found in the stores before it became an operation.
+struct KnownResponses: Sendable {
+  var cache: TieredCache
+  var result: LookupResult
+}
+
+extension CacheError {
+  /// - Parameter attempt: The number of requests that were sent for the response, or 0 if there was none.
+  static func unacceptable(_ status: HTTPResponse.Status, attempt: Int) -> CacheError {
+    let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase
+    let words = phrase.isEmpty ? "" : " \(phrase)"
+    return CacheError(
+      .unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code,
+      attempt: attempt > 0 ? attempt : nil)
+  }
+
+  /// The phrases of common statuses (RFC 9110 §15). HTTP/2 has no reason phrases, and not every engine reports them.
+  private static let phrases: [Int: String] = {
+    let met: [HTTPResponse.Status] = [
+      .movedPermanently, .found, .seeOther, .notModified, .temporaryRedirect, .permanentRedirect, .badRequest, .unauthorized,
+      .forbidden, .notFound, .methodNotAllowed, .notAcceptable, .requestTimeout, .conflict, .gone, .tooManyRequests,
+      .internalServerError, .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
+    return Dictionary(met.map { ($0.code, $0.reasonPhrase) }, uniquingKeysWith: { first, _ in first })
+  }()
+}
+
+extension HTTPResponse {
+  /// The age that the response states (RFC 9111 §5.1).
+  fileprivate var statedAge: Duration {
+    guard let seconds = headerFields[.age].flatMap({ Int64($0) }), seconds > 0 else { return .zero }
+    return .seconds(min(seconds, 1 << 31))
+  }
+}

@@ -1,0 +1,87 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Collects one body at its destination, chunk by chunk.
+///
+/// The reader of the body waits for each chunk to be taken, so nothing piles up in between.
+struct BodyCollector: Sendable {
+  private let request: ResolvedRequest
+  private let reservation: MemoryReservation?
+  /// The length that was announced, in bytes.
+  private let length: Int64?
+  /// The bytes, if they go into memory. `nil` if they do not, or if they exceed what memory takes of a stream.
+  private(set) var data: Data?
+  /// The number of bytes taken.
+  private(set) var count: Int64 = 0
+
+  /// - Parameters:
+  ///   - request: The request whose destination the bytes go to.
+  ///   - length: The length that was announced, in bytes.
+  ///   - reservation: The part of the memory budget that the bytes use, or `nil` if they are not counted.
+  init(_ request: ResolvedRequest, length: Int64?, _ reservation: MemoryReservation? = nil) {
+    self.request = request
+    self.length = length
+    self.reservation = reservation
+    switch request.destination {
+    case .memory: data = Data()
+    case .stream: data = Self.fitsInMemory(length, request) ? Data() : nil
+    case .file, .store: data = nil
+    }
+  }
+
+  /// Whether the memory store takes a streamed body of this length. `nil`, an unknown length, may fit.
+  static func fitsInMemory(_ length: Int64?, _ request: ResolvedRequest) -> Bool {
+    length ?? 0 <= request.maximumBodyInMemory && request.writes.contains(.memory)
+  }
+
+  /// Prepares the destination. A file may hold bytes of an earlier body: of a redirect, or of one that was interrupted.
+  func begin() async throws(CacheError) {
+    if let length, length > limit { throw request.bodyTooLarge }
+    switch request.destination {
+    case .stream: break
+    case .memory: try await reservation?.begin(announcing: length)
+    case .store: try await reservation?.begin(holding: MemoryBudget.streamed)
+    case .file(let file):
+      try await reservation?.begin(holding: MemoryBudget.streamed)
+      try await file.restart()
+    }
+  }
+
+  /// Takes the next bytes.
+  mutating func take(_ chunk: Data) async throws(CacheError) {
+    guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
+    count += Int64(chunk.count)
+    switch request.destination {
+    case .memory:
+      try await reservation?.grow(to: count, most: min(length ?? limit, limit))
+      append(chunk)
+    case .stream: if count > request.maximumBodyInMemory { data = nil } else { append(chunk) }
+    case .file(let file): try await file.write(chunk)
+    case .store: break
+    }
+  }
+
+  private mutating func append(_ chunk: Data) {
+    guard let isEmpty = data?.isEmpty else { return }
+    guard isEmpty else {
+      data?.append(chunk)
+      return
+    }
+    data = chunk
+    // The length is the server's claim. It may size a buffer only as far as that does no harm.
+    if let length, length > chunk.count { data?.reserveCapacity(Int(min(length, 64 << 20))) }
+  }
+
+  /// Completes the body at its destination.
+  func finish() async throws(CacheError) {
+    if case .file(let file) = request.destination { try await file.flush() }
+    reservation?.end(at: Int64(data?.count ?? 0), isTypical: request.destination.isMemory)
+  }
+
+  private var limit: Int64 { request.destination.isStream ? .max : request.maximumBodySize }
+}

@@ -1,0 +1,279 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Carrying out what the validator decides about a response.
+///
+/// What only some responses need stays out of line: an asynchronous call allocates memory for everything that is inlined into it.
+extension OriginRequest {
+  func carryOut(_ verdict: ValidationVerdict, _ received: ReceivedResponse) async throws(CacheError) -> Attempt {
+    switch verdict {
+    case .update(let index, let metadata, let changes):
+      try await finish(received)
+      received.reservation?.release()
+      await apply(changes)
+      return try await confirm(index, metadata, changes.copy, received)
+    case .store(let variant, let metadata, let changes):
+      return .response(try await store(variant, metadata, changes, received))
+    case .complete(let index, let variant, let metadata, let changes):
+      return try await complete(index, variant, metadata, changes, received)
+    case .pass(let changes, let isShareable):
+      await apply(changes)
+      let status = received.response.head.status.code
+      leader?.unshared(.success(received.response.head), isUsual: status != 304 && status < 500)
+      return .response(pass(received, isShareable: isShareable))
+    case .refetch(let next):
+      try await finish(received)
+      received.reservation?.release()
+      return .again(next, received)
+    case .serveStale(let index):
+      return .response(try await serveStale(index, received))
+    }
+  }
+
+  // MARK: A new response
+
+  @inline(never)
+  private func store(
+    _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
+  ) async throws(CacheError) -> TransactionResponse {
+    // A load cannot make a resource of a part.
+    if metadata.response.status == .partialContent, !request.destination.isStream { return pass(received, isShareable: true) }
+    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+    var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
+    if request.role == .mirror {
+      // An error or a redirect is the mirror's own.
+      guard request.isResult(received.response.head) else { return pass(received, isShareable: true) }
+      metadata.response.headerFields[.eTag] = nil
+      metadata.response.headerFields[.lastModified] = nil
+      outdated = transaction.planner.selection(by: transaction.head, from: stored).map { [candidates[$0]] } ?? []
+    }
+    // A response to an unsafe method outdates what was requested before it.
+    let cache = transaction.head.method == .get ? cache : cache.begunAnew()
+    var response = response(received, source: origin)
+    response.validation = selectsStored ? .modified : .notAttempted
+    response.status.lifetimeLeft = lifetimeLeft(metadata)
+    try await record(
+      received.response.body, metadata, variant, replacing: outdated, in: cache, received.reservation, as: &response)
+    return response
+  }
+
+  /// Makes the body of `response` one that is stored while it is read.
+  func record(
+    _ body: ResourceBody, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], in cache: TieredCache,
+    _ reservation: MemoryReservation?, as response: inout TransactionResponse
+  ) async throws(CacheError) {
+    var candidate = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
+    candidate.metadata.expiration = .earlier(metadata.expiration, request.expiration, from: metadata.responseTime)
+    // Announced, so that a store that is too small can refuse before it has taken half of the body.
+    candidate.metadata.bodyLength = body.length
+    // A redirect is not the original of a value.
+    let omitsOriginal = request.representation.map { !$0.keepsOriginal && request.isResult(metadata.response) } ?? false
+    let writer = omitsOriginal ? nil : try await cache.writer(candidate)
+    let recording = RecordingBody(
+      body, for: request,
+      storing: .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal),
+      writer: writer, leader: leader, reservation: reservation)
+    response.stored = response.stored ?? candidate
+    response.recording = recording
+    response.status.isStored = writer != nil || recording.mayFitInMemory
+    guard request.destination.isStream else { return }
+    guard body.length != 0 else {
+      // A caller need not ask for the end of an empty body.
+      _ = try await recording.next()
+      response.body = .none
+      return
+    }
+    response.body = share(recording, candidate, writer)
+  }
+
+  /// The body for the caller, and for coalesced requests.
+  private func share(_ recording: RecordingBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> ResourceBody {
+    let alone = ResourceBody(length: recording.length, source: recording)
+    guard let leader else { return alone }
+    guard isShareable(candidate.metadata) else {
+      leader.unshared(.success(candidate.metadata.response), isUsual: true)
+      return alone
+    }
+    if let shared = SharedBody(recording, writer: writer, on: request.downloader?.preferredExecutor) {
+      leader.grows(as: candidate, in: shared)
+      return shared.first
+    }
+    // Its end will tell whether memory takes it. If that is known already, it is stored nowhere.
+    if recording.length != nil { leader.unshared(.success(candidate.metadata.response), isUsual: true) }
+    return alone
+  }
+
+  /// Whether equal requests that arrived before a response may be answered with it.
+  private func isShareable(_ metadata: StoredMetadata) -> Bool {
+    // Without a stated lifetime, a response that sets a cookie is likely to be for one user.
+    guard metadata.wasFresh || !metadata.response.headerFields.contains(.setCookie) else { return false }
+    guard case .use = transaction.planner.plan(transaction.head, validatedMeanwhile: metadata) else { return false }
+    return true
+  }
+
+  // MARK: A confirmed response
+
+  @inline(never)
+  private func confirm(
+    _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ received: ReceivedResponse
+  ) async throws(CacheError) -> Attempt {
+    var confirmed = candidate(index)
+    confirmed.metadata = metadata
+    // An end that the validator has set, such as the lifetime of an error, is not put off.
+    if case .at = metadata.expiration {
+      confirmed.metadata.expiration = .earlier(metadata.expiration, request.expiration, from: metadata.responseTime)
+    } else {
+      confirmed.metadata.expiration = request.expiration ?? metadata.expiration
+    }
+    let reply = transaction.reply(from: confirmed.metadata)
+    guard let content = try await cache.content(of: confirmed, reply.content) else {
+      // The body is gone, and the origin has sent the head alone.
+      return .again(transaction.head, received)
+    }
+    await cache.confirm(confirmed, content)
+    var response = TransactionResponse(
+      stored: confirmed, reply.head, content, forwarded(received.response.head.status.code))
+    if !request.destination.isStream { response.source = .revalidated }
+    response.validation = .notModified
+    response.received = received
+    if let copy, mayCopy(content, reply.head, metadata) {
+      try await record(response.body, copy.metadata, copy.variant, replacing: [], in: cache, nil, as: &response)
+    } else if let leader {
+      let isShared =
+        isShareable(metadata) && (metadata.freshness.isFresh(at: request.clock.now) || sharesConfirmation(received))
+      if isShared {
+        leader.stored(confirmed, status: received.response.head.status.code)
+      } else {
+        leader.unshared(.success(received.response.head), isUsual: copy == nil)
+      }
+    }
+    response.status.lifetimeLeft = lifetimeLeft(metadata)
+    return .response(response)
+  }
+
+  /// Whether the whole body is at hand, so that it can be stored under another variant too.
+  private func mayCopy(_ content: TieredCache.Content, _ head: HTTPResponse, _ metadata: StoredMetadata) -> Bool {
+    switch request.destination {
+    case .stream: head.status == metadata.response.status
+    case .memory: !content.isBodyLeft
+    case .file, .store: false
+    }
+  }
+
+  /// Whether other requests may use what a 304 has confirmed. They may not if a 200 with the same fields could not be stored
+  /// (`no-store`, or `private` in a shared cache).
+  private func sharesConfirmation(_ received: ReceivedResponse) -> Bool {
+    let head = transaction.head
+    let verdict = transaction.planner.judge(
+      .success(HTTPResponse(status: .ok, headerFields: received.response.head.headerFields)), to: head, sent: head,
+      fallback: nil, stored: [], requestTime: received.requestTime)
+    guard case .store = verdict else { return false }
+    return true
+  }
+
+  // MARK: Other responses
+
+  /// The stored part and the received rest are the whole response (RFC 9111 §3.4).
+  @inline(never)
+  private func complete(
+    _ index: Int, _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
+  ) async throws(CacheError) -> Attempt {
+    guard request.destination.isStream, let part = try await cache.content(of: candidate(index)) else {
+      try await finish(received)
+      received.reservation?.release()
+      return .again(transaction.head, received)
+    }
+    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+    var response = response(received, source: .network)
+    response.head = transaction.reply(from: metadata).head
+    response.status = forwarded(received.response.head.status.code)
+    try await record(
+      ResourceBody(length: metadata.bodyLength, source: ConcatenatedBody(part.body, received.response.body)), metadata, variant,
+      replacing: changes.drops.map { candidates[$0] }, in: cache, nil, as: &response)
+    return .response(response)
+  }
+
+  /// The response as it came, which is not stored.
+  private func pass(_ received: ReceivedResponse, isShareable: Bool) -> TransactionResponse {
+    var response = response(received, source: origin)
+    response.validation = selectsStored ? .modified : .notAttempted
+    response.isShareable = isShareable
+    guard !request.destination.isStream else { return response }
+    if request.acceptedStatuses.contains(received.response.head.status.code), !request.destination.isStore {
+      response.recording = RecordingBody(received.response.body, for: request, reservation: received.reservation)
+    } else {
+      received.reservation?.release()
+      drain(received.response.body)
+      response.body = .none
+    }
+    return response
+  }
+
+  @inline(never)
+  private func serveStale(_ index: Int, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
+    let head = received.response.head
+    leader?.unshared(.success(head), isUsual: false)
+    if request.destination.isStream {
+      guard let stale = try await stale(index, insteadOf: .success(head)) else { return response(received, source: origin) }
+      received.response.body.source.cancel()
+      return stale
+    }
+    received.response.body.source.cancel()
+    received.reservation?.release()
+    let error = CacheError.unacceptable(head.status, attempt: received.metrics(at: request.clock.uptime).attempts)
+    guard var stale = try await stale(index, insteadOf: .success(head)) else { throw error }
+    stale.fallbackReason = error
+    return stale
+  }
+
+  // MARK: Parts
+
+  private var origin: ResourceSource { request.isFromSchemeHandler ? .schemeHandler : .network }
+
+  private func response(_ received: ReceivedResponse, source: ResourceSource) -> TransactionResponse {
+    TransactionResponse(
+      head: received.response.head, body: received.response.body, source: source, status: forwarded(nil), received: received,
+      reservation: received.reservation)
+  }
+
+  private func apply(_ changes: StoreChanges) async { await cache.apply(changes, to: candidates, of: transaction.head) }
+
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5). Its connection can then be used again, and its metrics are
+  /// complete. Any other body may be slow, and the caller waits.
+  @inline(never)
+  private func finish(_ received: ReceivedResponse) async throws(CacheError) {
+    let response = received.response
+    defer { response.body.source.cancel() }
+    guard response.head.status == .notModified else { return }
+    do throws(CacheError) {
+      _ = try await response.body.source.next()
+    } catch {
+      // The head said everything.
+      if Task.isCancelled { throw .cancelled }
+    }
+  }
+
+  /// Reads a short body that is not wanted, so that its connection can be used again. A long body is not worth that.
+  ///
+  /// The load does not wait for it, so the deadline of the load does not end it. It has its own: a server that sends slowly would
+  /// otherwise hold the connection for as long as it likes.
+  private func drain(_ body: ResourceBody) {
+    guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
+    let clock = request.clock
+    Task.detached(priority: .utility) {
+      let deadline = Task {
+        guard (try? await clock.sleep(for: .seconds(5))) != nil else { return }
+        body.source.cancel()
+      }
+      _ = try? await body.collect(limit: 16 << 10)
+      deadline.cancel()
+      body.source.cancel()
+    }
+  }
+}

@@ -1,0 +1,252 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A request to the origin: for a response that is not stored, or about one that is.
+///
+/// This file sends it. `OriginRequest+Verdict.swift` carries out what the validator decides about the response.
+struct OriginRequest: Sendable {
+  let transaction: CacheTransaction
+  /// The stored responses that the plan was made with.
+  let candidates: [Candidate]
+  /// The index of the stored response that may stand in if the origin cannot be reached.
+  let fallback: Int?
+  let reason: ForwardReason
+  /// Whether the request selects a stored response, fresh or not, which the new one replaces.
+  let selectsStored: Bool
+  /// The leader that tells coalesced requests what comes of this one.
+  var leader: CoalescingLeader?
+
+  init(
+    _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool
+  ) {
+    self.transaction = transaction
+    self.candidates = candidates
+    self.fallback = fallback
+    self.reason = reason
+    self.selectsStored = selectsStored
+  }
+
+  var request: ResolvedRequest { transaction.request }
+  var cache: TieredCache { transaction.cache }
+  var stored: [StoredMetadata] { candidates.map(\.metadata) }
+
+  /// A stored response, after the origin was asked. Bytes from before a removal are not used any more.
+  func candidate(_ index: Int) -> Candidate {
+    var candidate = candidates[index]
+    if cache.isBehindRemovals { candidate.data = nil }
+    return candidate
+  }
+
+  /// The outcome of sending the request once.
+  enum Attempt {
+    case response(TransactionResponse)
+    /// The response is of no use. This head is to be sent instead.
+    case again(HTTPRequest, ReceivedResponse)
+  }
+
+  /// Sends the request. If the response to the cache's own conditions is of no use, sends it once more without these.
+  func send(
+    _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
+  ) async throws(CacheError) -> TransactionResponse {
+    var (head, content, retry) = (head, content, retry)
+    for _ in 1...2 {
+      switch try await attempt(head, content, retry) {
+      case .response(let response): return response
+      case .again(let next, let received):
+        // A request that may have changed something is not sent twice (RFC 9110 §9.2.2).
+        guard RetryState.isAllowed(of: transaction.head.method) else { break }
+        head = next
+        content = try content.again(after: received.response.head.status.code)
+        retry.begin(spending: received.metrics(at: request.clock.uptime))
+        continue
+      }
+      break
+    }
+    let error = CacheError(
+      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
+    leader?.unshared(.failure(error), isUsual: false)
+    throw error
+  }
+
+  private func attempt(
+    _ sent: HTTPRequest, _ content: RequestContent, _ retry: RetryState
+  ) async throws(CacheError) -> Attempt {
+    guard let downloader = request.downloader else {
+      return .response(try await standIn(for: unservable(sent), sent: sent, requestTime: request.clock.now))
+    }
+    // Before memory is reserved: making the body may load something through this manager.
+    let body = try await content.open()
+    let reservation = try await reservation()
+    let (requestTime, start) = (request.clock.now, request.clock.uptime)
+    request.observe(.requestSent(url: transaction.address, conditional: sent.isConditional))
+    let received: ReceivedResponse
+    do throws(CacheError) {
+      let response = try await download(
+        DownloadRequest(
+          head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
+          timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess, mayShare: false,
+          attempt: retry.attempt), by: downloader)
+      received = ReceivedResponse(
+        sent: sent, content: content, response: response, requestTime: requestTime, start: start,
+        timeToHead: request.clock.uptime - start, retry: retry, reservation: reservation)
+    } catch {
+      reservation?.release()
+      return .response(try await standIn(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
+    }
+    let response = received.response.head
+    request.observe(.responseReceived(url: transaction.address, status: response.status.code))
+    let verdict = judge(.success(response), sent: sent, requestTime: requestTime)
+    if let leader, let freshness = verdict.freshness { leader.answered(freshness) }
+    do throws(CacheError) {
+      return try await carryOut(verdict, received)
+    } catch {
+      received.response.body.source.cancel()
+      reservation?.release()
+      throw error
+    }
+  }
+
+  /// Memory for the body of a load. A streamed body is not collected, so it reserves none.
+  private func reservation() async throws(CacheError) -> MemoryReservation? {
+    if request.destination.isStream { return nil }
+    return try await request.budget.place(
+      transaction.priority, upTo: request.destination.isMemory ? request.maximumBodySize : Int64(MemoryBudget.streamed),
+      isNested: request.isNested)
+  }
+
+  /// Loads that the downloader makes itself, of a token for example, must not wait for the memory that this load has reserved.
+  private func download(
+    _ download: DownloadRequest, by downloader: any Downloader
+  ) async throws(CacheError) -> DownloadResponse {
+    if request.destination.isStream { return try await downloader.download(download) }
+    return try await MemoryBudget.$isInsideLoad.withValue(true) { () async -> Result<DownloadResponse, CacheError> in
+      do throws(CacheError) {
+        return .success(try await downloader.download(download))
+      } catch {
+        return .failure(error)
+      }
+    }.get()
+  }
+
+  func judge(
+    _ response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp
+  ) -> ValidationVerdict {
+    transaction.planner.judge(
+      response, to: transaction.head, sent: sent, fallback: fallback, stored: request.role == .mirror ? [] : stored,
+      requestTime: requestTime)
+  }
+
+  // MARK: Failing
+
+  /// Responds after the body of a response failed while it was collected: asks again if that may help, else stands in.
+  func recover(from error: CacheError, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
+    received.response.body.source.cancel()
+    received.reservation?.release()
+    if received.retry.helps(against: error, for: received.sent.method) {
+      if Task.isCancelled { throw .cancelled }
+      var retry = received.retry
+      retry.begin(after: error, spending: received.metrics(at: request.clock.uptime))
+      return try await send(received.sent, received.content, retry)
+    }
+    let failure = error.at(received.retry.attempt)
+    guard error.isUnreachable else { throw failure }
+    return try await standIn(for: failure, sent: received.sent, requestTime: received.requestTime)
+  }
+
+  /// Responds with a stored response in place of one that did not come, if that is allowed.
+  @inline(never)
+  private func standIn(
+    for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
+  ) async throws(CacheError) -> TransactionResponse {
+    guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
+    leader?.unshared(.failure(error), isUsual: false)
+    guard let response = try await stale(insteadOf: .failure(error), sent: sent, requestTime: requestTime) else {
+      throw request.destination.isStream ? forbidden(error) : error
+    }
+    return response
+  }
+
+  /// A stored response that may be served although the origin failed, or `nil` if there is none.
+  func stale(
+    insteadOf response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp, isCollapsed: Bool = false
+  ) async throws(CacheError) -> TransactionResponse? {
+    guard case .serveStale(let index) = judge(response, sent: sent, requestTime: requestTime) else { return nil }
+    return try await stale(index, insteadOf: response, isCollapsed: isCollapsed)
+  }
+
+  func stale(
+    _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, isCollapsed: Bool = false
+  ) async throws(CacheError) -> TransactionResponse? {
+    guard var stale = try await transaction.stored(candidate(index)) else { return nil }
+    switch response {
+    case .success(let head):
+      stale.status = forwarded(head.status.code)
+      stale.fallbackReason = .unacceptable(head.status, attempt: 0)
+    case .failure(let error):
+      stale.status = forwarded(nil)
+      stale.status.detail = error.code.rawValue
+      stale.fallbackReason = error
+    }
+    stale.status.isCollapsed = isCollapsed
+    stale.status.lifetimeLeft = lifetimeLeft(candidates[index].metadata)
+    stale.validation = .failed
+    return stale
+  }
+
+  /// The error for an HTTP caller. It has a code of its own if a stored response may not stand in (RFC 9111 §5.2.2.2).
+  private func forbidden(_ error: CacheError) -> CacheError {
+    // An origin that sends nonsense was reached.
+    guard error.isUnreachable, error.code != .malformedResponse,
+      let index = transaction.planner.selection(by: transaction.head, from: stored),
+      stored[index].freshness.staleIfErrorUntil == nil
+    else { return error }
+    return CacheError(
+      .revalidationFailed, reason: "the stored response must be confirmed before it is used, and that failed: \(error.reason)",
+      underlying: error)
+  }
+
+  private func unservable(_ sent: HTTPRequest) -> CacheError {
+    let scheme = sent.scheme ?? ""
+    guard scheme != "http", scheme != "https" else {
+      return CacheError(.noDownloader, reason: "not in the cache, and there is no downloader to ask")
+    }
+    return CacheError(.unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'")
+  }
+
+  // MARK: Telling
+
+  /// The status of a response to a forwarded request.
+  func forwarded(_ status: Int?) -> CacheStatus { CacheStatus("", forwarded: reason, status: status) }
+
+  func lifetimeLeft(_ metadata: StoredMetadata) -> Duration { metadata.freshness.freshUntil - request.clock.now }
+}
+
+extension CacheError {
+  /// The same error, of that attempt unless it states one.
+  fileprivate func at(_ attempt: Int) -> CacheError {
+    guard self.attempt == nil, !isCancellation else { return self }
+    var located = self
+    located.attempt = attempt
+    return located
+  }
+}
+
+extension HTTPRequest {
+  fileprivate var isConditional: Bool { headerFields[.ifNoneMatch] != nil || headerFields[.ifModifiedSince] != nil }
+}
+
+extension ValidationVerdict {
+  /// The freshness of a response that is stored or confirmed, or `nil` if it is neither.
+  fileprivate var freshness: Freshness? {
+    switch self {
+    case .update(_, let metadata, _), .store(_, let metadata, _), .complete(_, _, let metadata, _): metadata.freshness
+    case .pass, .refetch, .serveStale: nil
+    }
+  }
+}

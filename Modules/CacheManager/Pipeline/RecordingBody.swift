@@ -1,0 +1,295 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A response body that is stored while it is read. A body that is not read to its end, or that fails, is never committed.
+///
+/// A failing disk does not end the transfer, unless the disk is the only destination.
+final class RecordingBody: ResourceBody.Source {
+  /// What is stored, and in place of what.
+  struct Storage: Sendable {
+    let cache: TieredCache
+    /// The key and the metadata of the new entry.
+    let candidate: Candidate
+    /// Responses that the new one replaces, in addition to its own predecessor.
+    let outdated: [Candidate]
+    /// The responses that were stored when the request was sent.
+    let known: [Candidate]
+    /// Whether the original was not wanted when the head came.
+    let omitsOriginal: Bool
+  }
+
+  /// The result of a body that was read to its end.
+  struct Recording: Sendable {
+    /// The bytes, if they were collected in memory.
+    var data: Data?
+    /// The length of the body in bytes.
+    var count: Int64
+    /// The metadata as committed, or `nil` if the body is not to be stored.
+    var metadata: StoredMetadata?
+  }
+
+  private struct State {
+    var writer: (any EntryWriter)?
+    /// `nil` while a chunk is being taken, and after the end.
+    var collector: BodyCollector?
+    var leader: CoalescingLeader?
+    var count: Int64 = 0
+    var isEnded = false
+    var recording: Recording?
+
+    mutating func end() { (writer, collector, leader, isEnded) = (nil, nil, nil, true) }
+  }
+
+  /// The announced length in bytes.
+  var length: Int64? { base.length }
+  /// Whether the memory store takes the whole body, as far as its length tells.
+  let mayFitInMemory: Bool
+  /// Whether the memory store takes the whole body, for certain.
+  var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
+
+  private let request: ResolvedRequest
+  private let base: ResourceBody
+  private let storage: Storage?
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - base: The body to read.
+  ///   - request: The request whose destination collects the bytes.
+  ///   - storage: What to store, or `nil` to only collect the bytes.
+  ///   - writer: The writer of the durable store, if that store takes part.
+  ///   - leader: The leader that tells coalesced requests of the end.
+  ///   - reservation: The part of the memory budget that the collected bytes use.
+  init(
+    _ base: ResourceBody, for request: ResolvedRequest, storing storage: Storage? = nil, writer: (any EntryWriter)? = nil,
+    leader: CoalescingLeader? = nil, reservation: MemoryReservation? = nil
+  ) {
+    self.request = request
+    self.base = base
+    self.storage = storage
+    mayFitInMemory = storage != nil && BodyCollector.fitsInMemory(base.length, request)
+    state = Lock(
+      State(writer: writer, collector: BodyCollector(request, length: base.length, reservation), leader: leader))
+  }
+
+  deinit { abandon() }
+
+  var trailers: HTTPFields? { base.source.trailers }
+
+  func cancel() {
+    base.source.cancel()
+    abandon()
+  }
+
+  /// Reads to the end and returns what was recorded.
+  ///
+  /// - Parameter progress: Called after each chunk, with the number of bytes so far.
+  func record(_ progress: (Int64) -> Void) async throws(CacheError) -> Recording {
+    do throws(CacheError) {
+      try await state.withLock { $0.collector }?.begin()
+      while try await next() != nil { progress(state.withLock { $0.count }) }
+    } catch {
+      abandon()
+      throw error
+    }
+    guard let recording = state.withLock({ $0.recording }) else { throw .cancelled }
+    return recording
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let chunk: Data?
+    do throws(CacheError) {
+      chunk = try await base.source.next()
+    } catch {
+      abandon()
+      throw error
+    }
+    guard let chunk else {
+      try await finish()
+      return nil
+    }
+    try await collect(chunk)
+    let (writer, count, leader) = state.withLock { state in
+      state.count += Int64(chunk.count)
+      let isStoredNowhere = state.collector?.data == nil && state.writer == nil
+      return (state.writer, state.count, isStoredNowhere ? state.leader : nil)
+    }
+    if let leader, let storage { leader.unshared(.success(storage.candidate.metadata.response), isUsual: true) }
+    if let length = base.length, count > length {
+      cancel()
+      throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
+    }
+    if let writer { try await write(chunk, writer) }
+    // A reader that has every byte finds the response in the cache.
+    if count == base.length, request.destination.isStream { try await commit() }
+    return chunk
+  }
+
+  private func collect(_ chunk: Data) async throws(CacheError) {
+    // Moved out and back in: a copy would make each append copy the bytes.
+    let moved = state.withLock { state in
+      defer { state.collector = nil }
+      return state.collector
+    }
+    guard var collector = moved else { return }
+    do throws(CacheError) {
+      try await collector.take(chunk)
+    } catch {
+      cancel()
+      throw error
+    }
+    state.withLock { [collector] in if !$0.isEnded { $0.collector = collector } }
+  }
+
+  private func finish() async throws(CacheError) {
+    let (count, collector) = state.withLock { ($0.count, $0.collector) }
+    if let length = base.length, count != length {
+      abandon()
+      throw CacheError(.truncatedBody, reason: "the body ended after \(count) of \(length) bytes")
+    }
+    do throws(CacheError) {
+      try await collector?.finish()
+    } catch {
+      abandon()
+      throw error
+    }
+    try await commit()
+  }
+
+  // MARK: Storing
+
+  /// Whether coalesced requests read what the writer has. To give the writer up would cut them off.
+  private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leader }?.isOver == false }
+
+  private func write(_ chunk: Data, _ writer: any EntryWriter) async throws(CacheError) {
+    let write: @Sendable () async -> Result<Void, CacheError> = {
+      do throws(CacheError) {
+        return .success(try await writer.write(chunk))
+      } catch {
+        return .failure(error)
+      }
+    }
+    let outcome = isReadFromSpool ? await write() : await request.writeDeadline.wait(request, times: 10, for: write)
+    do throws(CacheError) {
+      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
+    } catch {
+      try fail(writer, error)
+    }
+  }
+
+  private func fail(_ writer: any EntryWriter, _ error: CacheError) throws(CacheError) {
+    writer.abort()
+    state.withLock { $0.writer = nil }
+    if let storage { request.observe(.storeFailed(key: storage.candidate.key, error: error)) }
+    if request.destination.isStore { throw error }
+  }
+
+  private func abandon() {
+    let (writer, leader) = state.withLock { state in
+      defer { state.end() }
+      return (state.writer, state.leader)
+    }
+    writer?.abort()
+    leader?.abandon()
+  }
+
+  /// What is committed when the body has ended.
+  private struct Ending: Sendable {
+    var writer: (any EntryWriter)?
+    var leader: CoalescingLeader?
+    var data: Data?
+    var count: Int64
+  }
+
+  /// Commits once, and never after ``abandon()``.
+  private func commit() async throws(CacheError) {
+    let ending = state.withLock { state -> Ending? in
+      guard !state.isEnded else { return nil }
+      defer { state.end() }
+      return Ending(writer: state.writer, leader: state.leader, data: state.collector?.data, count: state.count)
+    }
+    guard let ending else { return }
+    var recording = Recording(data: ending.data, count: ending.count)
+    if let storage {
+      var candidate = storage.candidate
+      candidate.metadata.bodyLength = ending.count
+      let complete = candidate
+      let outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
+      if let outcome {
+        recording.metadata = try outcome.get()
+      } else {
+        recording.metadata = complete.metadata
+        // Memory has the body, so coalesced requests need not wait for the disk.
+        if let data = ending.data {
+          storage.cache.storeEarly(data, complete)
+          ending.leader?.stored(complete, status: nil)
+        }
+      }
+    }
+    state.withLock { [recording] in $0.recording = recording }
+  }
+
+  /// Returns the metadata as stored.
+  private func store(_ complete: Candidate, _ ending: Ending, _ storage: Storage) async -> Result<StoredMetadata, CacheError> {
+    let cache = storage.cache
+    // The writer is not aborted here: coalesced requests may still read from it. It ends with its last reader.
+    guard await !isSuperseded(complete, cache) else {
+      ending.leader?.abandon()
+      return .success(complete.metadata)
+    }
+    var candidate = complete
+    var isOnDisk = false
+    if cache.surviving(complete) != nil {
+      do throws(CacheError) {
+        if let committed = try await commitOnDisk(complete, ending, storage) {
+          candidate.metadata = committed
+          isOnDisk = true
+        }
+      } catch {
+        return .failure(error)
+      }
+    }
+    await cache.store(ending.data, candidate, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
+    ending.leader?.stored(candidate, status: nil)
+    return .success(candidate.metadata)
+  }
+
+  private func commitOnDisk(
+    _ candidate: Candidate, _ ending: Ending, _ storage: Storage
+  ) async throws(CacheError) -> StoredMetadata? {
+    guard let writer = ending.writer else {
+      // A waiter that wants the original may have joined after the head came.
+      guard storage.omitsOriginal, request.representation?.keepsOriginal == true, let data = ending.data else { return nil }
+      return await storage.cache.storeOriginal(data, candidate)
+    }
+    do throws(CacheError) {
+      let committed = try await writer.commit(trailers: base.source.trailers)
+      request.observe(.stored(key: candidate.key, layer: .disk, bytes: ending.count))
+      return committed
+    } catch {
+      try fail(writer, error)
+      return nil
+    }
+  }
+
+  /// Whether a later response was stored while this one was read. An older response does not replace it.
+  private func isSuperseded(_ candidate: Candidate, _ cache: TieredCache) async -> Bool {
+    let (key, responseTime) = (candidate.key, candidate.metadata.responseTime)
+    if let known = request.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant),
+      known.responseTime > responseTime
+    {
+      return true
+    }
+    // Most bodies are read at once. For those the disk is not asked.
+    guard request.writes.contains(.disk), let store = request.store, request.clock.now - responseTime >= .seconds(1) else {
+      return false
+    }
+    let stored = (try? await store.variants(of: key.resource)) ?? []
+    return stored.contains { $0.key == key && $0.metadata.responseTime > responseTime }
+  }
+}
