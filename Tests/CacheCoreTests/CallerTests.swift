@@ -158,10 +158,11 @@ struct CallerTests {
 
   @Test("what a caller sets goes before what the manager has")
   func overrides() {
-    #expect(Override<Int>.inherited.resolved(1) == 1)
-    #expect(Override<Int>.inherited.resolved(nil) == nil)
-    #expect(Override<Int>.disabled.resolved(1) == nil)
-    #expect(Override<Int>.use(2).resolved(1) == 2)
+    func resolved(_ override: Override<Int>?, _ inherited: Int?) -> Int? { override.resolved(inherited) }
+    #expect(resolved(nil, 1) == 1 && resolved(nil, nil) == nil)
+    #expect(resolved(.disabled, 1) == nil)
+    #expect(resolved(.use(2), 1) == 2 && resolved(.use(2), nil) == 2)
+    #expect(resolved(.adapted { $0 + 1 }, 1) == 2 && resolved(.adapted { $0 + 1 }, nil) == nil)
   }
 
   @Test("options set nothing, but for what is changed")

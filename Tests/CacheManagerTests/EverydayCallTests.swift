@@ -289,12 +289,6 @@ struct EverydayCallTests {
     #expect(try await fixture.failure(fixture.url, .policy(.reload)).code == .connectionLost)
   }
 
-  @Test("an adapted component is none where the manager has none")
-  func adaptedNothing() async throws {
-    #expect(Override<Int>.adapted { $0 + 1 }.resolved(1) == 2)
-    #expect(Override<Int>.adapted { $0 + 1 }.resolved(nil) == nil)
-  }
-
   // MARK: Closing within a time
 
   @Test("closing within a time ends the loads that take longer, and says so")

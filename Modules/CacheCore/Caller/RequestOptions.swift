@@ -26,71 +26,76 @@ extension OptionSet where Element == Self {
   }
 }
 
-/// What one request wants otherwise than its manager. What is not set comes from the manager, at the moment of the load.
+/// The settings of one request.
 ///
-/// Components are held strongly, as long as the load runs.
+/// A component, and any setting that is `nil`, comes from the manager when the load starts. Components are held strongly while the
+/// load runs.
+///
+/// ```swift
+/// let options = RequestOptions {
+///   $0.policy = .reload
+///   $0.store = .disabled
+///   $0.downloader = .adapted { $0.retrying(.standard) }
+/// }
+/// ```
 public struct RequestOptions: Sendable {
-  /// Who asks the network.
-  public var downloader: Override<any Downloader> = .inherited
+  /// The downloader.
+  public var downloader: Override<any Downloader>?
   /// The store in memory.
-  public var memory: Override<any MemoryStoring> = .inherited
+  public var memory: Override<any MemoryStoring>?
   /// The durable store.
-  public var store: Override<any CacheStore> = .inherited
-  /// Who decides about HTTP caching; none: a plain cache with a time to live.
-  public var validator: Override<any ResponseValidator> = .inherited
-  /// Who is told what happens.
-  public var observer: Override<any LoadObserver> = .inherited
-  /// Time.
+  public var store: Override<any CacheStore>?
+  /// The validator. Without one, the request goes by the time to live alone.
+  public var validator: Override<any ResponseValidator>?
+  /// The observer.
+  public var observer: Override<any LoadObserver>?
+  /// The clock.
   public var clock: (any CacheClock)?
-  /// Who changes or refuses the request before the cache is looked at; nil: the manager's.
+  /// The closure that changes or refuses the request before the cache is looked at.
   public var requestModifier: RequestModifier?
-  /// Who decides about redirects.
-  public var redirectHandler: Override<RedirectHandler> = .inherited
-  /// Where else to ask, in this order, when the original can't be had. For safe methods only: what may change something is sent
-  /// to nobody else.
+  /// The handler of redirects.
+  public var redirectHandler: Override<RedirectHandler>?
+  /// Other sources to ask, in this order, if the original cannot be loaded. For GET and HEAD only.
   public var alternatives: [AlternativeSource] = []
-  /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``, or `nil` for the manager's.
+  /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``.
   public var executor: (any TaskExecutor)?
-  /// Where callbacks are called.
+  /// The queue that callbacks are called on.
   public var callbackQueue: CallbackQueue?
-  /// Where the answer may come from.
+  /// The policy that says when a stored response is used.
   public var policy: LoadPolicy?
-  /// The resource's identity in the cache in place of its URL: for presigned URLs, whose query changes each time.
+  /// The resource's identity in the cache in place of its URL, or `nil` for the URL. For presigned URLs, whose query changes each
+  /// time.
   public var key: String?
-  /// A part of the cache of its own, for a tenant or a signed-in user.
+  /// The partition of the cache, such as one for each signed-in user, or `nil` for the common part.
   public var partition: String?
-  /// Layers that may be read.
+  /// The layers that may be read.
   public var reads: CacheLayers = .all
-  /// Layers that may be written.
+  /// The layers that may be written.
   public var writes: CacheLayers = .all
-  /// What of the load goes into the durable store; nil: the manager's.
+  /// The policy that says whether originals, transformed values or both are stored durably.
   public var storagePolicy: StoragePolicy?
-  /// The stores' time to live for the answer.
+  /// The time to live of the response in the stores, or `nil` for the stores' own.
   public var expiration: Expiration?
-  /// How urgent the load is.
+  /// The priority of the load.
   public var priority: LoadPriority.Level = .normal
-  /// How long the whole load may take; nil: the manager's.
+  /// The time that the whole load may take.
   public var timeout: Duration?
-  /// How long nothing may come before the engine gives up; nil: the engine's.
+  /// The time for which nothing may come before the engine gives up, or `nil` for the engine's own.
   public var idleTimeout: Duration?
-  /// Statuses that are a success; nil: the manager's (200 to 299).
+  /// The statuses that are a success.
   public var acceptedStatuses: AcceptedStatuses?
-  /// How many redirects are followed; 0: a redirect is an answer like any other. nil: the manager's.
+  /// The number of redirects that are followed. With 0, a redirect is a response like any other.
   public var redirectLimit: Int?
-  /// Whether a redirect may lead from https to http; nil: the manager's.
+  /// Whether a redirect may lead from https to http.
   public var allowsInsecureRedirects: Bool?
-  /// The networks that may be used; nil: the manager's.
+  /// The networks that may be used.
   public var networkAccess: NetworkAccess?
-  /// The largest body that is taken, in bytes; nil: the manager's.
+  /// The largest body that is taken, in bytes.
   public var maximumBodySize: Int64?
 
-  /// Everything as the manager has it.
+  /// Creates options that set nothing.
   public init() {}
 
-  /// Everything as the manager has it, but for what `change` sets.
-  ///
-  /// ```swift
-  /// let options = RequestOptions { $0.policy = .reload }
-  /// ```
+  /// Creates options and sets some of them.
   public init(_ change: (inout RequestOptions) -> Void) { change(&self) }
 }

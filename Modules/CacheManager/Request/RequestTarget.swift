@@ -30,7 +30,7 @@ struct RequestTarget: Sendable {
     let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
     downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
     switch request.options.downloader {
-    case .inherited, .adapted: isFromSchemeHandler = provider != nil
+    case nil, .adapted: isFromSchemeHandler = provider != nil
     case .use, .disabled: isFromSchemeHandler = false
     }
   }
