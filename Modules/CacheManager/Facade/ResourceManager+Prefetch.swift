@@ -7,28 +7,59 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// A prefetcher, which has nothing to do yet. It does not keep the manager alive, and ends with it no load.
+  /// Creates a prefetcher of bytes.
+  ///
+  /// The prefetcher does not keep the manager alive. Releasing it ends no load that is under way.
   ///
   /// - Parameters:
-  ///   - destination: every layer, or the durable store alone.
-  ///   - concurrency: how many loads run at the same time; at least 1.
+  ///   - destination: The layers that get the responses.
+  ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetcher(into destination: PrefetchDestination = .cache, concurrency: Int = 4) -> Prefetcher {
-    Prefetcher(PrefetchQueue(core, configuration, destination, concurrency: concurrency))
+    prefetcher(as: .bytes, into: destination, concurrency: concurrency)
   }
 
-  /// Brings resources into the cache ahead of time, and returns when that is done: at low priority, a few at a time, skipping
-  /// what is cached.
+  /// Creates a prefetcher of transformed values, such as the thumbnails of the next screen.
+  ///
+  /// ```swift
+  /// let prefetcher = manager.prefetcher(as: thumbnail)
+  /// prefetcher.append(urls)
+  /// ```
+  ///
+  /// A value that memory or the durable store has is skipped. A value that only its original is stored of is made.
+  ///
+  /// - Parameters:
+  ///   - transform: The transform that makes the values.
+  ///   - destination: The layers that get responses and values. A durable store gets values as
+  ///     ``RequestOptions/storagePolicy`` says.
+  ///   - concurrency: The number of loads that run at the same time, at least 1.
+  public func prefetcher<Value: Sendable>(
+    as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
+  ) -> Prefetcher {
+    Prefetcher(PrefetchQueue(core, configuration, transform, destination, concurrency: concurrency))
+  }
+
+  /// Loads resources into the cache ahead of time, and returns when all are done: at low priority, a few at a time, without those
+  /// that are cached.
   ///
   /// A failure does not stop the others. Cancelling the calling task stops the transfers.
   ///
   /// - Parameters:
-  ///   - requests: what to bring in, in this order.
-  ///   - destination: every layer, or the durable store alone.
-  ///   - concurrency: how many loads run at the same time; at least 1.
+  ///   - requests: The requests to load, in this order.
+  ///   - destination: The layers that get the responses.
+  ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetch(
     _ requests: [ResourceRequest], into destination: PrefetchDestination = .cache, concurrency: Int = 4
   ) async -> PrefetchReport {
-    let queue = PrefetchQueue(core, configuration, destination, concurrency: concurrency)
+    await prefetch(requests, as: .bytes, into: destination, concurrency: concurrency)
+  }
+
+  /// Loads resources and makes their values ahead of time, like ``prefetcher(as:into:concurrency:)``, and returns when all are
+  /// done.
+  public func prefetch<Value: Sendable>(
+    _ requests: [ResourceRequest], as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache,
+    concurrency: Int = 4
+  ) async -> PrefetchReport {
+    let queue = PrefetchQueue(core, configuration, transform, destination, concurrency: concurrency)
     return await withTaskCancellationHandler {
       queue.append(requests)
       if Task.isCancelled { queue.cancel { _ in true } }
@@ -38,11 +69,20 @@ extension ResourceManager {
     }
   }
 
-  /// Brings URLs into the cache ahead of time, and returns when that is done.
+  /// Loads URLs into the cache ahead of time, and returns when all are done.
   public func prefetch(
     _ urls: [URL], into destination: PrefetchDestination = .cache, concurrency: Int = 4,
     options: RequestOptions = RequestOptions()
   ) async -> PrefetchReport {
     await prefetch(urls.map { ResourceRequest($0, options: options) }, into: destination, concurrency: concurrency)
+  }
+
+  /// Loads URLs and makes their values ahead of time, and returns when all are done.
+  public func prefetch<Value: Sendable>(
+    _ urls: [URL], as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4,
+    options: RequestOptions = RequestOptions()
+  ) async -> PrefetchReport {
+    await prefetch(
+      urls.map { ResourceRequest($0, options: options) }, as: transform, into: destination, concurrency: concurrency)
   }
 }

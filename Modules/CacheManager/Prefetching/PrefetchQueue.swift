@@ -22,15 +22,38 @@ final class PrefetchQueue: Sendable {
   private let configuration: ResourceManager.Configuration
   private let destination: PrefetchDestination
   private let concurrency: Int
+  /// Whether bytes are loaded, and not values.
+  private let isOfBytes: Bool
+  /// Loads one item. The closure is called at its end.
+  private let load:
+    @Sendable (ResolvedRequest, LoadTask, @escaping @Sendable (Result<Resource<Void>, CacheError>) -> Void) -> Void
   private let state = Lock(State())
 
-  init(
-    _ core: LoadCoordinator, _ configuration: ResourceManager.Configuration, _ destination: PrefetchDestination, concurrency: Int
+  init<Value: Sendable>(
+    _ core: LoadCoordinator, _ configuration: ResourceManager.Configuration, _ transform: ResourceTransform<Value>,
+    _ destination: PrefetchDestination, concurrency: Int
   ) {
     self.core = core
     self.configuration = configuration
     self.destination = destination
     self.concurrency = max(1, concurrency)
+    isOfBytes = Value.self == Data.self && transform.id.isEmpty
+    if destination == .disk, isOfBytes {
+      // The bytes stream into the store and are held nowhere.
+      load = { load, task, end in
+        core.startStoring(load, task, .init(event: nil, end: end, endsWithStale: true)) { _ in }
+      }
+    } else {
+      load = { load, task, end in
+        switch core.begin(load, transform) {
+        case .over(let result): end(result.map { $0.with(()) })
+        case .underWay(let load, let known):
+          core.start(
+            load, known: known, transform, task,
+            .init(event: nil, end: { end($0.map { $0.with(()) }) }, endsWithStale: true))
+        }
+      }
+    }
   }
 
   // MARK: What is to be done
@@ -46,6 +69,11 @@ final class PrefetchQueue: Sendable {
     let level = min(request.options.priority, .low)
     request.options.priority = level
     if destination == .memory { request.options.writes.formIntersection(.memory) }
+    if destination == .disk, !isOfBytes {
+      // A value that only memory has is not where it is wanted.
+      request.options.reads.formIntersection(.disk)
+      request.options.writes.formIntersection(.disk)
+    }
     let load: ResolvedRequest
     do throws(CacheError) {
       load = try ResolvedRequest(request, configuration, core)
@@ -97,18 +125,7 @@ final class PrefetchQueue: Sendable {
 
   private func start(_ number: PrefetchAccounting.Number, _ item: PrefetchAccounting.Item) {
     core.queuedPriorities.remove(item.task.priority, for: item.key)
-    switch destination {
-    case .cache, .memory:
-      switch core.begin(item.load, .bytes) {
-      case .over(let result): ended(number, result.map { $0.with(()) })
-      case .underWay(let load, let known):
-        core.start(
-          load, known: known, .bytes, item.task,
-          .init(event: nil, end: { self.ended(number, $0.map { $0.with(()) }) }, endsWithStale: true))
-      }
-    case .disk:
-      core.startStoring(item.load, item.task, .init(event: nil, end: { self.ended(number, $0) }, endsWithStale: true)) { _ in }
-    }
+    load(item.load, item.task) { self.ended(number, $0) }
   }
 
   private func ended(_ number: PrefetchAccounting.Number, _ result: Result<Resource<Void>, CacheError>) {

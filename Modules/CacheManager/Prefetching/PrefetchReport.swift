@@ -10,7 +10,7 @@ public import Foundation
 public struct PrefetchReport: Sendable {
   /// Loaded, or confirmed, over the network.
   public var loaded = 0
-  /// Left alone, because the cache could answer already.
+  /// Not downloaded, because the response was cached already. The value of a transform was made if it was missing.
   public var skipped = 0
   /// In the cache and outdated, but nobody could be asked.
   public var unconfirmed = 0
@@ -45,7 +45,7 @@ public struct PrefetchProgress: Hashable, Sendable {
   public var running = 0
   /// Loaded, or confirmed, over the network.
   public var loaded = 0
-  /// Left alone, because the cache could answer already.
+  /// Not downloaded, because the response was cached already. The value of a transform was made if it was missing.
   public var skipped = 0
   /// In the cache and outdated, but nobody could be asked.
   public var unconfirmed = 0
@@ -65,13 +65,16 @@ public struct PrefetchProgress: Hashable, Sendable {
   public var fraction: Double { total == 0 ? 1 : Double(finished) / Double(total) }
 }
 
-/// Where a ``Prefetcher`` puts what it loads.
+/// The layers that a ``Prefetcher`` puts responses and values into.
 public enum PrefetchDestination: Hashable, Sendable {
-  /// Every layer that the request may write: memory and disk, as a load of the same request would.
+  /// Every layer that the request may write, as a load of the same request would.
   case cache
-  /// The memory store alone: for what is going to be shown soon, and need not outlive the process. The disk is read, and nothing
-  /// is written there, so a load of the same request, which would write, makes a transfer of its own while this one is under way.
+  /// The memory store alone, for what is shown soon and need not outlive the process.
+  ///
+  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own while
+  /// this one is under way.
   case memory
-  /// The durable store alone. Bodies stream there and are held nowhere, so their size does not matter to memory.
+  /// The durable store alone. Bytes stream there and are held nowhere, so the size of a body does not matter to memory. A value is
+  /// made in memory and stored in its encoded form.
   case disk
 }
