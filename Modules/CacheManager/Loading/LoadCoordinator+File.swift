@@ -98,45 +98,27 @@ extension LoadCoordinator {
   private func drafted(
     _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
   ) async throws(CacheError) -> Drafted {
-    let channel = EventChannel<CoalescedLoadEvent<Drafted>>(merging: CoalescedLoadEvent.merge)
-    let task = LoadTask(priority: coalesced.priority)
-    channel.onAbandon { task.cancel() }
-    let outcome = Lock<Drafted?>(nil)
-    join(load, draft, alone: alone, task: task, post: { channel.send($0) }) { result in
-      switch result {
-      case .success(let drafted):
-        outcome.withLock { $0 = drafted }
-        channel.finish()
-      case .failure(let error): channel.fail(error)
+    let waiting = WaitingTask<Drafted>(coalesced.priority)
+    join(load, draft, alone: alone, task: waiting.link, waiting.waiter)
+    let outcome = try await waiting.outcome { event in
+      switch event {
+      case .progress(let progress):
+        coalesced.report(.progress(progress))
+        return nil
+      // A file is written once. The response that comes after this one goes into the store alone.
+      case .stale(let old): return old
       }
     }
-    do throws(CacheError) {
-      while let event = try await channel.next() {
-        switch event {
-        case .progress(let progress): coalesced.report(.progress(progress))
-        case .stale(let old):
-          // A file is written once. What brings the fresh answer goes on behind it, into the store.
-          task.finish()
-          return old
-        }
-      }
-      guard let drafted = outcome.withLock({ $0 }) else { throw .cancelled }
-      return drafted
-    } catch {
-      task.cancel()
-      throw error
-    }
+    guard let outcome else { throw .cancelled }
+    return try outcome.get()
   }
 
   private func join(
-    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, task: LoadTask,
-    post: @escaping @Sendable (CoalescedLoadEvent<Drafted>) -> Void,
-    end: @escaping @Sendable (Result<Drafted, CacheError>) -> Void
+    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, task: LoadTask, _ waiter: CoalescedLoad<Drafted>.Waiter
   ) {
     let writing = load.with { $0.destination = .file(draft) }
-    let waiter = CoalescedLoad<Drafted>.Waiter(post: post, deliver: {}, end: end) {
-      self.join(load, draft, alone: true, task: task, post: post, end: end)
-    }
+    var waiter = waiter
+    waiter.askAlone = { [waiter] in self.join(load, draft, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
     let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
@@ -154,7 +136,7 @@ extension LoadCoordinator {
     switch joined {
     case true?: load.observe(.joined(url: load.address))
     case false?: break
-    case nil: end(.failure(load.managerIsClosed))
+    case nil: waiter.end(.failure(load.managerIsClosed))
     }
   }
 }

@@ -70,7 +70,7 @@ extension LoadCoordinator {
     // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
     do throws(CacheError) {
       switch try await outcome(
-        of: CoalescedLoadID(request: CoalescingKey(load)), before: number, as: LoadOutcome.self, priority, event: report)
+        of: CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
       {
       case .success(let fetched)?:
         if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
@@ -113,7 +113,7 @@ extension LoadCoordinator {
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError>? {
     do throws(CacheError) {
-      let outcome = try await outcome(of: load.storingID, before: number, as: LoadOutcome.self, priority) { event in
+      let outcome = try await outcome(of: load.storingID, before: number, priority) { event in
         switch event {
         case .progress: report(event)
         case .stale(let old):
@@ -142,37 +142,21 @@ extension LoadCoordinator {
     return fetched.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
   }
 
-  private enum Joined<Output: Sendable>: Sendable {
-    case event(CoalescedLoadEvent<Output>)
-    case end(Result<Output, CacheError>)
-
-    static func merge(_ earlier: Self, _ later: Self) -> Self? {
-      guard case .event(let earlier) = earlier, case .event(let later) = later else { return nil }
-      return CoalescedLoadEvent.merge(earlier, later).map { .event($0) }
-    }
-  }
-
-  /// Waits for a coalesced load that is under way, which becomes as urgent as who waits. Nil: there is none that began before
-  /// the coalesced load which waits, or its outcome is not for others.
+  /// Waits for a coalesced load that is under way, which becomes as urgent as the waiter.
   ///
-  /// - Throws: when the waiting task is cancelled; the coalesced load does not notice as long as others wait for it.
-  private func outcome<Output: Shareable>(
-    of id: CoalescedLoadID, before number: Int, as output: Output.Type, _ priority: LoadPriority,
-    event: (CoalescedLoadEvent<Output>) async -> Void
-  ) async throws(CacheError) -> Result<Output, CacheError>? {
-    let channel = EventChannel<Joined<Output>>(merging: Joined.merge)
-    let task = LoadTask(priority: priority)
-    let waiter = CoalescedLoad<Output>.Waiter(
-      post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
-    guard coalescer.joinOpen(id, before: number, task: task, waiter: waiter, invalidations) else { return nil }
-    channel.onAbandon { task.cancel() }
-    while let next = try await channel.next() {
-      switch next {
-      case .event(let happened): await event(happened)
-      case .end(let result): return result
-      }
+  /// - Parameter number: The number of the coalesced load that waits. Only an earlier one is waited for.
+  /// - Returns: `nil` if there is no such load, or if its outcome is not for others.
+  /// - Throws: A cancellation of the waiting task. The coalesced load goes on as long as others wait for it.
+  private func outcome(
+    of id: CoalescedLoadID, before number: Int, _ priority: LoadPriority,
+    event: (CoalescedLoadEvent<LoadOutcome>) async -> Void
+  ) async throws(CacheError) -> Result<LoadOutcome, CacheError>? {
+    let waiting = WaitingTask<LoadOutcome>(priority)
+    guard coalescer.joinOpen(id, before: number, task: waiting.link, waiter: waiting.waiter, invalidations) else { return nil }
+    return try await waiting.outcome { happened in
+      await event(happened)
+      return nil
     }
-    return nil
   }
 }
 

@@ -53,7 +53,7 @@ final class LoadCoordinator: Sendable {
     once.limit(to: load.timeout)
     if Value.self == Data.self, transform.id.isEmpty {
       let waiter = once.waiter { (fetched: LoadOutcome) in (fetched.data as? Value).map { ($0, fetched) } }
-      joinBytes(load, known: known, alone: false, task: task, post: waiter.post, deliver: waiter.deliver, end: waiter.end)
+      joinBytes(load, known: known, alone: false, task: task, waiter)
     } else {
       joinDerived(load, transform, alone: false, task: task, once: once)
     }
@@ -79,27 +79,31 @@ final class LoadCoordinator: Sendable {
 
   // MARK: Bytes
 
+  /// Joins a waiter to the coalesced load of a request's bytes, which is started if there is none.
+  ///
+  /// - Parameters:
+  ///   - known: The result of the look-up that ``begin(_:_:)`` made.
+  ///   - alone: Whether the waiter gets a load of its own, because another one's outcome was not for it.
   func joinBytes(
     _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, task: LoadTask,
-    post: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void,
-    deliver: @escaping @Sendable () -> Void, end: @escaping @Sendable (Result<LoadOutcome, CacheError>) -> Void
+    _ waiter: CoalescedLoad<LoadOutcome>.Waiter
   ) {
-    // What the coalesced load decides before this one has joined is decided without it.
+    // What the coalesced load decides before this waiter has joined is decided without it.
     let wantsBytes = load.representation?.wantsBytes ?? true
-    let waiter = CoalescedLoad<LoadOutcome>.Waiter(
+    let joining = CoalescedLoad<LoadOutcome>.Waiter(
       post: { event in
         if wantsBytes, case .stale(let old) = event, old.isBodyLeft { return }
-        post(event)
-      }, deliver: deliver,
+        waiter.post(event)
+      }, deliver: waiter.deliver,
       end: { result in
-        guard wantsBytes, case .success(let fetched) = result, fetched.isBodyLeft else { return end(result) }
-        // It was accepted once: also when the manager closes meanwhile.
-        self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, post: post, deliver: deliver, end: end)
+        guard wantsBytes, case .success(let outcome) = result, outcome.isBodyLeft else { return waiter.end(result) }
+        // The load was accepted once, so it is accepted also if the manager closes meanwhile.
+        self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
       },
-      askAlone: { self.joinBytes(load, alone: true, task: task, post: post, deliver: deliver, end: end) })
+      askAlone: { self.joinBytes(load, alone: true, task: task, waiter) })
     let id = CoalescedLoadID(request: CoalescingKey(load))
     queuedPriorities.raise(load, to: task.priority.level)
-    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
       coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
         let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
         if coalesced.hasSatisfied { load.observeBackground(result) }
@@ -109,7 +113,7 @@ final class LoadCoordinator: Sendable {
     switch joined {
     case true?: load.observe(.joined(url: load.address))
     case false?: break
-    case nil: end(.failure(load.managerIsClosed))
+    case nil: waiter.end(.failure(load.managerIsClosed))
     }
   }
 
@@ -167,31 +171,17 @@ final class LoadCoordinator: Sendable {
     _ load: ResolvedRequest, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<Value>>,
     stale: (LoadOutcome) async -> Void
   ) async throws(CacheError) -> LoadOutcome {
-    let channel = EventChannel<CoalescedLoadEvent<LoadOutcome>>(merging: CoalescedLoadEvent.merge)
-    let task = LoadTask(priority: coalesced.priority)
-    channel.onAbandon { task.cancel() }
-    let outcome = Lock<LoadOutcome?>(nil)
-    joinBytes(load, alone: alone, task: task, post: { channel.send($0) }, deliver: {}) { result in
-      switch result {
-      case .success(let fetched):
-        outcome.withLock { $0 = fetched }
-        channel.finish()
-      case .failure(let error): channel.fail(error)
+    let waiting = WaitingTask<LoadOutcome>(coalesced.priority)
+    joinBytes(load, alone: alone, task: waiting.link, waiting.waiter)
+    let outcome = try await waiting.outcome { event in
+      switch event {
+      case .progress(let progress): coalesced.report(.progress(progress))
+      case .stale(let old): await stale(old)
       }
+      return nil
     }
-    do throws(CacheError) {
-      while let event = try await channel.next() {
-        switch event {
-        case .progress(let progress): coalesced.report(.progress(progress))
-        case .stale(let old): await stale(old)
-        }
-      }
-      guard let fetched = outcome.withLock({ $0 }) else { throw .cancelled }
-      return fetched
-    } catch {
-      task.cancel()
-      throw error
-    }
+    guard let outcome else { throw .cancelled }
+    return try outcome.get()
   }
 
   func close() async {
