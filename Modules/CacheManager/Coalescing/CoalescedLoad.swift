@@ -1,51 +1,51 @@
 internal import CacheCore
 
-/// What happens during a coalesced load, before its end.
+/// An event of a coalesced load, before its end.
 enum CoalescedLoadEvent<Output: Sendable>: Sendable {
   case progress(LoadProgress)
-  /// An output that may be outdated; the final one follows.
+  /// An output that may be outdated. The final output follows.
   case stale(Output)
 
-  /// Of two reports that nobody has taken yet the later one is enough.
+  /// Merges two progress reports that were not taken yet into the later one, which is enough. Returns `nil` for other events.
   static func merge(_ earlier: Self, _ later: Self) -> Self? {
     if case .progress = earlier, case .progress = later { return later }
     return nil
   }
 }
 
-/// An output that says whether it may be handed to others than the first who asked.
+/// An output that states whether waiters other than the first may receive it.
 protocol Shareable: Sendable {
   var isShareable: Bool { get }
 }
 
-/// Why a waiter leaves a coalesced load.
+/// The reason for which a waiter leaves a coalesced load.
 enum LeaveReason: Sendable {
-  /// It is over for the waiter, with this error, which it is told.
+  /// The waiter ends with this error, which it receives.
   case failed(CacheError)
-  /// It has what it needs (a stale value was enough): nothing more is told, and the work goes on without it.
+  /// The waiter has what it needs, because a stale value was enough. It receives nothing more, and the work goes on without it.
   case satisfied
 }
 
-/// A coalesced load, whatever it brings.
+/// A coalesced load of any output type.
 protocol AnyCoalescedLoad: AnyObject, Sendable {
   func retire()
   func dismissWaiters(_ error: CacheError)
   func ended() async
 }
 
-/// One piece of work that many wait for. Ends exactly once for each of them.
+/// One piece of work that many waiters share. It ends exactly once for each waiter.
 ///
-/// Cancelling one waiter never cancels another. When the last one leaves, the work is cancelled and the coalesced load takes no
-/// more waiters, so a request that comes then starts anew; but where somebody left satisfied by a stale value, the work that
-/// brings the fresh one survives them all.
+/// Cancelling one waiter never cancels another. When the last waiter leaves, the work is cancelled and the coalesced load takes
+/// no more waiters. A later request starts a new load. If a waiter left because a stale value was enough, the work that brings
+/// the fresh value goes on without waiters.
 final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   struct Waiter: Sendable {
-    /// Takes an event in. Called in order, under the coalesced load's lock: it must put the event down and call nobody.
+    /// Queues an event. Called in order, under the lock of the coalesced load, so it must only store the event and call nothing.
     var post: @Sendable (CoalescedLoadEvent<Output>) -> Void
-    /// Delivers what was put down. Called outside the lock.
+    /// Delivers the queued events. Called outside the lock.
     var deliver: @Sendable () -> Void
     var end: @Sendable (Result<Output, CacheError>) -> Void
-    /// Called in place of `end` when the outcome is the leader's alone: the waiter has to ask for itself.
+    /// Called in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
     var askAlone: @Sendable () -> Void
   }
 
@@ -53,25 +53,25 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var waiters: [Int: Waiter] = [:]
     var nextToken = 0
     var task: Task<Void, Never>?
-    /// No more waiters are taken.
+    /// Whether the load takes no more waiters.
     var isClosed = false
     var isCancelled = false
     var isOver = false
-    /// The manager is closing: nothing survives its waiters any more.
+    /// Whether the manager is closing. The work then no longer survives its waiters.
     var isRetired = false
     var survivesItsWaiters = false
-    /// Nobody leaves any more.
+    /// Whether the waiters can no longer leave.
     var isSettled = false
     var lastProgress: LoadProgress?
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
 
-    /// In the order in which they came.
+    /// The waiters in the order in which they joined.
     var waitersInOrder: [Waiter] {
       waiters.count < 2 ? Array(waiters.values) : waiters.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Whether the work is to be cancelled now, since nobody needs it.
+    /// Closes the load and returns `true` if the work is to be cancelled now, because no waiter needs it.
     mutating func cancelsWhenUnattended() -> Bool {
       guard waiters.isEmpty, !isCancelled, !isOver, isRetired || !survivesItsWaiters else { return false }
       isClosed = true
@@ -81,23 +81,24 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   }
 
   private let state = Lock(State())
-  /// Counted in the order in which coalesced loads came to be. A coalesced load waits for earlier ones alone, so no two wait for
-  /// each other.
+  /// The number of the load in the order of creation. ``RequestCoalescer/joinOpen(_:before:task:waiter:_:)`` makes a load wait
+  /// for earlier loads only, so no two loads wait for each other.
   let number: Int
-  /// What had been removed when it came to be: see ``InvalidationLog``.
+  /// The position of the ``InvalidationLog`` when the load was created.
   let logPosition: Int
   let priority: LoadPriority
-  /// What is wanted of it; nil: everything.
+  /// The representation that the waiters want, or `nil` for the bytes and a stored original.
   let representation: RequestedRepresentation?
   private let onClose: @Sendable (CoalescedLoad<Output>) -> Void
   private let onOver: @Sendable (CoalescedLoad<Output>) -> Void
 
   /// - Parameters:
-  ///   - number: higher than that of every coalesced load before it.
-  ///   - epoch: what had been removed by now.
-  ///   - representation: the first one's; who joins adds to it.
-  ///   - onClose: called once the coalesced load takes no more waiters; perhaps twice.
-  ///   - onOver: called once everybody has been told.
+  ///   - number: The number of the load, higher than that of every coalesced load before it.
+  ///   - logPosition: The current position of the ``InvalidationLog``.
+  ///   - priority: The priority of the load.
+  ///   - representation: The representation that the first waiter wants. Waiters that join add to it.
+  ///   - onClose: Called when the coalesced load takes no more waiters, possibly twice.
+  ///   - onOver: Called after every waiter was told the outcome.
   init(
     number: Int, logPosition: Int = 0, priority: LoadPriority, representation: RequestedRepresentation? = nil,
     onClose: @escaping @Sendable (CoalescedLoad<Output>) -> Void,
@@ -111,34 +112,48 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     self.onOver = onOver
   }
 
-  /// Starts the work; `body` gets the coalesced load to report to. Where everybody has left before, nothing is begun.
+  /// Starts the work, which reports to the coalesced load that `body` receives. If every waiter has left already, no work starts.
   ///
-  /// On servers it begins on the caller's thread and leaves it at the first wait: planning takes microseconds, a change of
-  /// threads tens of them. On Apple platforms, where the caller is often the main thread, it does not begin there.
+  /// On servers the work begins on the caller's thread and leaves it at the first suspension. Planning takes microseconds, and a
+  /// change of threads takes tens of them. On Apple platforms the work does not begin on the caller's thread, which is often the
+  /// main thread.
   ///
   /// - Parameters:
-  ///   - executor: where it goes on after a wait; nil: on the cooperative pool.
-  ///   - body: the work.
+  ///   - executor: The executor on which the work continues after a suspension, or `nil` for the cooperative pool.
+  ///   - body: The work.
   func start(
     on executor: (any TaskExecutor)? = nil,
     _ body: @escaping @Sendable (CoalescedLoad<Output>) async -> Result<Output, CacheError>
   ) {
     guard !state.withLock({ $0.isCancelled }) else { return finish(.failure(.cancelled)) }
+    let level = priority.level
     #if canImport(Darwin)
-    let task = Task.detached(executorPreference: executor) { self.finish(await body(self)) }
+    let task = Task.detached(executorPreference: executor, priority: TaskPriority(level)) { self.finish(await body(self)) }
     #else
-    let task = Task.immediateDetached(executorPreference: executor) { self.finish(await body(self)) }
+    let task = Task.immediateDetached(priority: TaskPriority(level), executorPreference: executor) {
+      self.finish(await body(self))
+    }
     #endif
     let isCancelled = state.withLock { state in
       state.task = task
       return state.isCancelled
     }
     if isCancelled { task.cancel() }
+    // A raise before the task was stored did not reach the task.
+    if priority.level > level { task.escalate(to: priority.level) }
   }
 
-  /// Joins, unless the coalesced load is over. What has happened so far is told first.
+  /// Raises the priority of the load and of its task. Never lowers either.
+  func raise(to level: LoadPriority.Level) {
+    guard level > priority.level else { return }
+    priority.raise(to: level)
+    state.withLock { $0.task }?.escalate(to: level)
+  }
+
+  /// Adds a waiter, unless the load takes no more waiters. The waiter first receives the stale output and the latest progress so
+  /// far.
   ///
-  /// - Returns: what ``leave(_:_:)`` takes.
+  /// - Returns: The token that ``leave(_:_:)`` takes, or `nil` if the load takes no more waiters.
   func join(_ waiter: Waiter) -> Int? {
     let token: Int? = state.withLock { state in
       guard !state.isClosed else { return nil }
@@ -152,7 +167,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     return token
   }
 
-  /// Ends the waiting of one; the others do not notice. Does nothing for whom the coalesced load has ended.
+  /// Removes one waiter and does not affect the other waiters. Does nothing if the load is settled or has ended for the waiter.
   func leave(_ token: Int, _ departure: LeaveReason) {
     let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
       guard !state.isSettled, let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
@@ -163,7 +178,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     if let waiter, case .failed(let error) = departure { waiter.end(.failure(error)) }
   }
 
-  /// The outcome is about to be made: who waits now gets it, and a cancel comes too late. False when nobody waits any more.
+  /// Stops waiters from leaving, because the outcome is about to be made. Every present waiter gets the outcome, and a
+  /// cancellation comes too late. Returns `false` if no waiter is left.
   func settle() -> Bool {
     state.withLock { state in
       state.isSettled = !state.waiters.isEmpty
@@ -171,7 +187,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     }
   }
 
-  /// The manager closes: the work is cancelled as soon as nobody waits for it, also where it would have survived.
+  /// Cancels the work as soon as no waiter is left, even if the work would have survived its waiters. Called when the manager
+  /// closes.
   func retire() {
     let (task, cancels) = state.withLock { state in
       state.isRetired = true
@@ -180,7 +197,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     if cancels { cancel(task) }
   }
 
-  /// Every waiter leaves with `error`. Does nothing for waiters that are about to get the outcome.
+  /// Ends every waiter with `error`. Does nothing for waiters that are about to get the outcome.
   func dismissWaiters(_ error: CacheError) {
     for token in state.withLock({ Array($0.waiters.keys) }) { leave(token, .failed(error)) }
   }
@@ -190,13 +207,13 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     task?.cancel()
   }
 
-  /// Whether more than one has waited for it, ever.
+  /// Whether more than one waiter has ever joined.
   var hasBeenShared: Bool { state.withLock { $0.nextToken > 1 } }
 
-  /// Whether somebody was satisfied with a stale value: what comes of the work then, nobody may hear.
+  /// Whether a waiter left because a stale value was enough. The outcome of the work may then reach no waiter.
   var hasSatisfied: Bool { state.withLock { $0.survivesItsWaiters } }
 
-  /// Returns when the work has come to its end and everybody has been told.
+  /// Returns when the work has ended and every waiter was told the outcome.
   func ended() async {
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in
@@ -241,5 +258,25 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       return state.closers
     }
     for closer in closers { closer.resume() }
+  }
+}
+
+extension Task where Failure == Never {
+  /// Raises the priority of the task, on systems that can raise it from outside the task.
+  fileprivate func escalate(to level: LoadPriority.Level) {
+    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { escalatePriority(to: TaskPriority(level)) }
+  }
+}
+
+extension TaskPriority {
+  /// The priority of a task that works for a load of this level.
+  init(_ level: LoadPriority.Level) {
+    self =
+      switch level {
+      case .veryLow: .background
+      case .low: .utility
+      case .normal: .medium
+      case .high, .veryHigh: .high
+      }
   }
 }

@@ -1,24 +1,26 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Equal for loads that may share one piece of work: everything that can change the answer, or where it is kept.
+/// A key that is equal for loads that may share one piece of work. It covers everything that can change the response, or the
+/// place where it is stored.
 ///
-/// An object, since a coalesced load's key is compared with itself far more often than with another's, and lies in several
-/// tables.
+/// The key is an object because a coalesced load's key is in several tables. It is compared with itself far more often than with
+/// another key.
 final class CoalescingKey: Hashable, Sendable {
   private let load: ResolvedRequest
-  /// Of the load's request what tells it apart.
+  /// The part of the load's request that distinguishes it.
   private let head: HTTPRequest
-  /// Whether it does not matter where the answer is kept, and how large it may be.
+  /// Whether the key ignores the layers that the load reads and writes, and its maximum body size.
   private let isWhereverKept: Bool
   private let timeout: Duration?
   private let hash: Int
 
   /// - Parameters:
-  ///   - load: whose work may be shared.
-  ///   - head: of the load's request what tells it apart; nil: all of it.
-  ///   - isWhereverKept: equal also for loads that keep the answer elsewhere, or take a larger one.
-  ///   - timeout: of the whole transfer, where the first one's is everybody's.
+  ///   - load: The load whose work may be shared.
+  ///   - head: The part of the load's request that distinguishes it, or `nil` for the whole request.
+  ///   - isWhereverKept: Whether the key is also equal for loads that store the response elsewhere, or accept a larger one.
+  ///   - timeout: The timeout of the whole transfer, if the first load's timeout applies to all loads. `nil` leaves the timeout
+  ///     out of the key.
   init(_ load: ResolvedRequest, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
     self.load = load
     self.head = head ?? load.settings.head
@@ -27,14 +29,14 @@ final class CoalescingKey: Hashable, Sendable {
     hash = Self.hash(of: self.head, resource: load.settings.resource)
   }
 
-  /// What the answer is filed under, but for redirects.
+  /// The resource under which the response is stored, unless the request is redirected.
   var resource: String { load.settings.resource }
 
-  /// What tells nearly all loads apart is enough for a hash; the rest is compared.
+  /// Hashes the parts that distinguish nearly all loads. Equality compares the other parts too.
   private static func hash(of head: HTTPRequest, resource: String) -> Int {
     var hasher = Hasher()
     hasher.combine(resource)
-    // A sum, since equal fields may stand in another order. Without the values, requests that differ in a field alone would all
+    // A sum does not depend on the order of the fields. Without the values, requests that differ in one field only would all
     // share one hash.
     var fields = 0
     for field in head.headerFields { fields &+= field.value.hashValue }
@@ -44,8 +46,8 @@ final class CoalescingKey: Hashable, Sendable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  /// A hash of the bytes of the resource's name, of the request and of the components. It stands for the key where the key is not
-  /// to be held.
+  /// A hash of the bytes of the resource's name, of the request and of the components. It replaces the key where the key must not
+  /// be held in memory.
   var digest: Int {
     var hasher = Hasher()
     hasher.combine(CacheKey(resource: resource))
@@ -60,7 +62,7 @@ final class CoalescingKey: Hashable, Sendable {
 
   private func isSameWork(as other: CoalescingKey) -> Bool {
     let (mine, others) = (load.settings, other.load.settings)
-    // What is stored goes by bytes, which `String`'s `==` does not: resources that are equal as strings may be two.
+    // The stores compare resources byte by byte, but `String` does not. Two resources may be equal as strings and still differ.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
     return mine.policy == others.policy && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
@@ -74,7 +76,7 @@ final class CoalescingKey: Hashable, Sendable {
   private var writes: CacheLayers { isWhereverKept ? .all : load.settings.writes }
   private var largestBody: Int64 { isWhereverKept ? 0 : load.settings.maximumBodySize }
 
-  /// Alternatives are what would be asked of them.
+  /// Compares alternatives by their kinds and by the requests that would be sent to them.
   private static func asksAlike(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
     mine.elementsEqual(others) { a, b in
       a.kind == b.kind && (try? a.source.get().head) == (try? b.source.get().head)
@@ -83,7 +85,7 @@ final class CoalescingKey: Hashable, Sendable {
 }
 
 extension RequestSettings {
-  /// What answers, keeps and decides.
+  /// The identities of the components that respond, store and decide.
   fileprivate var components: [ComponentID?] {
     [downloader?.id, memory?.id, store?.id, validator?.id, observer?.id, clockIdentity, redirectHandler?.id]
   }

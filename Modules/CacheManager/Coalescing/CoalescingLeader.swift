@@ -1,8 +1,8 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The duty of the one who asks to tell those who wait. Letting go of it tells them that nobody asks any more, so nobody waits in
-/// vain.
+/// The obligation of the request that is sent to the origin to tell the waiting requests its outcome. Releasing the leader tells
+/// them that the request was abandoned, so no request waits in vain.
 final class CoalescingLeader: Sendable {
   private let request: PendingRequest
   private let key: CoalescingKey
@@ -19,30 +19,35 @@ final class CoalescingLeader: Sendable {
 
   deinit { abandon() }
 
-  /// Whether those who wait, and those who join, have been told of the end.
+  /// Whether the waiting requests, and those that join, were told of the end.
   var isOver: Bool { ending.withLock { $0 } }
 
-  /// The head of a response is there that is stored, or that confirms a stored one.
+  /// Records the freshness of a response whose head has arrived. The response is stored, or it confirms a stored response.
   func answered(_ freshness: Freshness) { table.answered(request, key, freshness) }
 
-  /// The answer is being stored. Others join until it is whole, which ``stored(_:status:)`` tells.
+  /// Tells the waiting requests that the response is being stored. Requests can join until it is complete, which
+  /// ``stored(_:status:)`` reports.
   func grows(as candidate: Candidate, in body: SharedBody) {
     table.unmark(key)
     request.tell(.growing(candidate, body))
   }
 
-  /// Does nothing where the answer was of no use to others: that it is stored, for who asks about it, changes nothing about that.
+  /// Tells the waiting requests that the response is stored. Does nothing if they were told that they cannot use it. Storing the
+  /// response for later requests that revalidate it does not change that.
   func stored(_ candidate: Candidate, status: Int?) {
     guard end() else { return }
     table.unmark(key)
     var kept = candidate
-    // The bytes are in the stores.
+    // The stores have the bytes, so the coalescer does not hold them.
     kept.data = nil
     table.end(request, key, bringing: request.brought(kept, status: status))
     request.tell(.stored(candidate, status: status))
   }
 
-  /// - Parameter isUsual: whether that is how the origin answers: then equal requests don't wait for each other for a while.
+  /// Tells the waiting requests that they cannot use the response.
+  ///
+  /// - Parameter isUsual: Whether the origin usually responds in this way. Equal requests then do not wait for each other for a
+  ///   while.
   func unshared(_ answer: Result<HTTPResponse, CacheError>, isUsual: Bool) {
     guard end() else { return }
     if isUsual { table.mark(key, at: clock.now) }
@@ -56,7 +61,7 @@ final class CoalescingLeader: Sendable {
     request.tell(.abandoned)
   }
 
-  /// Whether nobody has ended it before.
+  /// Marks the leader as ended. Returns `false` if it was ended before.
   private func end() -> Bool {
     ending.withLock { isOver in
       defer { isOver = true }

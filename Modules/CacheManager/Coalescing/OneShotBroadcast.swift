@@ -1,22 +1,22 @@
 internal import CacheCore
 
-/// A word that comes once, for as many as wait for it.
+/// A value that is sent once to any number of waiters.
 final class OneShotBroadcast<Value: Sendable>: Sendable {
   private struct State {
     var value: Value?
     var waiting: [Int: CheckedContinuation<Value?, Never>] = [:]
-    /// Who waits no longer, though it may only be about to begin.
+    /// The waiters that were released, including those that have not begun to wait yet.
     var released: Set<Int> = []
-    /// The latest waiter without a number of its own.
+    /// The identifier of the latest waiter that has no number of its own.
     var lastUnnumbered = 0
   }
 
   private let state = Lock(State())
 
-  /// The word, where it has come.
+  /// The value, or `nil` if it was not sent yet.
   var value: Value? { state.withLock { $0.value } }
 
-  /// Says it. The first word counts.
+  /// Sends the value to all waiters. Only the first value counts.
   func make(_ value: Value) {
     let waiting = state.withLock { state in
       guard state.value == nil else { return [CheckedContinuation<Value?, Never>]() }
@@ -27,9 +27,9 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     for waiter in waiting { waiter.resume(returning: value) }
   }
 
-  /// Waits for the word. Nil: the waiter was released, or its task is cancelled.
+  /// Waits for the value. Returns `nil` if the waiter was released, or if its task is cancelled.
   ///
-  /// - Parameter id: the waiter's own; it waits once.
+  /// - Parameter id: The waiter's own number. Each waiter waits once.
   func value(for id: Int) async -> Value? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -46,7 +46,7 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     }
   }
 
-  /// Waits for the word. Nil: the waiting task is cancelled.
+  /// Waits for the value. Returns `nil` if the waiting task is cancelled.
   func value() async -> Value? {
     let id = state.withLock { state in
       state.lastUnnumbered -= 1
@@ -55,7 +55,8 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     return await value(for: id)
   }
 
-  /// Waits for the word, not longer than `limit`.
+  /// Waits for the value, but not longer than `limit`. Returns `nil` after that, or if the waiter is released or its task
+  /// cancelled.
   func value(for id: Int, within limit: Duration, by clock: any CacheClock) async -> Value? {
     let timer = Task { [weak self] in
       guard (try? await clock.sleep(for: limit)) != nil else { return }
@@ -65,7 +66,7 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     return await value(for: id)
   }
 
-  /// Lets one go without the word.
+  /// Releases a waiter without the value.
   func release(_ id: Int) {
     let waiter = state.withLock { state in
       state.released.insert(id)

@@ -1,7 +1,7 @@
 internal import CacheCore
 
-/// The priorities of loads that wait for their turn, by what they are going to load: they rise when somebody asks for the same
-/// thing.
+/// The priorities of queued loads, by the resource that they will load. A priority rises when another load requests the same
+/// resource.
 final class QueuedPriorities: Sendable {
   private let queued = Lock<[CoalescingKey: [LoadPriority]]>([:])
 
@@ -16,9 +16,9 @@ final class QueuedPriorities: Sendable {
     }
   }
 
-  /// Somebody asks for it, at this level.
+  /// Raises the queued loads of the resource that `load` requests to `level`.
   func raise(_ load: @autoclosure () -> ResolvedRequest, to level: LoadPriority.Level) {
-    // Mostly nobody queues, and then the key is not worth making.
+    // Usually no load is queued, and then the key need not be made.
     guard !queued.withLock({ $0.isEmpty }) else { return }
     let key = load().resourceKey
     for priority in queued.withLock({ $0[key] ?? [] }) { priority.raise(to: level) }

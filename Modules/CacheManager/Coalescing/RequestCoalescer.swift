@@ -1,34 +1,37 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// What a coalesced load brings: bytes, or a value made from them in one transform.
+/// The identity of a coalesced load, whose output is bytes or a value made from them by one transform.
 struct CoalescedLoadID: Hashable, Sendable {
   var request: CoalescingKey
-  /// Nil for bytes.
+  /// The transform, or `nil` for bytes.
   var transform: String?
   var value: ObjectIdentifier?
-  /// Where the value is made: who asks for a place gets it there. The coalesced load's load holds the executor.
+  /// The executor on which the value is made. A load that names an executor has its value made there. The request in ``request``
+  /// holds the executor.
   var executor: ObjectIdentifier?
-  /// What is stored of a transform that can be. Who wants another thing stored shares the bytes and the steps, not this.
+  /// The storage policy of a transform whose values can be stored. Loads with another policy share the bytes and the steps, but
+  /// not this coalesced load.
   var storagePolicy: StoragePolicy?
 
-  /// The transform of coalesced loads into the durable store alone. Transforms of users' are printable.
+  /// The transform of coalesced loads into the durable store alone. It cannot equal a user's transform, because those are
+  /// printable.
   static let storing = "\u{1F}store"
   /// The transform of coalesced loads into callers' files.
   static let file = "\u{1F}file"
 }
 
-/// The coalesced loads of a manager: those that may be joined, and all whose work has not ended.
+/// The coalesced loads of a manager: the open ones, which waiters may join, and all whose work has not ended.
 final class RequestCoalescer: Sendable {
   private struct State {
     var open: [CoalescedLoadID: any AnyCoalescedLoad] = [:]
-    /// How many of them go into the durable store alone.
+    /// The number of ``open`` loads that go into the durable store alone.
     var storing = 0
     var running: [ObjectIdentifier: any AnyCoalescedLoad] = [:]
     /// The number of the latest coalesced load.
     var last = 0
     var isClosed = false
-    /// Every load has been ended, so none that was accepted before may begin again.
+    /// Whether every load was ended. A load that was accepted before may then not begin again.
     var isDismissed = false
   }
 
@@ -36,16 +39,16 @@ final class RequestCoalescer: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Whether anything is on its way into the durable store alone.
+  /// Whether any open load goes into the durable store alone.
   var isStoring: Bool { state.withLock { $0.storing > 0 } }
 
-  /// Joins a coalesced load that is under way, or a new one, which `begin` starts.
+  /// Joins a running coalesced load, or a new one, which `begin` starts.
   ///
   /// - Parameters:
-  ///   - alone: a follower who has to ask for itself: nobody joins it. It was accepted before, so it is also when the manager
-  ///     closes meanwhile.
-  ///   - task: linked to the coalesced load before it begins.
-  /// - Returns: whether another one's coalesced load was joined; nil when the manager is closed.
+  ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before, so it
+  ///     is accepted also if the manager closes meanwhile.
+  ///   - task: The task that is linked to the coalesced load before the load begins.
+  /// - Returns: Whether a load of another waiter was joined, or `nil` if the manager is closed.
   func join<Output: Shareable>(
     _ id: CoalescedLoadID, _ load: ResolvedRequest, alone: Bool, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
     begin: (CoalescedLoad<Output>) -> Void
@@ -68,10 +71,11 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Joins a coalesced load that is under way, as one who wants something else of it than the others; false when there is none.
+  /// Joins a running coalesced load for a waiter with another purpose than its other waiters. Returns `false` if there is no load
+  /// that may be joined.
   ///
-  /// - Parameter number: that of the coalesced load which waits. A later one is not joined: two that look for each other at the
-  ///   same moment would both wait, for ever.
+  /// - Parameter number: The number of the coalesced load that waits. A later load is not joined, because two loads that look for
+  ///   each other at the same moment would both wait forever.
   func joinOpen<Output: Shareable>(
     _ id: CoalescedLoadID, before number: Int, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
     _ invalidations: InvalidationLog
@@ -85,11 +89,11 @@ final class RequestCoalescer: Sendable {
     return true
   }
 
-  /// The coalesced load is as urgent as its most urgent waiter.
+  /// Links a task to a coalesced load. The load has the priority of its most urgent waiter.
   private func follow<Output: Shareable>(_ coalesced: CoalescedLoad<Output>, _ task: LoadTask, _ token: Int) {
-    if task.isHandedOut { task.observePriority { [weak coalesced] in coalesced?.priority.raise(to: $0) } }
-    // After the observer is there: an earlier raise was not told to it.
-    coalesced.priority.raise(to: task.priority.level)
+    if task.isHandedOut { task.observePriority { [weak coalesced] in coalesced?.raise(to: $0) } }
+    // The raise follows the registration, because the observer is not told of earlier raises.
+    coalesced.raise(to: task.priority.level)
     task.link { coalesced.leave(token, $0) }
   }
 
@@ -98,7 +102,7 @@ final class RequestCoalescer: Sendable {
   ) -> (CoalescedLoad<Output>, isNew: Bool)? {
     state.withLock { state in
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
-      // What was asked for before a removal is not for who comes after it.
+      // A response that was requested before a removal is not for a waiter that comes after it.
       if isShared, let coalesced = state.open[id] as? CoalescedLoad<Output>,
         !load.invalidations.mayHaveMet(load.settings.resource, since: coalesced.logPosition)
       {
@@ -108,7 +112,8 @@ final class RequestCoalescer: Sendable {
       let coalesced = CoalescedLoad<Output>(
         number: state.last, logPosition: load.invalidations.current, priority: LoadPriority(load.priority),
         representation: load.representation,
-        // Strong: a coalesced load lives in `running` no longer than its work, and until then the table has to be there.
+        // The capture is strong. `running` holds a coalesced load no longer than its work, and the coalescer must exist until
+        // then.
         onClose: { coalesced in if isShared { self.forget(coalesced, id) } },
         onOver: { coalesced in
           _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(coalesced)) }
@@ -130,7 +135,7 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Lets nobody join what is under way any more: it was asked for before now. Who waits already goes on waiting.
+  /// Stops waiters from joining the running loads, which were requested before now. The present waiters go on waiting.
   func closeToOthers() {
     state.withLock { state in
       state.open = [:]
@@ -138,10 +143,10 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Takes no more loads.
+  /// Refuses new loads.
   func refuseNew() { state.withLock { $0.isClosed = true } }
 
-  /// Ends every load with `error`, and with them the work that they wait for.
+  /// Ends every load with `error`, and cancels the work that the loads wait for.
   func dismissWaiters(_ error: CacheError) {
     let running = state.withLock { state in
       state.isDismissed = true
@@ -150,8 +155,8 @@ final class RequestCoalescer: Sendable {
     for coalesced in running { coalesced.dismissWaiters(error) }
   }
 
-  /// Takes no more loads, stops what nobody waits for, and returns when everything that ran has ended, also what was started by
-  /// those who had to ask for themselves meanwhile.
+  /// Refuses new loads, stops the work that no waiter needs, and returns when all work has ended. This includes the loads that
+  /// were started meanwhile for waiters that needed a load of their own.
   func close() async {
     while true {
       let running = state.withLock { state in

@@ -1,39 +1,40 @@
 internal import CacheCore
 
-/// The requests of a manager that are on their way to an origin and may be joined: equal ones are collapsed into one (RFC 9111
-/// §4).
+/// The requests of a manager that were sent to an origin and that equal requests may join. Equal requests are collapsed into one
+/// (RFC 9111 §4).
 final class ResponseCoalescer: Sendable {
-  /// What becomes of a request.
+  /// The part that a request has in coalescing.
   enum Place {
-    /// It is the first: it asks, and tells.
+    /// The request is sent to the origin, and tells the waiting requests the outcome.
     case leading(CoalescingLeader)
-    /// It waits for another request.
+    /// The request waits for another request.
     ///
-    /// - Parameter isEarly: whether it arrived before that request got its response.
+    /// - Parameter isEarly: Whether it arrived before the other request got its response.
     case following(PendingRequest, isEarly: Bool)
-    /// It asks for itself, and nobody waits for it.
+    /// The request is sent to the origin, and no other request waits for it.
     case alone
-    /// The response to an equal request was stored since it looked into the stores.
+    /// The response to an equal request was stored after this request looked into the stores.
     ///
-    /// - Parameter brought: that response, where it is not fresh and this request arrived before it.
+    /// - Parameter brought: That response if it is not fresh and this request arrived before it, otherwise `nil`.
     case late(_ brought: PendingRequest.Brought?)
   }
 
-  /// A request that may be joined.
+  /// A request that other requests may join.
   private struct Open {
     let request: PendingRequest
-    /// What is known of its response, and the value of ``State/count`` when that came; nil: it waits for one.
+    /// The freshness of the response, and the value of ``State/count`` when the response came. `nil` if the request still waits
+    /// for a response.
     var response: (count: Int, freshness: Freshness)?
 
     /// Whether a request that arrived at `count` arrived before the response.
     func isEarly(_ count: Int) -> Bool { response.map { count < $0.count } ?? true }
   }
 
-  /// A request whose response was stored. Digests stand for its key, since a key has credentials.
+  /// A request whose response was stored. Digests replace its key, because a key contains credentials.
   private struct Ended {
     let hash: Int
     let digest: Int
-    /// The value of ``State/count`` when it got its response.
+    /// The value of ``State/count`` when the request got its response.
     let answered: Int
     /// The value of ``State/count`` when the response was stored.
     let stored: Int
@@ -42,70 +43,70 @@ final class ResponseCoalescer: Sendable {
 
   private struct State {
     var open: [CoalescingKey: Open] = [:]
-    /// Hashes of requests whose answers others can't use, with the time until which they don't wait for each other. A hash, since
-    /// a key has credentials.
+    /// The hashes of requests whose responses other requests cannot use. The value is the time until which such requests do not
+    /// wait for each other. The keys are hashes, because a ``CoalescingKey`` contains credentials.
     var marks: [Int: Timestamp] = [:]
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
-    /// The number of responses that came, and of those that were stored since.
+    /// The number of responses that came, plus the number of those that were stored.
     var count = 0
   }
 
-  /// How long requests don't wait for each other after the answer to one was of no use to another. Without that they would wait
-  /// in vain, one time after the other.
+  /// The time for which requests do not wait for each other after one could not use the response to another. Without it, such
+  /// requests would wait in vain one after the other.
   static let markLifetime = Duration.seconds(120)
-  /// How many requests are marked at most.
+  /// The maximum number of marked requests.
   static let markLimit = 4_096
-  /// How many of the requests that have ended are remembered.
+  /// The maximum number of ended requests that are remembered.
   private static let memory = 64
 
   private let state = Lock(State())
 
-  /// A number that grows with each response that comes, and with each that is stored. A request takes it when it arrives, before
-  /// it looks into the stores.
+  /// A number that grows when a response comes and when one is stored. A request reads it on arrival, before it looks into the
+  /// stores.
   var count: Int { state.withLock { $0.count } }
 
-  /// Finds the place of a request that can't be answered with what is stored.
+  /// Decides whether a request that no stored response satisfies leads, follows or is sent alone.
   ///
   /// - Parameters:
-  ///   - key: equal for requests that may get one answer.
-  ///   - count: the value of ``count`` when the request arrived.
-  ///   - mayLead: whether its answer may be one for others.
-  ///   - cache: where it has looked.
+  ///   - key: The key that is equal for requests that may share one response.
+  ///   - count: The value of ``count`` when the request arrived.
+  ///   - mayLead: Whether other requests may be able to use its response.
+  ///   - cache: The view of the stores that the request has looked into.
   func place(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Place {
     let (load, hash) = (cache.request, key.hashValue)
     let now = load.clock.now
     return state.withLock { state in
-      // What was asked for before a purge is not for who comes after it.
+      // A response that was requested before a purge is not for a request that comes after it.
       if let open = state.open[key], !load.invalidations.mayHaveMet(cache.resource, since: open.request.logPosition) {
         let isEarly = open.isEarly(count)
-        // Else it asks anew, also for those that come after it.
+        // Otherwise this request is sent, and the requests after it may wait for it.
         if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
       }
       if let late = Self.late(key, since: count, state, now) { return late }
       guard mayLead else { return .alone }
       let request = PendingRequest(cache)
-      // Nobody waits for a marked one; but what comes of it ends the mark, or renews it.
+      // No request waits for a marked one. Its outcome ends the mark or renews it.
       if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = Open(request: request) }
       return .leading(CoalescingLeader(request, key, self, load.clock))
     }
   }
 
-  /// The place of a request that finds the response to an equal one stored since it arrived; nil: there is no such response.
+  /// Returns ``Place/late(_:)`` if the response to an equal request was stored since the request arrived, otherwise `nil`.
   private static func late(_ key: CoalescingKey, since count: Int, _ state: State, _ now: Timestamp) -> Place? {
     let hash = key.hashValue
     for ended in state.ended.reversed() {
       guard ended.stored > count else { return nil }
       guard ended.hash == hash else { continue }
-      // A fresh response is found in the stores.
+      // A fresh response is found in the stores, so it need not be passed on.
       let isWanted = ended.answered > count && !ended.brought.candidate.metadata.freshness.isFresh(at: now)
       return .late(isWanted && ended.digest == key.digest ? ended.brought : nil)
     }
-    // Older ones that were stored since then may be forgotten.
+    // Older requests whose responses were stored since then may be forgotten.
     return state.ended.count == memory ? .late(nil) : nil
   }
 
-  /// The request has got its response. A request that arrives from now on may use it only where it is fresh.
+  /// Records that the request got its response. A request that arrives from now on may use the response only if it is fresh.
   func answered(_ request: PendingRequest, _ key: CoalescingKey, _ freshness: Freshness) {
     state.withLock { state in
       guard state.open[key]?.request === request else { return }
@@ -114,11 +115,11 @@ final class ResponseCoalescer: Sendable {
     }
   }
 
-  /// Nobody joins it any more.
+  /// Stops requests from joining this one.
   ///
-  /// - Parameter brought: its response, where that is stored.
+  /// - Parameter brought: The response if it is stored, otherwise `nil`.
   func end(_ request: PendingRequest, _ key: CoalescingKey, bringing brought: PendingRequest.Brought?) {
-    // What is forgotten is released outside the lock.
+    // The forgotten request is released outside the lock.
     _ = state.withLock { state -> Ended? in
       guard let open = state.open[key], open.request === request else { return nil }
       state.open[key] = nil
@@ -136,7 +137,7 @@ final class ResponseCoalescer: Sendable {
     let hash = key.hashValue
     state.withLock { state in
       if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { now < $0.value } }
-      // All still count: they go, since a wait in vain costs less than a list without end.
+      // No mark has expired. All are removed, because a wait in vain costs less than a table without a limit.
       if state.marks.count >= Self.markLimit { state.marks = [:] }
       state.marks[hash] = now + Self.markLifetime
     }

@@ -7,24 +7,25 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body that is being stored, for as many readers as come: each gets all of it from the first byte on, at its own pace.
+/// A body that is stored while any number of readers read it. Each reader gets all bytes from the first one on, at its own pace.
 ///
-/// Whoever needs bytes that have not come yet has them pulled for all: itself while it is alone, else by a task of the body's,
-/// which waits while nobody wants any. What has come is held in memory where it fits there; of a larger body it lies in the
-/// durable store's spool, so a slow reader neither stalls the others nor costs memory. When the last reader leaves, the transfer
-/// ends.
+/// Any reader that runs out of data pulls the next chunk for all readers. It pulls the chunk itself while it is the only reader.
+/// Otherwise a task of the body pulls, and suspends while no reader wants bytes.
+///
+/// The bytes are held in memory if they fit there. A larger body is read from the durable store's spool, so a slow reader neither
+/// stalls the other readers nor costs memory. When the last reader leaves, the transfer ends.
 final class SharedBody: Sendable {
-  /// A pull under way: it ends with a word.
+  /// A running pull. ``end`` is sent when the pull has brought a chunk, the end or an error.
   struct Pull: Sendable {
     let end = OneShotBroadcast<Void>()
-    /// Whether it outlives the reader who began it.
+    /// Whether the pull outlives the reader that began it.
     let isShielded: Bool
   }
 
-  /// What a reader does next.
+  /// The next step of a reader.
   enum Step {
     case bytes(Data)
-    /// What it has not read lies in the spool.
+    /// The bytes that the reader has not read are in the spool.
     case spooled
     case end
     case failed(CacheError)
@@ -33,7 +34,7 @@ final class SharedBody: Sendable {
   }
 
   private struct State {
-    /// All chunks; nil: they lie in the spool.
+    /// All chunks, or `nil` if they are in the spool.
     var kept: [Data]?
     var latest = Data()
     var chunks = 0
@@ -41,33 +42,33 @@ final class SharedBody: Sendable {
     var ending: Result<Void, CacheError>?
     var readers: Set<Int> = [0]
     var lastReader = 0
-    /// Whether anybody has come after the first.
+    /// Whether a reader has ever joined the first one.
     var isFollowed = false
     var pull: Pull?
     var hasPump = false
-    /// The pump, while nobody wants bytes.
+    /// The suspended pump, while no reader wants bytes.
     var idle: CheckedContinuation<Pull?, Never>?
 
-    /// Whether all of it is there, as far as the announced length tells.
+    /// Whether all bytes have come, as far as the announced length tells.
     func isWhole(_ length: Int64?) -> Bool {
       if case .success = ending { return true }
       return bytes == length
     }
   }
 
-  /// The length that was announced.
+  /// The announced length in bytes.
   let length: Int64?
   private let base: RecordingBody
   private let writer: (any EntryWriter)?
   private let executor: (any TaskExecutor)?
   private let state: Lock<State>
 
-  /// Nil: there is no place for what has come and not been read by all.
+  /// Creates a shared body. Returns `nil` if neither memory nor a writer can hold the bytes until all readers have read them.
   ///
   /// - Parameters:
-  ///   - base: the bytes, stored as they are read.
-  ///   - writer: who stores them durably.
-  ///   - executor: where the pump runs, whose pulls outlive who asked for them.
+  ///   - base: The bytes, which are stored as they are read.
+  ///   - writer: The writer that stores the bytes durably.
+  ///   - executor: The executor of the pump, whose pulls outlive the readers that asked for them.
   init?(_ base: RecordingBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
     guard base.fitsInMemory || writer != nil else { return nil }
     self.base = base
@@ -79,14 +80,15 @@ final class SharedBody: Sendable {
 
   var trailers: HTTPFields? { base.trailers }
 
-  /// For the first reader, who is counted already.
+  /// The body for the first reader, which is counted already.
   var first: ResourceBody { ResourceBody(length: length, source: SharedBodyReader(self, 0)) }
 
-  /// One reader more. Nil: those who read have left, or it has failed.
+  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed, or if the pull did not end
+  /// within `limit`.
   ///
   /// - Parameters:
-  ///   - limit: how long to wait for a pull that may end with the reader who began it.
-  ///   - clock: time.
+  ///   - limit: The time to wait for a pull that may end with the reader that began it.
+  ///   - clock: The clock that measures `limit`.
   func follow(within limit: Duration, by clock: any CacheClock) async -> ResourceBody? {
     let joined = state.withLock { state -> (id: Int, pull: Pull?)? in
       if case .failure = state.ending { return nil }
@@ -118,11 +120,13 @@ final class SharedBody: Sendable {
 
   // MARK: Reading
 
+  /// Returns the next step of a reader.
+  ///
   /// - Parameters:
-  ///   - reader: who asks.
-  ///   - chunks: how many it has taken.
-  ///   - bytes: how many it has read.
-  ///   - isSpooled: whether it reads from the spool.
+  ///   - reader: The reader that asks.
+  ///   - chunks: The number of chunks that it has taken.
+  ///   - bytes: The number of bytes that it has read.
+  ///   - isSpooled: Whether it reads from the spool.
   func step(of reader: Int, after chunks: Int, _ bytes: Int64, isSpooled: Bool) -> Step {
     state.withLock { state in
       guard state.readers.contains(reader) else { return .failed(.cancelled) }
@@ -131,7 +135,8 @@ final class SharedBody: Sendable {
       } else if bytes < state.bytes {
         return !isSpooled && chunks == state.chunks - 1 ? .bytes(state.latest) : .spooled
       }
-      // The first reader asks for what follows the last byte; when it has left, nobody can.
+      // Only the first reader asks for what follows the last byte. Once it has left, the body may be cancelled, and a pull would
+      // fail.
       if reader != 0, state.isWhole(length) { return .end }
       switch state.ending {
       case .success?: return .end
@@ -145,11 +150,12 @@ final class SharedBody: Sendable {
     }
   }
 
-  /// Pulls the next chunk. One that others need as well is the pump's: a reader who leaves does not break it off.
+  /// Pulls the next chunk. The pump runs a shielded pull, so a reader that leaves does not interrupt a pull that other readers
+  /// need.
   func run(_ pull: Pull) async {
     guard pull.isShielded else { return await perform(pull) }
     let (pump, next, isNew) = state.withLock { state -> (CheckedContinuation<Pull?, Never>?, Pull?, Bool) in
-      // The pump may have found it by itself.
+      // The pump may have performed the pull already.
       guard let next = state.pull else { return (nil, nil, false) }
       defer { (state.idle, state.hasPump) = (nil, true) }
       return (state.idle, next, !state.hasPump)
@@ -158,12 +164,12 @@ final class SharedBody: Sendable {
     if isNew { Task.detached(executorPreference: executor) { await self.pump() } }
   }
 
-  /// Pulls whenever somebody wants bytes, until all have come or nobody reads any more.
+  /// Pulls whenever a reader wants bytes, until all bytes have come or no reader is left.
   private func pump() async {
     while let pull = await demand() { await perform(pull) }
   }
 
-  /// The next pull, as soon as somebody wants it. Nil: nobody will.
+  /// Waits until a reader wants a pull, and returns it. Returns `nil` if no reader will want one.
   private func demand() async -> Pull? {
     await withCheckedContinuation { continuation in
       let (isKnown, pull) = state.withLock { state -> (Bool, Pull?) in

@@ -72,7 +72,7 @@ final class SharedBodyReader: ResourceBody.Source {
     return chunk
   }
 
-  /// What comes behind the bytes that were read before they had to be looked for in the spool.
+  /// Returns the first spooled bytes after those that were read before the reader changed to the spool.
   private func skip(_ bytes: Int64, of spool: ResourceBody) async throws(CacheError) -> Data? {
     var left = bytes
     while let chunk = try await spool.source.next() {
