@@ -1,24 +1,26 @@
 public import CacheCore
 public import HTTPTypes
 
-/// An answer as HTTP has it: a head, a body that streams, and how the cache came by them.
+/// An HTTP response: a head, a body that streams, and how the cache obtained them.
 public struct CachedResponse: Sendable {
-  /// Status and fields, with `Age` where the answer is a stored one, and with `Cache-Status` unless the manager bears no name.
+  /// The status and the header fields. A stored response has `Age`. Every response has `Cache-Status`, unless the manager has no
+  /// name.
   ///
-  /// Of an answer that was forwarded they are the origin's, those about its connection too (RFC 9110 §7.6.1): who hands it on
-  /// drops them.
+  /// The fields of a forwarded response are the origin's, including those about its connection (RFC 9110 §7.6.1). A caller that
+  /// forwards the response removes those.
   public var head: HTTPResponse
-  /// The bytes. Those of an answer that is being stored are stored as they are read: who does not read to the end leaves nothing
-  /// in the cache.
+  /// The bytes. If the response is being stored, its bytes are stored as they are read. A caller that does not read to the end
+  /// leaves nothing in the cache.
   public var body: ResourceBody
-  /// What the cache did (RFC 9211).
+  /// The handling of the request by the cache (RFC 9211).
   public var status: CacheStatus
-  /// Where the body comes from.
+  /// The source of the body.
   public var source: ResourceSource
-  /// What forwarding cost; complete once the body has ended. For a hit nothing was sent: no attempts, no bytes.
+  /// The metrics of forwarding, which are complete once the body has ended. For a hit no request was sent, so there are no
+  /// attempts and no bytes.
   public var metrics: @Sendable () -> TransferMetrics
 
-  /// An answer of its parts: for fakes in tests.
+  /// Creates a response from its parts, for fakes in tests.
   public init(
     head: HTTPResponse, body: ResourceBody, status: CacheStatus, source: ResourceSource,
     metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics(attempts: 0) }

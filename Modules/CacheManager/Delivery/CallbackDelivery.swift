@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// The callbacks of one load, on their queue.
+/// The callbacks of one load, which are called on their queue.
 final class CallbackDelivery<Value: Sendable>: Sendable {
   private let queue: CallbackQueue
   private let progress: (@Sendable (LoadProgress) -> Void)?
@@ -19,8 +19,8 @@ final class CallbackDelivery<Value: Sendable>: Sendable {
   func report(_ event: ResourceEvent<Value>) {
     guard let progress, case .progress(let report) = event else { return }
     queue.execute {
-      // The completion may have overtaken it: a cancel on the main thread is answered at once, what was queued before it comes
-      // later.
+      // The completion may have overtaken this report. A cancellation on the main thread completes at once, and reports that were
+      // queued before it run later.
       guard !self.isCompleted.withLock({ $0 }) else { return }
       progress(report)
     }

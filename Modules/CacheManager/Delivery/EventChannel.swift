@@ -1,15 +1,15 @@
 package import CacheCore
 
-/// Events from callbacks to one asynchronous consumer, in order, ended by an error or a normal end.
+/// A channel from callbacks to one asynchronous consumer. It delivers events in order, and ends with an error or normally.
 ///
-/// Not an `AsyncThrowingStream`: there a cancelled consumer sees a normal end, and nothing folds progress reports that nobody has
+/// An `AsyncThrowingStream` would show a cancelled consumer a normal end. It would also not merge progress reports that were not
 /// taken yet.
 package final class EventChannel<Event: Sendable>: Sendable {
   private enum Ending { case finished, failed(CacheError) }
 
   private struct State {
     var queue: [Event] = []
-    /// Nothing more is taken but the ending.
+    /// Whether the last event was sent. After it, only the ending is accepted.
     var hasLast = false
     var ending: Ending?
     var consumer: CheckedContinuation<Result<Event?, CacheError>, Never>?
@@ -20,10 +20,10 @@ package final class EventChannel<Event: Sendable>: Sendable {
   private let state = Lock(State())
   private let merge: @Sendable (Event, Event) -> Event?
 
-  /// - Parameter merging: one event in place of two in a row that wait, or nil to keep both.
+  /// - Parameter merging: Returns one event that replaces two consecutive queued events, or `nil` if both stay queued.
   package init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
 
-  /// What is to be done when the consumer goes away; at once when it has gone already.
+  /// Sets the work to run when the consumer goes away. Runs it at once if the consumer has gone already.
   package func onAbandon(_ work: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       if !state.isAbandoned { state.onAbandon = work }
@@ -52,7 +52,7 @@ package final class EventChannel<Event: Sendable>: Sendable {
     consumer?.resume(returning: .success(event))
   }
 
-  /// Ends the channel, after `last` where one is given: nothing comes between them. Later calls do nothing.
+  /// Ends the channel, after `last` if there is one. No event comes between `last` and the end. Later calls do nothing.
   package func finish(with last: Event? = nil) {
     if let last { send(last, isLast: true) }
     end(.finished)
@@ -96,7 +96,7 @@ package final class EventChannel<Event: Sendable>: Sendable {
     return try result.get()
   }
 
-  /// The consumer went away: stops the work behind the channel, and ends a pending ``next()`` with a cancellation.
+  /// Stops the work behind the channel and ends a pending ``next()`` with a cancellation, because the consumer went away.
   package func abandon() {
     let (work, consumer) = state.withLock { state in
       state.isAbandoned = true

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// One waiter's mailbox: events are delivered in order and one at a time, the end exactly once, and nothing after it.
+/// The mailbox of one waiter. It delivers events in order and one at a time, then the end exactly once, and nothing after it.
 ///
-/// Who puts something down delivers it, unless another thread is at it: that one goes on then. So nobody is ever called under a
-/// lock.
+/// The thread that queues a delivery also delivers it, unless another thread is delivering already. That thread then delivers the
+/// new one too. No callback is ever called under a lock.
 final class EventMailbox<Value: Sendable>: Sendable {
   private enum Delivery {
     case event(ResourceEvent<Value>)
@@ -22,7 +22,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
       return true
     }
 
-    /// The next letter; nil ends the delivering, in the same step.
+    /// Removes the next delivery. If there is none, returns `nil` and ends the delivering in the same step.
     mutating func next() -> Delivery? {
       guard !deliveries.isEmpty else {
         isDelivering = false
@@ -45,7 +45,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     start = load.clock.uptime
   }
 
-  /// The whole load's deadline: this waiter's own, the others' go on.
+  /// Starts the deadline of this waiter for the whole load. The other waiters go on.
   func limit(to timeout: Duration?) {
     guard let timeout else { return }
     let (task, clock, address) = (task, load.clock, load.address)
@@ -60,9 +60,9 @@ final class EventMailbox<Value: Sendable>: Sendable {
     if isLate { deadline.cancel() }
   }
 
-  /// What a coalesced load knows of this sink.
+  /// The waiter through which a coalesced load reports to this mailbox.
   ///
-  /// - Parameter unpack: the value in a coalesced load's output; nil for what has none.
+  /// - Parameter unpack: Returns the value in a coalesced load's output, or `nil` if the output has none.
   func waiter<Output: Shareable>(
     _ unpack: @escaping @Sendable (Output) -> (Value, LoadOutcome)?
   ) -> CoalescedLoad<Output>.Waiter {
@@ -91,7 +91,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     }
   }
 
-  /// Delivered without a letter where nothing else waits: so nearly all loads end.
+  /// Ends the load. If no other delivery is queued, the result is delivered without queueing. Nearly all loads end in this way.
   func end(_ result: Result<Resource<Value>, CacheError>) {
     let isAtOnce = state.withLock { state in
       guard !state.isEnded, state.deliveries.isEmpty, state.begin() else { return false }

@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// A load under way, as the callback form returns it. Letting go of it does not end the load.
+/// A running load, as the callback form returns it. Releasing the task does not end the load.
 public final class LoadTask: Sendable {
   private enum Phase {
     case waiting
@@ -11,12 +11,12 @@ public final class LoadTask: Sendable {
 
   private struct State {
     var phase = Phase.waiting
-    /// What follows the priority now. Nil after the end.
+    /// The current observation of the priority, or `nil` if there is no observer or the load has ended.
     var observation: LoadPriority.Observation?
 
     /// Ends the load.
     ///
-    /// - Returns: what to call, and what to release, outside the lock.
+    /// - Returns: The closure to call and the observation to release, both outside the lock.
     mutating func end(_ end: Phase) -> (leave: (@Sendable (LeaveReason) -> Void)?, LoadPriority.Observation?) {
       defer { observation = nil }
       switch phase {
@@ -32,10 +32,10 @@ public final class LoadTask: Sendable {
   }
 
   private let state = Lock(State())
-  /// How urgent the load is; may be raised while it runs.
+  /// The priority of the load, which can be raised while the load runs.
   public let priority: LoadPriority
 
-  /// Whether somebody has the task, and may raise its priority.
+  /// Whether a caller has the task, and may raise its priority.
   let isHandedOut: Bool
 
   init(priority: LoadPriority, isHandedOut: Bool = true) {
@@ -43,7 +43,7 @@ public final class LoadTask: Sendable {
     self.isHandedOut = isHandedOut
   }
 
-  /// Ends the load with a cancellation. The transfer stops when nobody else waits for it. Does nothing after the end.
+  /// Ends the load with a cancellation. The transfer stops if no other load waits for it. Does nothing after the end.
   public func cancel() { end(with: .cancelled) }
 
   /// Whether ``cancel()`` was called before the load had ended.
@@ -51,7 +51,7 @@ public final class LoadTask: Sendable {
     state.withLock { if case .cancelled(let error) = $0.phase { error.isCancellation } else { false } }
   }
 
-  /// A latch: what comes before the load is joined to a coalesced load is carried out on joining.
+  /// Ends the load with `error`. If the load has not joined a coalesced load yet, it leaves as soon as it joins.
   func end(with error: CacheError) {
     let (leave, observation) = state.withLock { $0.end(.cancelled(error)) }
     observation?.cancel()
@@ -60,7 +60,8 @@ public final class LoadTask: Sendable {
 
   /// Calls `observer` at each raise of the priority, until the load ends or another observer replaces this one.
   ///
-  /// One at a time follows the priority: the queue that the load waits in, then the coalesced load that it has joined.
+  /// Only one observer at a time follows the priority: first the queue in which the load waits, then the coalesced load that it
+  /// has joined.
   func observePriority(_ observer: @escaping @Sendable (LoadPriority.Level) -> Void) {
     let observation = priority.onRaise(observer)
     let former = state.withLock { state in
@@ -74,7 +75,7 @@ public final class LoadTask: Sendable {
     former?.cancel()
   }
 
-  /// Links the load to what it waits for. May be called again when a follower has to ask for itself.
+  /// Links the load to the coalesced load that it waits for. Called again if the waiter needs a load of its own.
   func link(_ leave: @escaping @Sendable (LeaveReason) -> Void) {
     let departure = state.withLock { state -> LeaveReason? in
       switch state.phase {
@@ -88,7 +89,7 @@ public final class LoadTask: Sendable {
     if let departure { leave(departure) }
   }
 
-  /// The load has its outcome: what it waited for goes on, if at all, without it.
+  /// Ends the task after the load has its outcome. The work that the load waited for may go on without it.
   func finish() {
     let (leave, observation) = state.withLock { $0.end(.ended) }
     observation?.cancel()

@@ -7,44 +7,47 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a load brought: the value, and where it came from.
+/// The result of a load: the value, and the response that it came from.
 public struct Resource<Value: Sendable>: Sendable {
-  /// The bytes, or what the transform made of them.
+  /// The bytes, or the value that the transform made from them.
   public var value: Value
-  /// Where the bytes really came from, after redirects.
+  /// The URL that the bytes came from, after redirects.
   public var url: URL
-  /// The URLs that redirected, in order, the requested one first. Empty: none did.
+  /// The URLs that redirected, in order, starting with the requested one. Empty if there were no redirects.
   public var redirects: [URL]
-  /// Status and fields, as stored or as received.
+  /// The status and the header fields, as stored or as received.
   public var response: HTTPResponse
-  /// Memory, disk, revalidated, network or scheme handler.
+  /// The source of the response: memory, disk, revalidated, network or scheme handler.
   public var source: ResourceSource
-  /// Whether the origin was asked about a stored answer, and what it said.
+  /// The outcome of revalidating a stored response with the origin, if the origin was asked.
   public var validation: RevalidationOutcome
-  /// How old the answer was when it was handed over (RFC 9111 §4.2.3).
+  /// The age of the response when it was delivered (RFC 9111 §4.2.3).
   public var age: Duration
-  /// Whether it was past its freshness when it was handed over, without the origin's word that it is still current.
+  /// Whether the response was stale when it was delivered, without a confirmation by the origin that it is still current.
   public var isStale: Bool
-  /// Why the answer that should have come did not, where a stored one stands in for it (``validation`` is `.failed`): nobody
-  /// could be reached, or the origin failed and the stored answer says that it may be shown then (`stale-if-error`, RFC 5861 §4).
-  /// Show it as a warning. Nil: this is what was asked for.
+  /// The error that caused this stale response to be served (``validation`` is `.failed`). Show it as a warning. `nil` if this is
+  /// the requested response.
+  ///
+  /// Either the origin could not be reached, or it failed and the stored response permits its use in that case (`stale-if-error`,
+  /// RFC 5861 §4).
   public var fallbackReason: CacheError?
-  /// How long it took.
+  /// The duration of the load.
   public var timing: LoadTiming
-  /// What its transfers cost: of all redirects, and of what was sent again, together. Counts and durations are sums; the time to
-  /// the head, the protocol and the connection are those of the last answer that came over the network. For a hit nothing was
-  /// sent: no attempts, no bytes.
+  /// The metrics of all transfers of the load together, including redirects and repeated requests.
+  ///
+  /// Counts and durations are sums. The time to the head, the protocol and the connection are those of the last response that
+  /// came over the network. For a hit no request was sent, so there are no attempts and no bytes.
   public var metrics: TransferMetrics
-  /// What it is, or would be, filed under.
+  /// The key under which the response is stored, or would be stored.
   public var key: CacheKey
-  /// The identity of the body: equal revisions mean equal bytes.
+  /// The identity of the body. Equal revisions mean equal bytes.
   public var revision: Revision
 
-  /// How the load came by its value: made of bytes by this load, decoded from a stored variant, found in memory, or the bytes
-  /// themselves. Where the answer came from says ``source``.
+  /// The origin of the value: made from bytes by this load, decoded from a stored variant, found in memory, or the bytes
+  /// themselves. ``source`` states where the response came from.
   public var valueOrigin: ValueOrigin
 
-  /// A result of its parts: for fakes in tests.
+  /// Creates a result from its parts, for fakes in tests.
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
     validation: RevalidationOutcome = .notAttempted, age: Duration = .zero, isStale: Bool = false,
@@ -67,10 +70,10 @@ public struct Resource<Value: Sendable>: Sendable {
     self.valueOrigin = valueOrigin
   }
 
-  /// Body bytes that crossed the network for this load; 0 for a hit and for a 304.
+  /// The number of body bytes that crossed the network for this load. It is 0 for a hit and for a 304.
   public var bytesOnWire: Int64 { metrics.bytesOnWire }
 
-  /// The same result with another value.
+  /// Returns the same result with another value.
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
@@ -84,47 +87,49 @@ extension Resource where Value == Data {
   public var data: Data { value }
 }
 
-/// How long a load took, by the manager's clock.
+/// The duration of a load, by the manager's clock.
 public struct LoadTiming: Hashable, Sendable {
-  /// From the call to the result.
+  /// The time from the call to the result.
   public var total: Duration
-  /// From the request to the answer's head; nil when nobody was asked.
+  /// The time from the request to the head of the response, or `nil` if no request was sent.
   public var timeToHead: Duration?
 
-  /// Timing of its parts.
+  /// Creates a timing from its parts.
   public init(total: Duration = .zero, timeToHead: Duration? = nil) {
     self.total = total
     self.timeToHead = timeToHead
   }
 }
 
-/// How far a transfer has come.
+/// The progress of a transfer.
 public struct LoadProgress: Hashable, Sendable {
-  /// Bytes that are here.
+  /// The number of bytes received so far.
   public var received: Int64
-  /// Bytes that will be here at the end; nil when the origin does not tell.
+  /// The total number of bytes, or `nil` if the origin does not state it.
   public var expected: Int64?
 
-  /// Progress of its parts.
+  /// Creates a progress from its parts.
   public init(received: Int64, expected: Int64? = nil) {
     self.received = received
     self.expected = expected
   }
 
-  /// Between 0 and 1; nil when the end is not known.
+  /// The received fraction, between 0 and 1, or `nil` if the total is not known.
   public var fraction: Double? {
     guard let expected, expected > 0 else { return nil }
     return min(1, Double(received) / Double(expected))
   }
 }
 
-/// What the event stream of a load yields.
+/// An event of the event stream of a load.
 public enum ResourceEvent<Value: Sendable>: Sendable {
-  /// Bytes came. In order, and several may be folded into the last of them when the consumer is slow.
+  /// Bytes were received. Reports arrive in order, and several may be merged into the last of them if the consumer is slow.
   case progress(LoadProgress)
-  /// A stored value that may be outdated; the final one follows, or the stream throws.
+  /// A stored value that may be outdated. The final value follows, or the stream throws.
   case stale(Resource<Value>)
-  /// The result. Nothing follows. After a stale value: the same ``Resource/revision`` with ``Resource/validation`` `.notModified`
-  /// says that it is still current, `.failed` that nobody could be asked, and another revision that it is outdated.
+  /// The result, after which nothing follows.
+  ///
+  /// After a stale value, an equal ``Resource/revision`` with ``Resource/validation`` `.notModified` means that the stale value
+  /// is still current. With `.failed`, the origin could not be asked. Another revision means that the stale value is outdated.
   case final(Resource<Value>)
 }

@@ -1,9 +1,9 @@
 public import CacheCore
 
-/// The events of one load, as an asynchronous sequence. Used once.
+/// The events of one load, as an asynchronous sequence. Iterate it once.
 ///
-/// The load starts when the first event is asked for: nothing is started that nobody waits for. Ending the iteration early, or
-/// cancelling its task, cancels the load; a cancelled consumer sees the cancellation as an error and never as a normal end.
+/// The load starts when the first event is requested, so no load runs without a consumer. Ending the iteration early, or
+/// cancelling its task, cancels the load. A cancelled consumer sees the cancellation as an error and never as a normal end.
 ///
 /// ```swift
 /// for try await event in manager.events(for: url) {
@@ -20,7 +20,7 @@ public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
 
   let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
 
-  /// Pulls one event after the other.
+  /// An iterator that pulls one event after the other.
   public final class AsyncIterator: AsyncIteratorProtocol {
     private let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
     private let channel = EventChannel<ResourceEvent<Value>>(merging: ResourceEvent.merge)
@@ -57,7 +57,7 @@ extension EventChannel {
 }
 
 extension ResourceEvent {
-  /// Two progress reports in a row tell no more than the later one.
+  /// Merges two consecutive progress reports into the later one, which makes the earlier one redundant.
   fileprivate static func merge(_ earlier: Self, _ later: Self) -> Self? {
     if case .progress = earlier, case .progress = later { return later }
     return nil
