@@ -76,6 +76,15 @@ struct MemoryAccounting {
     return served()
   }
 
+  /// Grants a claim that nothing waits before, if the budget has it. Most claims are granted so.
+  ///
+  /// - Returns: whether it was granted. Otherwise nothing has changed.
+  mutating func grantWithoutWaiting(_ claim: Claim) -> Bool {
+    guard waiters.isEmpty, fits(claim) else { return false }
+    grant(claim)
+    return true
+  }
+
   /// - Returns: who has what he waited for now.
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> [Ticket] {
     guard let claim = waiters[ticket], queues[Self.stage(of: claim).rawValue].raise(ticket, to: level) else { return [] }
@@ -136,6 +145,7 @@ struct MemoryAccounting {
   }
 
   private mutating func served() -> [Ticket] {
+    guard !waiters.isEmpty else { return [] }
     var tickets: [Ticket] = []
     while let ticket = next() { tickets.append(ticket) }
     return tickets

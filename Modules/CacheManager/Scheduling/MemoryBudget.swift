@@ -49,12 +49,13 @@ final class MemoryBudget: Sendable {
   /// - Parameter isNested: it does not wait.
   /// - Throws: a cancellation, when the task is cancelled while it waits.
   func place(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) async throws(CacheError) -> MemoryReservation {
-    let (number, expected) = state.withLock { state in
+    let (number, expected, isGranted) = state.withLock { state in
       state.lastShare += 1
-      return (state.lastShare, Int(min(Int64(state.ledger.expectation), max(most, 0))))
+      let expected = Int(min(Int64(state.ledger.expectation), max(most, 0)))
+      return (state.lastShare, expected, !isNested && state.ledger.grantWithoutWaiting(.place(expected)))
     }
     guard !isNested else { return MemoryReservation(self, number, priority, expecting: expected) }
-    try await claim(.place(expected), priority)
+    if !isGranted { try await claim(.place(expected), priority) }
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
@@ -104,6 +105,7 @@ final class MemoryBudget: Sendable {
 
   /// Waits until a claim is granted.
   func claim(_ claim: MemoryAccounting.Claim, _ priority: LoadPriority?) async throws(CacheError) {
+    if state.withLock({ $0.ledger.grantWithoutWaiting(claim) }) { return }
     let (ticket, isGranted, others) = state.withLock { state in
       state.lastTicket += 1
       let ticket = state.lastTicket
