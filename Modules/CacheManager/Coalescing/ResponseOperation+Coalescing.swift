@@ -10,22 +10,22 @@ extension ResponseOperation {
   ///
   /// - Parameter arrival: The count of the coalescer when the request arrived.
   func forward(
-    _ question: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
+    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     var wait = wait
     guard let limit = wait.left(at: request.clock.uptime), body == nil, isCoalescible else {
-      return try await send(question, sent, body)
+      return try await send(originRequest, sent, body)
     }
-    let key = wait.key(of: request, question.candidates)
-    switch core.responseCoalescer.place(key, since: arrival, mayLead: mayLead(question.reason), transaction.cache) {
-    case .alone: return try await send(question, sent, nil)
+    let key = wait.key(of: request, originRequest.candidates)
+    switch core.responseCoalescer.place(key, since: arrival, mayLead: mayLead(originRequest.reason), transaction.cache) {
+    case .alone: return try await send(originRequest, sent, nil)
     case .late(nil): return try await again(wait.again())
     case .late(let brought?):
-      return try await follow(question, sent, wait, brought, isEarly: true) { () throws(CacheError) in
+      return try await follow(originRequest, sent, wait, brought, isEarly: true) { () throws(CacheError) in
         try await transaction.stored(brought.candidate)
       }
     case .leading(let leader):
-      var leading = question
+      var leading = originRequest
       leading.leader = leader
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
@@ -33,21 +33,21 @@ extension ResponseOperation {
       let outcome = await pending.outcome(within: limit, by: request.clock)
       if Task.isCancelled { throw .cancelled }
       switch outcome {
-      case nil: return try await send(question, sent, nil)
+      case nil: return try await send(originRequest, sent, nil)
       case .abandoned: return try await again(wait.again(counts: false))
       case .unshared(let response):
-        let stale = try await question.stale(
+        let stale = try await originRequest.stale(
           insteadOf: response, sent: sent, requestTime: request.clock.now, isCollapsed: true)
         if let stale { return finished(stale) }
-        return try await send(question, sent, nil)
+        return try await send(originRequest, sent, nil)
       case .growing(let candidate, let body):
         let left = wait.left(at: request.clock.uptime) ?? .zero
-        return try await follow(question, sent, wait, pending.brought(candidate, status: nil), isEarly: isEarly) {
+        return try await follow(originRequest, sent, wait, pending.brought(candidate, status: nil), isEarly: isEarly) {
           await self.response(with: candidate, from: body, left)
         }
       case .stored(let candidate, let status):
         let brought = pending.brought(candidate, status: status)
-        return try await follow(question, sent, wait, brought, isEarly: isEarly) { () throws(CacheError) in
+        return try await follow(originRequest, sent, wait, brought, isEarly: isEarly) { () throws(CacheError) in
           try await transaction.stored(candidate)
         }
       }
@@ -58,7 +58,7 @@ extension ResponseOperation {
   ///
   /// - Parameter isEarly: Whether this request arrived before that response did. Then it needs no validation of its own.
   private func follow(
-    _ question: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait, _ brought: PendingRequest.Brought, isEarly: Bool,
+    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait, _ brought: PendingRequest.Brought, isEarly: Bool,
     _ stored: () async throws(CacheError) -> TransactionResponse?
   ) async throws(CacheError) -> CachedResponse {
     let candidate = brought.candidate
@@ -80,14 +80,14 @@ extension ResponseOperation {
         if Task.isCancelled { throw .cancelled }
         return try await again(wait.again())
       }
-      response.status = question.forwarded(brought.status)
+      response.status = originRequest.forwarded(brought.status)
       response.status.isCollapsed = true
-      response.status.lifetimeLeft = question.lifetimeLeft(candidate.metadata)
+      response.status.lifetimeLeft = originRequest.lifetimeLeft(candidate.metadata)
       return finished(response)
     // Requests that need the same variant find each other.
     case .fetch(_, _, .varyMiss):
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
-    case .fetch, .answer: return try await send(question, sent, nil)
+    case .fetch, .answer: return try await send(originRequest, sent, nil)
     }
   }
 

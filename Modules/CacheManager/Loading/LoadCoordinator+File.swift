@@ -24,7 +24,7 @@ private struct Drafted: Shareable {
 extension LoadCoordinator {
   /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
   func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
-    let load = load.placed
+    let load = load.markedIfNested
     let once = EventMailbox(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     let waiter = once.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.fetched) }

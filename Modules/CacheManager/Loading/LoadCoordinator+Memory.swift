@@ -60,7 +60,7 @@ extension LoadCoordinator {
       guard let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value else {
         return .underWay(load, known: KnownResponses(cache: cache, result: found))
       }
-      result = .success(outcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
+      result = .success(hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
     } else if let hit = memoryHit(load, transform, startedAt: start) {
       result = .success(hit)
     } else {
@@ -134,11 +134,11 @@ extension LoadCoordinator {
     else {
       return nil
     }
-    return outcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start)
+    return hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start)
   }
 
   /// The outcome of a load that a stored response ends at once.
-  private func outcome<Value: Sendable>(
+  private func hitOutcome<Value: Sendable>(
     _ candidate: Candidate, _ transform: ResourceTransform<Value>, of load: ResolvedRequest
   ) -> LoadOutcome {
     LoadOutcome(

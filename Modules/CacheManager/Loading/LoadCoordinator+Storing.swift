@@ -25,7 +25,7 @@ extension LoadCoordinator {
   func startStoring<Value: Sendable>(
     _ load: ResolvedRequest, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
-    let load = load.placed
+    let load = load.markedIfNested
     let once = EventMailbox(load: load, task: task, sink: sink)
     guard load.writes.contains(.disk) else {
       return once.end(
@@ -69,8 +69,8 @@ extension LoadCoordinator {
   ) async -> Result<LoadOutcome, CacheError> {
     // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
     do throws(CacheError) {
-      switch try await outcome(
-        of: CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
+      switch try await awaitCoalescedLoad(
+        CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
       {
       case .success(let fetched)?:
         if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
@@ -113,7 +113,7 @@ extension LoadCoordinator {
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError>? {
     do throws(CacheError) {
-      let outcome = try await outcome(of: load.storingID, before: number, priority) { event in
+      let outcome = try await awaitCoalescedLoad(load.storingID, before: number, priority) { event in
         switch event {
         case .progress: report(event)
         case .stale(let old):
@@ -147,8 +147,8 @@ extension LoadCoordinator {
   /// - Parameter number: The number of the coalesced load that waits. Only an earlier one is waited for.
   /// - Returns: `nil` if there is no such load, or if its outcome is not for others.
   /// - Throws: A cancellation of the waiting task. The coalesced load goes on as long as others wait for it.
-  private func outcome(
-    of id: CoalescedLoadID, before number: Int, _ priority: LoadPriority,
+  private func awaitCoalescedLoad(
+    _ id: CoalescedLoadID, before number: Int, _ priority: LoadPriority,
     event: (CoalescedLoadEvent<LoadOutcome>) async -> Void
   ) async throws(CacheError) -> Result<LoadOutcome, CacheError>? {
     let waiting = WaitingTask<LoadOutcome>(priority)

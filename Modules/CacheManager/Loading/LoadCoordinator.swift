@@ -48,7 +48,7 @@ final class LoadCoordinator: Sendable {
   func start<Value: Sendable>(
     _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
   ) {
-    let load = load.placed
+    let load = load.markedIfNested
     let once = EventMailbox(load: load, task: task, sink: sink)
     once.limit(to: load.timeout)
     if Value.self == Data.self, transform.id.isEmpty {

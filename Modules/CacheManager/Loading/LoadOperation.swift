@@ -33,7 +33,7 @@ struct LoadOperation: Sendable {
     var isShareable = true
     do throws(CacheError) {
       while true {
-        let outcome = try await self.outcome(of: hop, hop.chain.isEmpty ? known : nil)
+        let outcome = try await self.runHop(hop, hop.chain.isEmpty ? known : nil)
         // A chain is as private as its most private hop, and costs what all of them cost.
         isShareable = isShareable && outcome.isShareable
         metrics = metrics.followed(by: outcome.metrics)
@@ -79,19 +79,19 @@ struct LoadOperation: Sendable {
 
   // MARK: One hop
 
-  private func outcome(of hop: RedirectHop, _ known: KnownResponses?) async throws(CacheError) -> LoadOutcome {
+  private func runHop(_ hop: RedirectHop, _ known: KnownResponses?) async throws(CacheError) -> LoadOutcome {
     let resource = request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)
     let transaction = CacheTransaction(
       request, head: hop.request, redirectedURL: hop.chain.isEmpty ? nil : hop.url, priority: priority,
       cache: known?.cache ?? TieredCache(request, resource: resource))
     switch try await transaction.decide(known?.result) {
-    case .stored(let response, nil): return outcome(response, of: hop)
-    case .stored(let response, let (sent, question)?):
-      let outcome = outcome(response, of: hop)
+    case .stored(let response, nil): return makeOutcome(response, of: hop)
+    case .stored(let response, let (sent, originRequest)?):
+      let outcome = makeOutcome(response, of: hop)
       guard request.destination.isMemory || request.writes.contains(.disk) else { return outcome }
       announce(outcome)
-      return try await revalidate(sent, question, hop)
-    case .ask(let sent, let question): return try await ask(sent, question, hop)
+      return try await revalidate(sent, originRequest, hop)
+    case .askOrigin(let sent, let originRequest): return try await ask(sent, originRequest, hop)
     case .generated(let response):
       guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
       throw CacheError(.notCached, reason: "not in the cache, and only the cache may be asked")
@@ -102,31 +102,33 @@ struct LoadOperation: Sendable {
   /// and looks again.
   @inline(never)
   private func revalidate(
-    _ sent: HTTPRequest, _ question: OriginRequest, _ hop: RedirectHop
+    _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
   ) async throws(CacheError) -> LoadOutcome {
-    guard request.destination.isMemory else { return try await ask(sent, question, hop) }
-    let subject = RevalidationTable.Subject(question.cache)
+    guard request.destination.isMemory else { return try await ask(sent, originRequest, hop) }
+    let subject = RevalidationTable.Subject(originRequest.cache)
     if let other = revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }
-      if case .stored(let response, nil) = try await question.transaction.decide() { return outcome(response, of: hop) }
-      return try await ask(sent, question, hop)
+      if case .stored(let response, nil) = try await originRequest.transaction.decide() { return makeOutcome(response, of: hop) }
+      return try await ask(sent, originRequest, hop)
     }
     defer { revalidations.leave(subject) }
-    return try await ask(sent, question, hop)
+    return try await ask(sent, originRequest, hop)
   }
 
-  private func ask(_ sent: HTTPRequest, _ question: OriginRequest, _ hop: RedirectHop) async throws(CacheError) -> LoadOutcome {
-    let timer = showCached(question, hop)
+  private func ask(_ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop) async throws(CacheError)
+    -> LoadOutcome
+  {
+    let timer = showCached(originRequest, hop)
     defer { timer?.cancel() }
-    var response = try await question.send(sent, hop.body.map { .reopened($0) } ?? .none)
+    var response = try await originRequest.send(sent, hop.body.map { .reopened($0) } ?? .none)
     while true {
-      guard let recording = response.recording, let received = response.received else { return outcome(response, of: hop) }
+      guard let recording = response.recording, let received = response.received else { return makeOutcome(response, of: hop) }
       do throws(CacheError) {
         let length = recording.length
         let recorded = try await recording.record { report(.progress(LoadProgress(received: $0, expected: length))) }
-        return outcome(response, recorded, of: hop)
+        return makeOutcome(response, recorded, of: hop)
       } catch {
-        response = try await question.recover(from: error, received)
+        response = try await originRequest.recover(from: error, received)
         report(.progress(LoadProgress(received: 0)))
       }
     }
@@ -143,25 +145,28 @@ struct LoadOperation: Sendable {
   }
 
   /// A timer that gives waiters the stored response if the network is slow (`showCachedAfter`).
-  private func showCached(_ question: OriginRequest, _ hop: RedirectHop) -> Task<Void, Never>? {
+  private func showCached(_ originRequest: OriginRequest, _ hop: RedirectHop) -> Task<Void, Never>? {
     // A file is written once, by one response.
-    guard case .revalidate(_, let delay?) = request.policy, let fallback = question.fallback, request.destination.isMemory else {
+    guard case .revalidate(_, let delay?) = request.policy, let fallback = originRequest.fallback, request.destination.isMemory
+    else {
       return nil
     }
     return Task {
       guard (try? await request.clock.sleep(for: delay)) != nil else { return }
-      guard let stored = try? await question.transaction.stored(question.candidate(fallback)), !Task.isCancelled else { return }
-      announce(outcome(stored, of: hop))
+      guard let stored = try? await originRequest.transaction.stored(originRequest.candidate(fallback)), !Task.isCancelled else {
+        return
+      }
+      announce(makeOutcome(stored, of: hop))
     }
   }
 
   // MARK: Outcomes
 
-  private func outcome(_ response: TransactionResponse, of hop: RedirectHop) -> LoadOutcome {
-    outcome(response, .init(data: response.body.data, count: 0), of: hop)
+  private func makeOutcome(_ response: TransactionResponse, of hop: RedirectHop) -> LoadOutcome {
+    makeOutcome(response, .init(data: response.body.data, count: 0), of: hop)
   }
 
-  private func outcome(
+  private func makeOutcome(
     _ response: TransactionResponse, _ recording: RecordingBody.Recording, of hop: RedirectHop
   ) -> LoadOutcome {
     let received = response.received

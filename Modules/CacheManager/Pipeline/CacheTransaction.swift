@@ -31,10 +31,10 @@ struct CacheTransaction: Sendable {
 
   /// What to do, after the stores were looked into.
   enum Decision {
-    /// A stored response answers. With a question, the origin is to be asked about it too.
+    /// A stored response answers. With a originRequest, the origin is to be asked about it too.
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
     /// The origin is to be asked with this head.
-    case ask(HTTPRequest, OriginRequest)
+    case askOrigin(HTTPRequest, OriginRequest)
     /// The cache makes the response itself: a 504 if the origin may not be asked.
     case generated(HTTPResponse)
   }
@@ -53,7 +53,7 @@ struct CacheTransaction: Sendable {
     while true {
       if Task.isCancelled { throw .cancelled }
       switch found.plan {
-      case .use(let index, let question):
+      case .use(let index, let originRequest):
         let candidate = found.candidates[index]
         guard let response = try await stored(candidate) else {
           // Evicted or damaged meanwhile. Without it there may be another response, or none.
@@ -63,14 +63,14 @@ struct CacheTransaction: Sendable {
         }
         return .stored(
           response,
-          thenRevalidate: question.map {
+          thenRevalidate: originRequest.map {
             ($0, OriginRequest(self, found.candidates, fallback: index, reason: .stale, selectsStored: true))
           })
       case .fetch(let sent, let fallback, let reason):
         // Without a validator, the plan does not know this policy.
         guard request.policy != .cacheOnly else { return .generated(HTTPResponse(status: .gatewayTimeout)) }
         let selectsStored = !found.candidates.isEmpty && planner.selects(found.plan, for: head)
-        return .ask(
+        return .askOrigin(
           sent, OriginRequest(self, found.candidates, fallback: fallback, reason: reason, selectsStored: selectsStored))
       case .answer(let response): return .generated(response)
       }
@@ -83,7 +83,7 @@ struct CacheTransaction: Sendable {
       return .generated(HTTPResponse(status: .gatewayTimeout))
     }
     let selectsStored = planner.selection(by: head, from: candidates.map(\.metadata)) != nil
-    return .ask(sent, OriginRequest(self, candidates, fallback: nil, reason: reason, selectsStored: selectsStored))
+    return .askOrigin(sent, OriginRequest(self, candidates, fallback: nil, reason: reason, selectsStored: selectsStored))
   }
 
   /// Responds with a stored response. Returns `nil` if its body is gone or cannot be read.

@@ -54,7 +54,7 @@ extension OriginRequest {
       outdated = transaction.planner.selection(by: transaction.head, from: stored).map { [candidates[$0]] } ?? []
     }
     // A response to an unsafe method outdates what was requested before it.
-    let cache = transaction.head.method == .get ? cache : cache.begunAnew()
+    let cache = transaction.head.method == .get ? cache : cache.invalidatingEarlierRequests()
     var response = response(received, source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
     response.status.lifetimeLeft = lifetimeLeft(metadata)

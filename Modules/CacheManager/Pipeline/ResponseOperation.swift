@@ -30,9 +30,9 @@ struct ResponseOperation: Sendable {
     let arrival = core.responseCoalescer.count
     switch try await transaction.decide() {
     case .stored(let response, let revalidation):
-      if let (sent, question) = revalidation { revalidate(sent, question) }
+      if let (sent, originRequest) = revalidation { revalidate(sent, originRequest) }
       return finished(response)
-    case .ask(let sent, let question): return try await forward(question, sent, body, since: arrival)
+    case .askOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
     case .generated(let head):
       body?.source.cancel()
       let status = CacheStatus("", madeHere: "not cached, and nobody may be asked")
@@ -46,8 +46,9 @@ struct ResponseOperation: Sendable {
   }
 
   /// Sends the request to the origin.
-  func send(_ question: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse {
-    finished(try await question.send(sent, body.map { .stream($0) } ?? .none))
+  func send(_ originRequest: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse
+  {
+    finished(try await originRequest.send(sent, body.map { .stream($0) } ?? .none))
   }
 
   /// The response for the caller, with what the cache did.
@@ -61,16 +62,16 @@ struct ResponseOperation: Sendable {
   }
 
   /// Asks about a response that the caller has got already. For each resource one such request runs at a time.
-  private func revalidate(_ sent: HTTPRequest, _ question: OriginRequest) {
+  private func revalidate(_ sent: HTTPRequest, _ originRequest: OriginRequest) {
     let background = request.with { settings in
       for name in ConfidentialFields.conditions + [.range] { settings.head.headerFields[name] = nil }
     }
     // What is removed from now on counts as removed for the background request too.
     let transaction = CacheTransaction(
       background, head: background.head, priority: LoadPriority(background.priority),
-      cache: question.cache.seen(by: background))
-    let asking = OriginRequest(transaction, question.candidates, fallback: nil, reason: .stale, selectsStored: true)
-    core.revalidations.begin(RevalidationTable.Subject(question.cache)) {
+      cache: originRequest.cache.seen(by: background))
+    let asking = OriginRequest(transaction, originRequest.candidates, fallback: nil, reason: .stale, selectsStored: true)
+    core.revalidations.begin(RevalidationTable.Subject(originRequest.cache)) {
       do throws(CacheError) {
         let response = try await asking.send(sent)
         // The caller needs no bytes. Only a response that is stored is read.

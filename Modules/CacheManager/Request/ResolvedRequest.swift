@@ -29,7 +29,7 @@ final class ResolvedRequest: Sendable {
   }
 
   /// The same load, which knows whether another one waits for it.
-  var placed: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
+  var markedIfNested: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
 
   subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { settings[keyPath: part] }
 

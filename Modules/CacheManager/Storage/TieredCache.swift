@@ -53,11 +53,11 @@ struct TieredCache: Sendable {
   }
 
   /// Another resource, for the same request.
-  func of(_ resource: String) -> TieredCache { TieredCache(request, resource: resource, logPosition: logPosition) }
+  func forResource(_ resource: String) -> TieredCache { TieredCache(request, resource: resource, logPosition: logPosition) }
 
   /// The cache for a response that is the resource's new state. Responses that were requested before are outdated (RFC 9111
   /// §4.4).
-  func begunAnew() -> TieredCache {
+  func invalidatingEarlierRequests() -> TieredCache {
     request.invalidations.advance(removing: resource)
     return TieredCache(request, resource: resource)
   }

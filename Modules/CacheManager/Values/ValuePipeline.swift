@@ -71,7 +71,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     guard let coding = transform.coding, let store = load.store,
       fetched.source == .revalidated || load.reads.contains(.disk) && !fetched.isNew
     else { return nil }
-    let cache = cache.of(key.resource)
+    let cache = cache.forResource(key.resource)
     var encoded = fetched.encoded[transform.id]
     if encoded == nil { encoded = try await cache.readTransform(key, of: fetched.metadata, in: store) }
     guard let data = encoded else { return nil }
@@ -95,7 +95,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
         try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, fetched.metadata) }
       }
       if load.settings.storagePolicy == .automatic, data.count >= fetched.data.count { return }
-      let (cache, candidate) = (cache.of(key.resource), Candidate(key: key, metadata: fetched.metadata))
+      let (cache, candidate) = (cache.forResource(key.resource), Candidate(key: key, metadata: fetched.metadata))
       _ = await load.writeDeadline.wait(load) { await cache.storeTransform(data, candidate, in: store) }
     } catch {
       if error.isCancellation { return }
@@ -107,7 +107,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// What can't be kept as a variant is made of its original again, which every other policy has stored.
   private func keepOriginal(_ fetched: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
-    let (cache, candidate) = (cache.of(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
+    let (cache, candidate) = (cache.forResource(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
     _ = await load.writeDeadline.wait(load) {
       await cache.storeOriginal(fetched.data, insteadOfTransformOf: candidate, in: store)
     }
