@@ -28,8 +28,7 @@ extension OptionSet where Element == Self {
 
 /// The settings of one request.
 ///
-/// A component, and any setting that is `nil`, comes from the manager when the load starts. Components are held strongly while the
-/// load runs.
+/// Settings that are `nil` come from the manager when the load starts. Components are held strongly while the load runs.
 ///
 /// ```swift
 /// let options = RequestOptions {
@@ -80,7 +79,7 @@ public struct RequestOptions: Sendable {
   public var priority: LoadPriority.Level = .normal
   /// The time that the whole load may take.
   public var timeout: Duration?
-  /// The time for which nothing may come before the engine gives up, or `nil` for the engine's own.
+  /// The longest time without received data before the engine gives up, or `nil` for the engine's own.
   public var idleTimeout: Duration?
   /// The statuses that are a success.
   public var acceptedStatuses: AcceptedStatuses?
