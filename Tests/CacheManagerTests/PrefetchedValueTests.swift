@@ -83,4 +83,16 @@ struct PrefetchedValueTests {
     #expect(report.failed.map(\.url) == [urls[3]])
     #expect(report.failed.first?.error.code == .decodingFailed)
   }
+
+  @Test("that are not stored are failures if the disk is the destination")
+  func unstorable() async throws {
+    fixture.network.serve(urls[0]) { _ in .ok("a body of some length", cacheControl: "no-store") }
+    let report = await fixture.manager.prefetch(Array(urls[0...1]), as: text.short(), into: .disk)
+    #expect(report.loaded == 1 && report.failed.map(\.error.code) == [.notCached])
+
+    let without = try ManagerFixture { $0.store = nil }
+    without.network.serve(without.url) { _ in .ok("body", cacheControl: "max-age=60") }
+    let none = await without.manager.prefetch([without.url], as: text.short(), into: .disk)
+    #expect(none.failed.map(\.error.code) == [.invalidConfiguration])
+  }
 }

@@ -234,7 +234,7 @@ struct RespondTests {
     let fixture = try ManagerFixture()
     let answer = try await fixture.ask([.cacheControl: "only-if-cached"])
     #expect(answer.status == 504)
-    #expect(answer.cacheField == "Etagere;detail=\"not cached, and nobody may be asked\"")
+    #expect(answer.cacheField == "Etagere;detail=\"not cached, and the origin may not be asked\"")
     #expect(fixture.network.requests.isEmpty)
   }
 

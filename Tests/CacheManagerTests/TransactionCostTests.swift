@@ -51,6 +51,32 @@ struct TransactionCostTests {
     #expect(calls["body to memory"] == (way == .file || way == .prefetchToDisk ? 0 : 1))
   }
 
+  @Test("of a value that is stored without its original writes the value's metadata once")
+  func value() async throws {
+    let calls = CallCounter()
+    let fixture = try ManagerFixture { configuration in
+      guard let store = configuration.store else { return }
+      configuration.store = CountingStore(store, calls)
+      configuration.validator = CountingValidator(calls)
+      configuration.storagePolicy = .variants
+      configuration.storeWriteTimeout = nil
+    }
+    let text = TextTransformFixture()
+    fixture.network.answer(
+      fixture.url, .ok("a body", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    _ = try await fixture.manager.load(fixture.url, as: text.short())
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(100))
+    calls.reset()
+
+    let value = try await fixture.manager.load(fixture.url, as: text.short())
+
+    #expect(value.source == .revalidated && value.valueOrigin == .disk)
+    #expect(calls["plan"] == 1 && calls["judge"] == 1)
+    #expect(calls["metadata to disk"] == 1)
+    #expect(text.decoded.value == 1)
+  }
+
   @Test("from memory is reported once, and so is one from disk", arguments: Place.allCases)
   func events(_ place: Place) async throws {
     let fixture = try ManagerFixture()

@@ -270,13 +270,20 @@ extension Task where Failure == Never {
 
 extension TaskPriority {
   /// The priority of a task that works for a load of this level.
+  ///
+  /// On systems whose tasks cannot be raised from outside it is not below medium, since a visible load may join.
   init(_ level: LoadPriority.Level) {
-    self =
+    let priority: TaskPriority =
       switch level {
       case .veryLow: .background
       case .low: .utility
       case .normal: .medium
       case .high, .veryHigh: .high
       }
+    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+      self = priority
+    } else {
+      self = max(priority, .medium)
+    }
   }
 }

@@ -35,15 +35,20 @@ struct WaitingTask<Output: Shareable>: Sendable {
     _ event: (CoalescedLoadEvent<Output>) async throws(CacheError) -> Output?
   ) async throws(CacheError) -> Result<Output, CacheError>? {
     channel.onAbandon { [link] in link.cancel() }
-    while let step = try await channel.next() {
-      switch step {
-      case .event(let happened):
-        guard let enough = try await event(happened) else { continue }
-        link.finish()
-        return .success(enough)
-      case .end(let result): return result
+    do throws(CacheError) {
+      while let step = try await channel.next() {
+        switch step {
+        case .event(let happened):
+          guard let enough = try await event(happened) else { continue }
+          link.finish()
+          return .success(enough)
+        case .end(let result): return result
+        }
       }
+      return nil
+    } catch {
+      link.cancel()
+      throw error
     }
-    return nil
   }
 }

@@ -34,7 +34,7 @@ extension ResourceManager {
     to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
-      return try await responder(to: request, hasBody: body != nil, options).run(sending: body)
+      return try await operation(for: request, hasBody: body != nil, options).run(sending: body)
     } catch {
       body?.source.cancel()
       throw error.about(request.absoluteURL?.address ?? "")
@@ -44,8 +44,8 @@ extension ResourceManager {
   /// Out of line: an asynchronous call keeps a copy of all that has been inlined into it, and options and configuration are
   /// large.
   @inline(never)
-  private func responder(
-    to request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
+  private func operation(
+    for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
   ) throws(CacheError) -> ResponseOperation {
     let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, configuration, core))
     guard !core.coalescer.isClosed else { throw load.managerIsClosed }

@@ -22,9 +22,16 @@ extension LoadCoordinator {
   /// What memory has for a plain request.
   enum PlainLookup<Value: Sendable> {
     case hit(Resource<Value>)
+    /// Memory has nothing of the resource.
+    case absent
+    /// Memory has the resource, but not a fresh value.
     case miss
     /// The request is not plain, or the stored responses are not.
     case undecided
+
+    var isAbsent: Bool { if case .absent = self { true } else { false } }
+
+    var isUndecided: Bool { if case .undecided = self { true } else { false } }
   }
 
   /// Starts a load. A hit ends it at once, and so does a manager that is closed.
@@ -38,36 +45,45 @@ extension LoadCoordinator {
     if !coalescer.isClosed {
       let clock = request.options.clock ?? configuration.clock
       let start = clock.uptime
-      if case .hit(let resource) = plainLookup(request, transform, clock, startedAt: start) {
+      let found = plainLookup(request, transform, clock, startedAt: start)
+      switch found {
+      case .hit(let resource):
         if let observer = request.options.observer.resolved(configuration.observer) {
           observer.observe(.finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start))
         }
         return .over(.success(resource))
+      case .absent, .miss, .undecided: return begin(try ResolvedRequest(request, configuration, self), transform, found)
       }
     }
     return begin(try ResolvedRequest(request, configuration, self), transform)
   }
 
   /// Starts a load whose request is resolved.
-  func begin<Value: Sendable>(_ load: ResolvedRequest, _ transform: ResourceTransform<Value>) -> LoadStart<Value> {
+  ///
+  /// - Parameter found: What ``plainLookup(_:_:_:startedAt:)`` found.
+  func begin<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided
+  ) -> LoadStart<Value> {
     let start = load.clock.uptime
-    let result: Result<Resource<Value>, CacheError>
+    let ending: Result<Resource<Value>, CacheError>
     if coalescer.isClosed {
-      result = .failure(load.managerIsClosed)
+      ending = .failure(load.managerIsClosed)
     } else if Value.self == Data.self, transform.id.isEmpty {
       let cache = TieredCache(load, resource: load.settings.resource)
-      guard let found = cache.lookUpWithoutWaiting(load.head) else { return .underWay(load, known: nil) }
-      guard let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value else {
-        return .underWay(load, known: KnownResponses(cache: cache, result: found))
+      guard let result = cache.lookUpWithoutWaiting(load.head, isAbsentFromMemory: found.isAbsent) else {
+        return .underWay(load, known: nil)
       }
-      result = .success(hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
-    } else if let hit = memoryHit(load, transform, startedAt: start) {
-      result = .success(hit)
+      guard let candidate = cache.immediateHit(in: result), let value = candidate.data as? Value else {
+        return .underWay(load, known: KnownResponses(cache: cache, result: result))
+      }
+      ending = .success(hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
+    } else if found.isUndecided, let hit = memoryHit(load, transform, startedAt: start) {
+      ending = .success(hit)
     } else {
       return .underWay(load, known: nil)
     }
-    load.observeEnd(result, startedAt: start)
-    return .over(result)
+    load.observeEnd(ending, startedAt: start)
+    return .over(ending)
   }
 
   /// The value in memory that may be used now.
@@ -81,7 +97,7 @@ extension LoadCoordinator {
     let start = clock.uptime
     switch plainLookup(request, transform, clock, startedAt: start) {
     case .hit(let resource): return resource
-    case .miss: return nil
+    case .absent, .miss: return nil
     case .undecided: return memoryHit(try ResolvedRequest(request, configuration, self), transform, startedAt: start)
     }
   }
@@ -104,7 +120,7 @@ extension LoadCoordinator {
     else { return .undecided }
     let memory = MemoryTier(store: store)
     let key = CacheKey(resource: ResourceID.make(uri: uri, partition: request.options.partition))
-    guard let index = memory.index(of: key) else { return .miss }
+    guard let index = memory.index(of: key) else { return .absent }
     guard index.elements.count == 1, let known = index.elements.first, known.variant.isEmpty, known.isNamesake else {
       return .undecided
     }

@@ -28,10 +28,7 @@ extension LoadCoordinator {
     let load = load.markedIfNested
     let once = EventMailbox(load: load, task: task, sink: sink)
     guard load.writes.contains(.disk) else {
-      return once.end(
-        .failure(
-          CacheError(
-            .invalidConfiguration, reason: "there is no durable store that this load may write", url: load.address)))
+      return once.end(.failure(load.noDurableStore))
     }
     once.limit(to: load.timeout)
     let storing = load.with { parts in
@@ -99,10 +96,11 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError> {
-    if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring,
-      let result = await stored(load, in: number, priority, report)
-    {
-      return result
+    var known = known
+    if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring {
+      if let result = await stored(load, in: number, priority, report) { return result }
+      // The load may have waited, so it looks again.
+      known = nil
     }
     return await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).run(known)
   }

@@ -80,6 +80,8 @@ struct LoadOperation: Sendable {
   // MARK: One hop
 
   private func runHop(_ hop: RedirectHop, _ known: KnownResponses?) async throws(CacheError) -> LoadOutcome {
+    // What was found before a removal may be what was removed.
+    let known = known.flatMap { $0.cache.isBehindRemovals ? nil : $0 }
     let resource = request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)
     let transaction = CacheTransaction(
       request, head: hop.request, redirectedURL: hop.chain.isEmpty ? nil : hop.url, priority: priority,
@@ -108,7 +110,10 @@ struct LoadOperation: Sendable {
     let subject = RevalidationTable.Subject(originRequest.cache)
     if let other = revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }
-      if case .stored(let response, nil) = try await originRequest.transaction.decide() { return makeOutcome(response, of: hop) }
+      let found = try await originRequest.cache.lookUp(hop.request)
+      if case .use(_, nil) = found.plan, case .stored(let response, _) = try await originRequest.transaction.decide(found) {
+        return makeOutcome(response, of: hop)
+      }
       return try await ask(sent, originRequest, hop)
     }
     defer { revalidations.leave(subject) }
@@ -128,8 +133,8 @@ struct LoadOperation: Sendable {
         let recorded = try await recording.record { report(.progress(LoadProgress(received: $0, expected: length))) }
         return makeOutcome(response, recorded, of: hop)
       } catch {
+        if received.retry.helps(against: error, for: received.sent.method) { report(.progress(LoadProgress(received: 0))) }
         response = try await originRequest.recover(from: error, received)
-        report(.progress(LoadProgress(received: 0)))
       }
     }
   }
@@ -198,7 +203,7 @@ struct LoadOperation: Sendable {
   }
 }
 
-/// What a load found in the stores before it became an operation.
+/// The result of the look-up that a load made before it became an operation.
 struct KnownResponses: Sendable {
   var cache: TieredCache
   var result: LookupResult

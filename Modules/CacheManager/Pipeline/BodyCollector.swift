@@ -29,13 +29,13 @@ struct BodyCollector: Sendable {
     self.reservation = reservation
     switch request.destination {
     case .memory: data = Data()
-    case .stream: data = Self.fitsInMemory(length, request) ? Data() : nil
+    case .stream: data = Self.mayFitInMemory(length, request) ? Data() : nil
     case .file, .store: data = nil
     }
   }
 
-  /// Whether the memory store takes a streamed body of this length. `nil`, an unknown length, may fit.
-  static func fitsInMemory(_ length: Int64?, _ request: ResolvedRequest) -> Bool {
+  /// Whether the memory store may take a streamed body of this length. A body of unknown length (`nil`) may fit.
+  static func mayFitInMemory(_ length: Int64?, _ request: ResolvedRequest) -> Bool {
     length ?? 0 <= request.maximumBodyInMemory && request.writes.contains(.memory)
   }
 

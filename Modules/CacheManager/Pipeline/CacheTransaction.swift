@@ -29,9 +29,9 @@ struct CacheTransaction: Sendable {
     self.cache = cache
   }
 
-  /// What to do, after the stores were looked into.
+  /// The way to a response, after the stores were looked into.
   enum Decision {
-    /// A stored response answers. With a originRequest, the origin is to be asked about it too.
+    /// A stored response answers. The origin is to be asked about it too if there is a request for that.
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
     /// The origin is to be asked with this head.
     case askOrigin(HTTPRequest, OriginRequest)
@@ -53,7 +53,7 @@ struct CacheTransaction: Sendable {
     while true {
       if Task.isCancelled { throw .cancelled }
       switch found.plan {
-      case .use(let index, let originRequest):
+      case .use(let index, let revalidation):
         let candidate = found.candidates[index]
         guard let response = try await stored(candidate) else {
           // Evicted or damaged meanwhile. Without it there may be another response, or none.
@@ -63,7 +63,7 @@ struct CacheTransaction: Sendable {
         }
         return .stored(
           response,
-          thenRevalidate: originRequest.map {
+          thenRevalidate: revalidation.map {
             ($0, OriginRequest(self, found.candidates, fallback: index, reason: .stale, selectsStored: true))
           })
       case .fetch(let sent, let fallback, let reason):

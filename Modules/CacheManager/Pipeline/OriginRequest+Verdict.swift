@@ -123,7 +123,8 @@ extension OriginRequest {
   private func confirm(
     _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ received: ReceivedResponse
   ) async throws(CacheError) -> Attempt {
-    var confirmed = candidate(index)
+    let candidate = candidate(index)
+    var confirmed = candidate
     confirmed.metadata = metadata
     // An end that the validator has set, such as the lifetime of an error, is not put off.
     if case .at = metadata.expiration {
@@ -132,7 +133,7 @@ extension OriginRequest {
       confirmed.metadata.expiration = request.expiration ?? metadata.expiration
     }
     let reply = transaction.reply(from: confirmed.metadata)
-    guard let content = try await cache.content(of: confirmed, reply.content) else {
+    guard let content = try await cache.content(of: candidate, reply.content) else {
       // The body is gone, and the origin has sent the head alone.
       return .again(transaction.head, received)
     }

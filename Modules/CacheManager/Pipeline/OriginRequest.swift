@@ -55,12 +55,12 @@ struct OriginRequest: Sendable {
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
   ) async throws(CacheError) -> TransactionResponse {
     var (head, content, retry) = (head, content, retry)
-    for _ in 1...2 {
+    for round in 1...2 {
       switch try await attempt(head, content, retry) {
       case .response(let response): return response
       case .again(let next, let received):
         // A request that may have changed something is not sent twice (RFC 9110 §9.2.2).
-        guard RetryState.isAllowed(of: transaction.head.method) else { break }
+        guard round == 1, RetryState.isAllowed(of: transaction.head.method) else { break }
         head = next
         content = try content.again(after: received.response.head.status.code)
         retry.begin(spending: received.metrics(at: request.clock.uptime))
@@ -187,7 +187,6 @@ struct OriginRequest: Sendable {
     switch response {
     case .success(let head):
       stale.status = forwarded(head.status.code)
-      stale.fallbackReason = .unacceptable(head.status, attempt: 0)
     case .failure(let error):
       stale.status = forwarded(nil)
       stale.status.detail = error.code.rawValue

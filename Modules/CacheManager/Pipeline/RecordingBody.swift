@@ -11,7 +11,7 @@ internal import Foundation
 ///
 /// A failing disk does not end the transfer, unless the disk is the only destination.
 final class RecordingBody: ResourceBody.Source {
-  /// What is stored, and in place of what.
+  /// The entry to store, and the entries that it replaces.
   struct Storage: Sendable {
     let cache: TieredCache
     /// The key and the metadata of the new entry.
@@ -72,7 +72,7 @@ final class RecordingBody: ResourceBody.Source {
     self.request = request
     self.base = base
     self.storage = storage
-    mayFitInMemory = storage != nil && BodyCollector.fitsInMemory(base.length, request)
+    mayFitInMemory = storage != nil && BodyCollector.mayFitInMemory(base.length, request)
     state = Lock(
       State(writer: writer, collector: BodyCollector(request, length: base.length, reservation), leader: leader))
   }
@@ -224,11 +224,9 @@ final class RecordingBody: ResourceBody.Source {
         recording.metadata = try outcome.get()
       } else {
         recording.metadata = complete.metadata
+        storage.cache.storeEarly(ending.data, complete)
         // Memory has the body, so coalesced requests need not wait for the disk.
-        if let data = ending.data {
-          storage.cache.storeEarly(data, complete)
-          ending.leader?.stored(complete, status: nil)
-        }
+        if ending.data != nil { ending.leader?.stored(complete, status: nil) }
       }
     }
     state.withLock { [recording] in $0.recording = recording }
@@ -277,8 +275,9 @@ final class RecordingBody: ResourceBody.Source {
     }
   }
 
-  /// Whether a later response was stored while this one was read. An older response does not replace it.
+  /// Whether a later response was stored while the caller of `respond(to:)` read this one. An older response does not replace it.
   private func isSuperseded(_ candidate: Candidate, _ cache: TieredCache) async -> Bool {
+    guard request.destination.isStream else { return false }
     let (key, responseTime) = (candidate.key, candidate.metadata.responseTime)
     if let known = request.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant),
       known.responseTime > responseTime

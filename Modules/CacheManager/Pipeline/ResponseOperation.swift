@@ -35,7 +35,7 @@ struct ResponseOperation: Sendable {
     case .askOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
     case .generated(let head):
       body?.source.cancel()
-      let status = CacheStatus("", madeHere: "not cached, and nobody may be asked")
+      let status = CacheStatus("", madeHere: "not cached, and the origin may not be asked")
       return finished(TransactionResponse(head: head, body: .none, source: .memory, status: status))
     }
   }

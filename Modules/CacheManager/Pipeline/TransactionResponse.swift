@@ -15,17 +15,18 @@ struct TransactionResponse: Sendable {
   var body: ResourceBody
   /// The layer or the origin that the body is from.
   var source: ResourceSource
-  /// The key and the metadata of the stored response, or `nil` if the response is not stored.
+  /// The key and the metadata of the response in the cache, or `nil` if it may not be stored. A new response is stored when its
+  /// body has been read.
   var stored: Candidate?
   /// The result of asking the origin about a stored response.
   var validation = RevalidationOutcome.notAttempted
-  /// What the cache did, without the cache's name.
+  /// The `Cache-Status` of the response, without the cache's name.
   var status: CacheStatus
-  /// Whether other waiters may have it too.
+  /// Whether other waiters may have the response too.
   var isShareable = true
   /// The error that caused this stale response to be served.
   var fallbackReason: CacheError?
-  /// What came from the origin, or `nil` if nothing did.
+  /// The response of the origin, or `nil` if it was not asked or did not respond.
   var received: ReceivedResponse?
   /// The body as it is being recorded, or `nil` if it is not.
   var recording: RecordingBody?

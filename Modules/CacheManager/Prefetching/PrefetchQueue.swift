@@ -45,6 +45,8 @@ final class PrefetchQueue: Sendable {
       }
     } else {
       load = { load, task, end in
+        let end = destination == .disk ? Self.checkingDisk(load, core, end) : end
+        guard destination != .disk || load.writes.contains(.disk) else { return end(.failure(load.noDurableStore)) }
         switch core.begin(load, transform) {
         case .over(let result): end(result.map { $0.with(()) })
         case .underWay(let load, let known):
@@ -52,6 +54,27 @@ final class PrefetchQueue: Sendable {
             load, known: known, transform, task,
             .init(event: nil, end: { end($0.map { $0.with(()) }) }, endsWithStale: true))
         }
+      }
+    }
+  }
+
+  /// Returns a closure that ends a load of a value with an error if neither the value nor its original was stored.
+  private static func checkingDisk(
+    _ load: ResolvedRequest, _ core: LoadCoordinator,
+    _ end: @escaping @Sendable (Result<Resource<Void>, CacheError>) -> Void
+  ) -> @Sendable (Result<Resource<Void>, CacheError>) -> Void {
+    { result in
+      guard case .success(let resource) = result, let store = load.store else { return end(result) }
+      let keys = [resource.key, resource.key.with(transform: "")]
+      Task.detached(priority: .utility) {
+        if await !store.contains(keys) {
+          // A slow store may still be at it.
+          await core.writeDeadline.idle()
+          guard await store.contains(keys) else {
+            return end(.failure(CacheError(.notCached, reason: "the response was not stored", url: load.address)))
+          }
+        }
+        end(result)
       }
     }
   }
@@ -218,5 +241,13 @@ final class PrefetchQueue: Sendable {
       }
       if isReady { continuation.resume() }
     }
+  }
+}
+
+extension CacheStore {
+  /// Whether an entry is stored under one of the keys.
+  fileprivate func contains(_ keys: [CacheKey]) async -> Bool {
+    for key in keys where (try? await entry(for: key, range: 0..<0)) != nil { return true }
+    return false
   }
 }

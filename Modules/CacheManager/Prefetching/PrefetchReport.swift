@@ -71,10 +71,10 @@ public enum PrefetchDestination: Hashable, Sendable {
   case cache
   /// The memory store alone, for what is shown soon and need not outlive the process.
   ///
-  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own while
-  /// this one is under way.
+  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own
+  /// while this one is under way.
   case memory
-  /// The durable store alone. Bytes stream there and are held nowhere, so the size of a body does not matter to memory. A value is
-  /// made in memory and stored in its encoded form.
+  /// The durable store alone. Bytes stream there and are held nowhere, so the size of a body does not matter to memory. A value
+  /// is made in memory and stored in its encoded form.
   case disk
 }

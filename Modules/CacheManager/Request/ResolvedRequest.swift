@@ -79,6 +79,10 @@ final class ResolvedRequest: Sendable {
     if let observer = settings.observer { observer.observe(event()) }
   }
 
+  var noDurableStore: CacheError {
+    CacheError(.invalidConfiguration, reason: "there is no durable store that this load may write", url: address)
+  }
+
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
 
   /// Tells of a revalidation that may have nobody left to tell: it failed, or the stored answer stood in.

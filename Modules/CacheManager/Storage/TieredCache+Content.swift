@@ -24,8 +24,6 @@ extension TieredCache {
     var reservation: MemoryReservation? = nil
   }
 
-  private var disk: (any CacheStore)? { request.reads.contains(.disk) ? request.store : nil }
-
   /// Brings the body of a stored response to the request's destination.
   ///
   /// - Parameters:
@@ -51,7 +49,7 @@ extension TieredCache {
   ) async throws(CacheError) -> Content? {
     if case .none = part { return .none(from: candidate.source) }
     if let content = contentInMemory(candidate, part) { return content }
-    guard let disk else { return nil }
+    guard let disk = readableDisk else { return nil }
     if let data = candidate.data { return Content(body: part.body(of: data), source: .disk, data: data) }
     do throws(CacheError) {
       var range: Range<Int64>?
@@ -79,7 +77,7 @@ extension TieredCache {
 
   private func collected(_ candidate: Candidate) async throws(CacheError) -> Content? {
     if let content = contentInMemory(candidate, .whole) { return content }
-    guard let disk else { return nil }
+    guard let disk = readableDisk else { return nil }
     if !candidate.transforms.isEmpty, let representation = request.representation,
       representation.isMet(by: candidate.transforms),
       let encoded = try await readTransforms(representation.transforms, of: candidate, in: disk)
@@ -119,7 +117,7 @@ extension TieredCache {
     if let content = contentInMemory(candidate, .whole) {
       return try await copy(content.body) ? .none(from: .memory) : nil
     }
-    guard let disk else { return nil }
+    guard let disk = readableDisk else { return nil }
     if let data = candidate.data { return try await copy(ResourceBody(data)) ? .none(from: .disk) : nil }
     let body: ResourceBody
     do throws(CacheError) {

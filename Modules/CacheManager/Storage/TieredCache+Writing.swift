@@ -10,8 +10,8 @@ internal import Foundation
 /// Changing the stores. An older response never replaces a later one, a removed response never comes back, and the layers never
 /// contradict each other.
 extension TieredCache {
-  private var memory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
-  private var disk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
+  private var writableMemory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
+  private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
   /// Whether anything was removed since the request began to look.
   var isBehindRemovals: Bool { request.invalidations.current != logPosition }
@@ -32,7 +32,7 @@ extension TieredCache {
   private func storeInMemory(
     _ data: Data?, _ candidate: Candidate, isNew: Bool = true, if isAllowed: (StoredMetadata?) -> Bool
   ) {
-    guard let memory else { return }
+    guard let memory = writableMemory else { return }
     let key = candidate.key
     guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
     guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed), let data else { return }
@@ -52,8 +52,18 @@ extension TieredCache {
   }
 
   /// Puts a new response into memory before a slow durable store has committed it, so that the next request need not wait.
-  func storeEarly(_ data: Data, _ candidate: Candidate) {
-    if let survivor = surviving(candidate) { storeInMemory(data, survivor) { _ in true } }
+  ///
+  /// - Parameter data: The body, or `nil` if memory does not take it. Then memory forgets the response before it.
+  func storeEarly(_ data: Data?, _ candidate: Candidate) {
+    if let survivor = surviving(candidate) { storeNew(data, survivor) }
+  }
+
+  private func storeNew(_ data: Data?, _ candidate: Candidate) {
+    if data != nil {
+      storeInMemory(data, candidate) { _ in true }
+    } else if let memory = writableMemory {
+      correct(memory, candidate) { _ in true }
+    }
   }
 
   /// Stores an original in the durable store that was not wanted there when its head came.
@@ -81,14 +91,8 @@ extension TieredCache {
   ///   - known: The responses that were stored when the request was sent.
   func store(_ data: Data?, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
     let survivor = surviving(candidate)
-    if let survivor {
-      if data != nil {
-        storeInMemory(data, survivor) { _ in true }
-      } else if let memory {
-        correct(memory, survivor) { _ in true }
-      }
-    }
-    if memory == nil || survivor == nil, let other = request.memory {
+    if let survivor { storeNew(data, survivor) }
+    if writableMemory == nil || survivor == nil, let other = request.memory {
       MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
     }
     let gone = outdated.filter { $0.key != candidate.key }
@@ -118,7 +122,7 @@ extension TieredCache {
   private func confirmInAllLayers(_ candidate: Candidate, _ content: Content) async {
     let revision = candidate.metadata.revision
     var isCurrent: Bool?
-    if let disk { isCurrent = await refresh(candidate, on: disk) }
+    if let disk = writableDisk { isCurrent = await refresh(candidate, on: disk) }
     confirmInMemory(candidate, content) { known in
       // What memory still has was not removed, whatever else was.
       known.map { $0.revision == revision } ?? (isCurrent == true && !isBehindRemovals)
@@ -164,7 +168,7 @@ extension TieredCache {
   ///
   /// - Throws: why it can't be, to a load that is for the disk alone.
   func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
-    guard let disk else { return nil }
+    guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
       return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata)
     } catch {
@@ -181,13 +185,13 @@ extension TieredCache {
   }
 
   private func updateAll(_ candidate: Candidate) async {
-    if let disk { _ = await refresh(candidate, on: disk) }
+    if let disk = writableDisk { _ = await refresh(candidate, on: disk) }
     updateInMemory(candidate)
     await settle(candidate)
   }
 
   private func updateInMemory(_ candidate: Candidate) {
-    _ = memory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
+    _ = writableMemory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       // What still stands there has not been removed.
       $0?.revision == candidate.metadata.revision
     }

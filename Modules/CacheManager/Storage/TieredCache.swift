@@ -62,9 +62,9 @@ struct TieredCache: Sendable {
     return TieredCache(request, resource: resource)
   }
 
-  /// The memory store and the durable store, as far as the request reads them.
-  private var memory: MemoryTier? { request.reads.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
-  private var disk: (any CacheStore)? { request.reads.contains(.disk) ? request.store : nil }
+  /// The stores that the request may read.
+  private var readableMemory: MemoryTier? { request.reads.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
+  var readableDisk: (any CacheStore)? { request.reads.contains(.disk) ? request.store : nil }
 
   // MARK: Looking up
 
@@ -72,16 +72,18 @@ struct TieredCache: Sendable {
   func lookUp(_ head: HTTPRequest) async throws(CacheError) -> LookupResult {
     let known = responsesInMemory()
     if let result = result(of: known, head) { return result }
-    // A request that reads no durable store has its result by now.
+    guard let disk = readableDisk else { return LookupResult(candidates: [], plan: plan(head, [])) }
     let candidates = try await candidates(on: disk, beside: known)
     return LookupResult(candidates: candidates, plan: plan(head, candidates))
   }
 
   /// Looks the resource up in memory, and in a durable store that can tell at once. Returns `nil` if the result takes a wait.
-  func lookUpWithoutWaiting(_ head: HTTPRequest) -> LookupResult? {
-    let known = responsesInMemory()
+  ///
+  /// - Parameter isAbsentFromMemory: Whether memory is known to have nothing of the resource.
+  func lookUpWithoutWaiting(_ head: HTTPRequest, isAbsentFromMemory: Bool) -> LookupResult? {
+    let known = isAbsentFromMemory ? [] : responsesInMemory()
     if let result = result(of: known, head) { return result }
-    guard known.isEmpty, !Task.isCancelled, let stored = disk?.variantsWithoutWaiting(of: resource) else { return nil }
+    guard known.isEmpty, !Task.isCancelled, let stored = readableDisk?.variantsWithoutWaiting(of: resource) else { return nil }
     let candidates = stored.filter { !isUnusable($0.metadata) }.map {
       Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
     }
@@ -117,23 +119,23 @@ struct TieredCache: Sendable {
   /// Returns the result that memory alone gives, or `nil` if the durable store has to be read.
   private func result(of known: [Candidate], _ head: HTTPRequest) -> LookupResult? {
     let whole = known.filter { $0.data != nil }
-    if whole.isEmpty, disk != nil { return nil }
+    if whole.isEmpty, readableDisk != nil { return nil }
     let plan = plan(head, whole)
-    guard disk == nil || Planner(request).selects(plan, for: head) else { return nil }
+    guard readableDisk == nil || Planner(request).selects(plan, for: head) else { return nil }
     return LookupResult(candidates: whole, plan: plan)
   }
 
   private func responsesInMemory() -> [Candidate] {
     elementsInMemory.map { element in
       let key = CacheKey(resource: resource, variant: element.variant)
-      let data = memory?.value(of: key, for: element.metadata, as: Data.self)
+      let data = readableMemory?.value(of: key, for: element.metadata, as: Data.self)
       return Candidate(key: key, metadata: element.metadata, data: data, source: .memory)
     }
   }
 
   /// The variants that memory lists, except those whose time to live has ended.
   private var elementsInMemory: [VariantIndex.Element] {
-    guard let elements = memory?.index(of: resource)?.elements else { return [] }
+    guard let elements = readableMemory?.index(of: resource)?.elements else { return [] }
     guard elements.contains(where: { $0.metadata.expiration != nil || isUnusable($0.metadata) }) else { return elements }
     let now = request.clock.now
     return elements.filter {
@@ -148,15 +150,14 @@ struct TieredCache: Sendable {
 
   /// The value of a candidate in memory, in one transform. The empty transform is the body.
   func value<Value: Sendable>(of candidate: Candidate, transform: String, as type: Value.Type) -> Value? {
-    memory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, as: type)
+    readableMemory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, as: type)
   }
 
   func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, transform: "", as: Data.self) != nil }
 
-  /// What the durable store has, updated by what memory knows better.
+  /// Returns the responses in the durable store, updated by what memory knows better.
   @inline(never)
-  private func candidates(on disk: (any CacheStore)?, beside known: [Candidate]) async throws(CacheError) -> [Candidate] {
-    guard let disk else { return known.filter { $0.data != nil } }
+  private func candidates(on disk: any CacheStore, beside known: [Candidate]) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
     do throws(CacheError) {
       merged = try await disk.variants(of: resource).filter { !isUnusable($0.metadata) }.map {
