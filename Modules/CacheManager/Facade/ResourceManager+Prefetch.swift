@@ -30,7 +30,7 @@ extension ResourceManager {
   /// - Parameters:
   ///   - transform: The transform that makes the values.
   ///   - destination: The layers that get responses and values. A durable store gets values as
-  ///     ``RequestOptions/storagePolicy`` says.
+  ///     `RequestOptions.storagePolicy` says.
   ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetcher<Value: Sendable>(
     as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
