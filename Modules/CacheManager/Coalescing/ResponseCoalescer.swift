@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// The requests of a manager that were sent to an origin and that equal requests may join. Equal requests are collapsed into one
-/// (RFC 9111 §4).
+/// The requests of a manager that are on their way to an origin, and that equal requests may join. Equal requests are collapsed
+/// into one (RFC 9111 §4).
 final class ResponseCoalescer: Sendable {
-  /// The part that a request has in coalescing.
+  /// The role of a request in coalescing.
   enum Place {
     /// The request is sent to the origin, and tells the waiting requests the outcome.
     case leading(CoalescingLeader)

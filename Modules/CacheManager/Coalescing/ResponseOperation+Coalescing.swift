@@ -1,8 +1,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Requests that can't be answered with what is stored, and are answered with what an equal one brings that is on its way (RFC
-/// 9111 §4).
+/// Waiting for the response to an equal request that is on its way to the origin (RFC 9111 §4).
 extension ResponseOperation {
   private var planner: Planner { transaction.planner }
 
@@ -113,7 +112,7 @@ extension ResponseOperation {
     guard request.head.method == .get || request.head.method == .head, !request.head.headerFields.contains(.range) else {
       return false
     }
-    // Only these are heard by who decides about a fresh answer; what somebody else hears is looked at when there is one.
+    // Only these fields can make a validator refuse a fresh response.
     let mayBeHeard = request.head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
     if request.validator != nil, request.policy == .standard, !mayBeHeard { return true }
     var head = request.head
@@ -128,10 +127,10 @@ extension ResponseOperation {
     return true
   }
 
-  /// Fields for whose sake a fresh answer may be refused, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
+  /// The fields that may refuse a fresh response, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
   private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
 
-  /// Whether what the request brings can be for others: it asks for the whole, or about what is stored, and may be stored.
+  /// Whether the response may be for other requests: it is whole or confirms a stored one, and it may be stored.
   private func mayLead(_ reason: ForwardReason) -> Bool {
     let fields = request.head.headerFields
     guard request.head.method == .get, fields[.cacheControl]?.lowercased().contains("no-store") != true else { return false }

@@ -9,8 +9,8 @@ internal import Foundation
 
 /// A body that is stored while any number of readers read it. Each reader gets all bytes from the first one on, at its own pace.
 ///
-/// Any reader that runs out of data pulls the next chunk for all readers. It pulls the chunk itself while it is the only reader.
-/// Otherwise a task of the body pulls, and suspends while no reader wants bytes.
+/// Any reader that runs out of data pulls the next chunk for all readers. The first reader pulls chunks itself until a second
+/// reader joins. From then on a task of the body pulls, and suspends while no reader wants bytes.
 ///
 /// The bytes are held in memory if they fit there. A larger body is read from the durable store's spool, so a slow reader neither
 /// stalls the other readers nor costs memory. When the last reader leaves, the transfer ends.

@@ -10,7 +10,7 @@ public import Foundation
 public enum CacheLookup: Hashable, Sendable {
   /// In no layer. This is not an error.
   case miss
-  /// In memory; `isFresh` says whether it would be used without asking.
+  /// In memory. `isFresh` says whether it would be used without asking the origin.
   case memory(isFresh: Bool)
   /// On disk, and not in memory.
   case disk(isFresh: Bool)
@@ -105,27 +105,28 @@ extension ResourceManager {
     return try await !cache.lookUp(load.head).candidates.isEmpty
   }
 
-  /// Removes every variant and transform of a resource. From all layers: what was asked for before reaches those who wait for it
-  /// and is not stored.
+  /// Removes every variant and transform of a resource. If it is removed from all layers, a response that was requested before
+  /// still reaches its waiters, but is not stored.
   ///
-  /// - Throws: the durable store's error, with path and reason; memory is clean even then.
+  /// - Throws: The error of the durable store, with path and reason. The resource is removed from memory even then.
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     let resource = load.settings.resource
-    // Also what leads there by a redirect, whose name tells nothing of it.
+    // The running loads take no new waiters, because a load of another URL may be redirected to this one.
     if layers == .all { core.coalescer.closeToOthers() }
     try await TieredCache(load, resource: resource).removeAll(from: layers)
   }
 
-  /// Empties the manager's stores. All layers: what was asked for before reaches those who wait for it and is not stored.
+  /// Empties the manager's stores. If all layers are cleared, a response that was requested before still reaches its waiters, but
+  /// is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
     if layers == .all { core.invalidations.advance(with: .everything) } else { core.invalidations.advance() }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     guard layers.contains(.disk), let store = configuration.store else { return }
     defer {
-      // Who began after the first count may have put into memory what the disk still had.
+      // A load that began after the first advance may have put an entry into memory that the disk still had.
       core.invalidations.advance()
       if layers.contains(.memory) { configuration.memory?.removeAll() }
     }

@@ -25,7 +25,7 @@ extension ResourceManager {
   /// prefetcher.append(urls)
   /// ```
   ///
-  /// A value that memory or the durable store has is skipped. A value that only its original is stored of is made.
+  /// A value that is in memory or in the durable store is skipped. A value of which only the original is stored is made.
   ///
   /// - Parameters:
   ///   - transform: The transform that makes the values.
@@ -38,10 +38,10 @@ extension ResourceManager {
     Prefetcher(PrefetchQueue(core, configuration, transform, destination, concurrency: concurrency))
   }
 
-  /// Loads resources into the cache ahead of time, and returns when all are done: at low priority, a few at a time, without those
-  /// that are cached.
+  /// Loads resources into the cache ahead of time, and returns when all are done. The loads run at low priority, a few at a time,
+  /// and skip the resources that are cached.
   ///
-  /// A failure does not stop the others. Cancelling the calling task stops the transfers.
+  /// A failure does not stop the other loads. Cancelling the calling task stops the transfers.
   ///
   /// - Parameters:
   ///   - requests: The requests to load, in this order.

@@ -8,7 +8,7 @@ internal import Foundation
 #endif
 
 extension ResourceManager {
-  /// Removes stored answers, or marks them stale, in the manager's memory store and in its durable one.
+  /// Removes stored responses, or marks them stale, in the manager's memory store and in its durable store.
   ///
   /// ```swift
   /// try await manager.purge(.url(url))                                // gone
@@ -16,18 +16,19 @@ extension ResourceManager {
   /// let count = try await manager.purge(.tag("product-7"), in: .all)  // in every partition
   /// ```
   ///
-  /// When it returns, no load that begins gets what was purged, and none that is under way brings it back: an answer that was
-  /// asked for before the purge is handed to those who wait for it and not stored, or stored as a stale one.
+  /// When the call returns, no new load gets a purged response, and no running load brings one back. A response that was
+  /// requested before the purge reaches its waiters. It is not stored, or it is stored as a stale response.
   ///
-  /// A URL, or a key, in one partition costs a look-up. All else goes through everything that is stored: the stores list it (on
-  /// disk, a part of every file is read).
+  /// A URL or a key in one partition costs one look-up. Every other selection examines everything that is stored, which the
+  /// stores list. On disk, a part of every file is read.
   ///
   /// - Parameters:
-  ///   - selection: which answers.
-  ///   - mode: whether they are removed or marked stale.
-  ///   - scope: where; as in every other call, no partition means those answers that were loaded in none.
-  /// - Returns: how many answers it met, each variant of a resource counted once, wherever it is stored.
-  /// - Throws: `CacheError.Code.invalidURL`; `CacheError.Code.unsupported` when a store can't list what it holds; a store's
+  ///   - selection: The responses to purge.
+  ///   - mode: Whether the responses are removed or marked stale.
+  ///   - scope: The partitions to purge. As in every other call, no partition means the responses that were loaded in none.
+  /// - Returns: The number of purged responses. Each variant of a resource counts once, in whichever layers it is stored.
+  /// - Throws: `CacheError.Code.invalidURL`, `CacheError.Code.unsupported` if a store cannot list its entries, or the error of a
+  ///   store, with path and reason. Every response that can be purged in spite of the error is purged.
   ///   error, with path and reason. What could be purged in spite of it, is.
   @discardableResult
   public func purge(
@@ -41,7 +42,8 @@ extension ResourceManager {
     return try await purger.run()
   }
 
-  /// What answers of a URL are filed under; a prefix is nothing that a request modifier could be asked about.
+  /// Returns the URI under which the responses of a URL are stored. The request modifier does not see a prefix, because a prefix
+  /// is not a request.
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
     case .url(let url):

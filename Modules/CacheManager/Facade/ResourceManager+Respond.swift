@@ -2,8 +2,8 @@ public import CacheCore
 public import HTTPTypes
 
 extension ResourceManager {
-  /// Answers a request as an HTTP cache does (RFC 9111): from what is stored where that is right, else with the origin's answer,
-  /// which is stored as it is read.
+  /// Responds to a request as an HTTP cache does (RFC 9111). Uses a stored response if that is allowed, otherwise the origin's
+  /// response, which is stored while it is read.
   ///
   /// ```swift
   /// let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/logo.png")
@@ -12,24 +12,23 @@ extension ResourceManager {
   /// for try await chunk in response.body { send(chunk) }
   /// ```
   ///
-  /// Every method and every status passes. Conditions and ranges of the request count: they are answered with 304, 206 or 416
-  /// from a stored answer that may be used, and go to the origin where none may. Redirects are answers, bodies are as they are on
-  /// the wire, and nothing is sent twice, but for a 304 that confirms nothing that is stored. Where nothing may be asked and
-  /// nothing is stored, the answer is 504.
+  /// Every method and every status is passed on. A stored response that may be used satisfies the request's conditions and ranges
+  /// with 304, 206 or 416. If no stored response may be used, the conditions and ranges go to the origin. Redirects are
+  /// responses, and bodies are as they are on the wire. A request is sent twice only after a 304 that confirms no stored
+  /// response. If the origin may not be asked and nothing is stored, the response is 504.
   ///
-  /// Equal requests at the same moment become one to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``. Requests
-  /// that arrived before its response share it, also where the response states no lifetime.
+  /// Equal requests at the same moment become one request to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``.
+  /// Requests that arrived before its response share it, even if the response states no lifetime.
   ///
-  /// Of the options, those about values (executor, callback queue, accepted statuses, redirects, alternatives) have no meaning
-  /// here.
+  /// The options about values have no meaning here: executor, callback queue, accepted statuses, redirects and alternatives.
   ///
   /// - Parameters:
-  ///   - request: an absolute one: scheme, authority and path. It goes out as it stands, with the cache's own conditions added.
-  ///   - body: what is sent with it; read once.
-  ///   - options: components, policy, partition and layers for this exchange.
-  /// - Throws: why there is no answer: nobody answered, and nothing is stored that may stand in;
-  ///   `CacheError.Code.revalidationFailed`, where what is stored forbids it (`must-revalidate`, `no-cache`; RFC 9111 §5.2.2.2),
-  ///   which an HTTP server answers with 504.
+  ///   - request: The request, with scheme, authority and path. It is sent as it is, with the cache's own conditions added.
+  ///   - body: The content of the request, which is read once.
+  ///   - options: The components, policy, partition and layers for this request.
+  /// - Throws: The error of the request to the origin, if there is no stored response that may be used in its place.
+  ///   `CacheError.Code.revalidationFailed`, if the stored response forbids its own use (`must-revalidate`, `no-cache`; RFC 9111
+  ///   §5.2.2.2, §5.2.2.4). An HTTP server responds to that error with 504.
   public func respond(
     to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
@@ -41,8 +40,8 @@ extension ResourceManager {
     }
   }
 
-  /// Out of line: an asynchronous call keeps a copy of all that has been inlined into it, and options and configuration are
-  /// large.
+  /// Creates the operation, out of line. An asynchronous call keeps a copy of everything that is inlined into it, and options and
+  /// configuration are large.
   @inline(never)
   private func operation(
     for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions

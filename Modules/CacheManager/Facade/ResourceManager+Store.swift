@@ -45,7 +45,7 @@ extension ResourceManager {
     if options.validator.resolved(configuration.validator) == nil, options.expiration == nil {
       options.expiration = .after(lifetime)
     }
-    // First, so that a response that was requested before is not stored any more, and no other variant can be selected.
+    // The removal comes first, so that a response that was requested before is not stored, and no other variant can be selected.
     try await remove(url, options: options)
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     guard let store = load.store, options.writes.contains(.disk) else {
@@ -70,7 +70,7 @@ extension ResourceManager {
     let revision = try result.get().value
     outdateOtherLoads(of: load)
     try await removeOthers(than: revision, of: load, from: store)
-    // From disk into memory. A failure costs the next load a look at the disk and nothing else.
+    // The response is copied from disk into memory. If that fails, the next load reads the disk, and nothing else changes.
     (options.policy, options.reads) = (.cacheOnly, .disk)
     if options.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
   }

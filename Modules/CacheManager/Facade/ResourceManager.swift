@@ -6,96 +6,99 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Loads resources, caches them in memory and on disk, and keeps them honest.
+/// Loads resources, caches them in memory and on disk, and revalidates them.
 ///
-/// It knows protocols only: no session, no file, no decoder. `Etagere` wires the defaults; every component can be replaced here
-/// for all loads, or in `RequestOptions` for one.
+/// The manager knows its components as protocols only: it has no session, file or decoder of its own. `Etagere` provides the
+/// defaults. Every component can be replaced here for all loads, or in `RequestOptions` for one load.
 ///
 /// ```swift
 /// let resource = try await manager.load(url)
 /// print(resource.data.count, resource.source, resource.validation, resource.age)
 /// ```
 ///
-/// Each load ends exactly once: with a value, an error, or a cancellation, also when the manager is released meanwhile.
+/// Each load ends exactly once, with a value, an error or a cancellation, even if the manager is released meanwhile.
 public final class ResourceManager: Sendable {
-  /// What a manager is made of. A component that is nil is not there: without a downloader it is a cache alone, without a
-  /// validator a plain cache with a time to live.
+  /// The components and settings of a manager. A component that is `nil` is missing. Without a downloader the manager is only a
+  /// cache. Without a validator it is a plain cache with a time to live.
   public struct Configuration: Sendable {
-    /// Who asks the network, for `http` and `https`.
+    /// The downloader for `http` and `https` requests.
     public var downloader: (any Downloader)?
-    /// Who answers for other schemes, by scheme in lower case: `file`, `data`.
+    /// The downloaders for other schemes, such as `file` and `data`, by scheme in lower case.
     public var schemeHandlers: [String: any Downloader] = [:]
     /// The store in memory.
     public var memory: (any MemoryStoring)?
     /// The durable store.
     public var store: (any CacheStore)?
-    /// Who decides about HTTP caching.
+    /// The validator, which makes the decisions of HTTP caching.
     public var validator: (any ResponseValidator)?
-    /// Who is told what happens.
+    /// The observer, which receives the events of all loads.
     public var observer: (any LoadObserver)?
-    /// Time.
+    /// The clock.
     public var clock: any CacheClock = SystemClock()
-    /// Who changes or refuses each request before the cache is looked at.
+    /// The closure that changes or refuses each request before the cache is looked at.
     public var requestModifier: RequestModifier?
-    /// Who decides about redirects; nil: they are followed by the rules.
+    /// The handler of redirects, or `nil` to follow them by the rules.
     public var redirectHandler: RedirectHandler?
-    /// Where values are decoded and processed: an executor, or a queue (`ProcessingQueue`). nil: the cooperative pool.
+    /// The executor on which values are decoded and processed, such as a queue (`ProcessingQueue`), or `nil` for the cooperative
+    /// pool.
     public var executor: (any TaskExecutor)?
-    /// How many values are decoded, processed or encoded at once, at least 1: by default as many as there are processors. Who
-    /// waits for a place is let in by priority, and holds up no transfer. The first step of a transform that brings a closure of
-    /// its own for it (`ResourceTransform(id:cost:make:)`) does not count: it may wait.
+    /// The number of values that are decoded, processed or encoded at once, at least 1. The default is the number of processors.
+    /// Further work waits by priority and holds up no transfer. A first step that is a caller's closure
+    /// (`ResourceTransform(id:cost:make:)`) does not count, because it may wait.
     public var maximumConcurrentTransforms = ProcessInfo.processInfo.activeProcessorCount
-    /// Where callbacks are called.
+    /// The queue that callbacks are called on.
     public var callbackQueue: CallbackQueue = .platformDefault
-    /// Where answers may come from, unless the request says otherwise.
+    /// The policy that says when a stored response is used, unless the request has its own.
     public var policy: LoadPolicy = .standard
-    /// What of each load goes into the durable store, unless the request says otherwise.
+    /// The policy that says whether originals, transformed values or both are stored durably, unless the request has its own.
     public var storagePolicy: StoragePolicy = .automatic
-    /// How long a whole load may take; nil: as long as bytes keep coming.
+    /// The time that a whole load may take, or `nil` for as long as bytes keep coming.
     public var timeout: Duration?
-    /// How long, at most, a load waits for the durable store to take what it brings; nil: as long as that takes. What takes
-    /// longer is done behind the load's back, so a slow disk makes no load slow, up to 256 pieces of work at once: what they
-    /// store lies in memory, so beyond that loads wait to the end. And a body that is still coming is not stored where its next
-    /// piece has waited ten times as long, unless others may read it along from the store. Loads into the store alone wait to the
-    /// end.
+    /// The longest time that a load waits for the durable store to write, or `nil` to wait until each write has ended. A longer
+    /// write goes on without the load, so a slow disk does not slow loads down.
+    ///
+    /// At most 256 writes go on without a load at once, because their data is in memory. Beyond that, a load waits until one of
+    /// these writes or its own has ended. If the next chunk of an arriving body has waited ten times as long, the body is not
+    /// stored. A body that other requests may read from the store meanwhile is an exception. Loads into the store alone wait
+    /// until each write has ended.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
-    /// Statuses that are a success.
+    /// The statuses that are a success.
     public var acceptedStatuses = AcceptedStatuses.success
-    /// How many redirects a load follows.
+    /// The number of redirects that a load follows.
     public var redirectLimit = 10
-    /// Whether a redirect may lead from https to http. It may not: what was asked for over a trusted connection would come over
-    /// one that anybody on the way can read and change.
+    /// Whether a redirect may lead from https to http. By default it may not: a resource that was requested over a trusted
+    /// connection would come over one that an attacker can read and change.
     public var allowsInsecureRedirects = false
     /// The networks that loads may use.
     public var networkAccess = NetworkAccess.all
-    /// The largest body that a load takes, in bytes: it is held in memory.
+    /// The largest body that a load accepts, in bytes. The body is held in memory.
     public var maximumBodySize: Int64 = 256 << 20
-    /// How much memory the loads may take at the same time, in bytes: their bodies on the way, and what making values of them
-    /// takes. Who finds no room waits before it asks for its body, by priority; of bodies that grow beyond it, one at a time goes
-    /// on. What it counts, and what it does not, is told in the page on CacheManager.
+    /// The memory that loads may take at the same time, in bytes, for arriving bodies and for making values. A load that finds no
+    /// room waits, by priority, before it requests its body. If bodies grow beyond the budget, one at a time continues. The page
+    /// on CacheManager says what the budget counts and what it does not.
     public var memoryBudget = 256 << 20
-    /// The largest body, in bytes, that `respond(to:)` keeps in memory; larger ones stream between the origin, the durable store
+    /// The largest body that `respond(to:)` holds in memory, in bytes. Larger bodies stream between the origin, the durable store
     /// and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
-    /// How long a request of `respond(to:)` waits for what an equal one brings that is on its way to the origin, before it asks
-    /// for itself (RFC 9111 §4); nil: each asks for itself at once. The wait ends with that answer's head, or where a body of
-    /// unknown length has to be whole first, with its last byte.
+    /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it goes to the origin
+    /// itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a body of
+    /// unknown length has to be complete first, the wait ends with its last byte.
     public var collapseTimeout: Duration? = .seconds(5)
-    /// What the cache calls itself in `Cache-Status` (RFC 9211); nil: it adds no such field.
+    /// The name of the cache in `Cache-Status` (RFC 9211), or `nil` for no such field.
     public var cacheName: String? = "Etagere"
 
-    /// No component at all, and the usual settings.
+    /// Creates a configuration without components and with the default settings.
     public init() {}
 
-    /// No component at all and the usual settings, but for what `change` sets.
+    /// Creates a configuration without components and with the default settings, then applies `change`.
     public init(_ change: (inout Configuration) -> Void) { change(&self) }
   }
 
-  /// What the manager is made of.
+  /// The components and settings of the manager.
   public let configuration: Configuration
   let core: LoadCoordinator
 
-  /// A manager of the given components.
+  /// Creates a manager from the given components.
   public init(_ configuration: Configuration) {
     self.configuration = configuration
     core = LoadCoordinator(configuration)

@@ -7,11 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a coalesced load into a file brings: the answer, and the draft that holds its bytes.
+/// The outcome of a coalesced load into a file, and the partial file that holds its bytes.
 private struct Drafted: Shareable {
   var fetched: LoadOutcome
   var draft: PartialFile
-  /// Whether others take their copy from the draft too, or may still do so.
+  /// Whether other loads copy the partial file too, or still may.
   var isSharedWithOthers: @Sendable () -> Bool
 
   var isShareable: Bool { fetched.isShareable }
@@ -19,10 +19,10 @@ private struct Drafted: Shareable {
 
 /// Loads into files of the caller's.
 ///
-/// Each has a coalesced load of its own, which nobody joins, around one that it shares with other loads of the same resource into
-/// files: that one writes into the draft of who came first, and the others copy from there.
+/// Each load has a coalesced load of its own, which no other waiter joins. That one waits for a second coalesced load, which all
+/// loads of the resource into files share. The second writes into the partial file of the first load, and the others copy it.
 extension LoadCoordinator {
-  /// Starts a load into a file. `sink.end` is called exactly once, whatever happens.
+  /// Starts a load into a file. `sink.end` is called exactly once.
   func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
     let load = load.markedIfNested
     let once = EventMailbox(load: load, task: task, sink: sink)
@@ -39,12 +39,12 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, to destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
   ) async -> Result<TransformedOutcome<URL>, CacheError> {
     do throws(CacheError) {
-      // First: a file that can't be written is no reason to ask anybody.
+      // First, because a load whose file cannot be written sends no request.
       let draft = try await PartialFile.open(destination)
       do throws(CacheError) {
         let drafted = try await drafted(load, draft, in: coalesced)
         if drafted.draft === draft, drafted.isSharedWithOthers() {
-          // A file for each: who changes his must not change theirs, nor what they are still copying.
+          // A copy, because a caller that changes its file must not change the files of other loads.
           try await place(copyOf: draft, at: destination, in: coalesced)
           await draft.discard()
         } else {
@@ -74,20 +74,20 @@ extension LoadCoordinator {
     }
   }
 
-  /// Who has been told that the load was cancelled must not find its file a moment later.
+  /// Moves the file into place, unless the waiter was told that the load is cancelled.
   private func place(_ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
     guard coalesced.settle() else { throw .cancelled }
     try await draft.place()
   }
 
-  /// Has the bytes put into a draft: this one, or that of a load which came before.
+  /// Loads the bytes into a partial file: this one, or that of an earlier load.
   private func drafted(
     _ load: ResolvedRequest, _ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
   ) async throws(CacheError) -> Drafted {
     do throws(CacheError) {
       return try await drafted(load, draft, alone: false, in: coalesced)
     } catch {
-      // The file of another load could not be written. This one's may be on another disk, or in a folder that is still there.
+      // The file of another load could not be written. This file may be on another disk, or in a folder that still exists.
       guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0,
         !error.isAboutSourceFile
       else { throw error }

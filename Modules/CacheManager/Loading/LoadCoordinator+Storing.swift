@@ -8,18 +8,18 @@ internal import Foundation
 #endif
 
 extension ResolvedRequest {
-  /// Equal for loads of one resource that get the same answer, wherever they keep it and however large it may be.
+  /// A key that is equal for loads of one resource that get the same response, whatever layers they write and limits they set.
   var resourceKey: CoalescingKey { CoalescingKey(self, isWhereverKept: true) }
 
   fileprivate var storingID: CoalescedLoadID { CoalescedLoadID(request: resourceKey, transform: CoalescedLoadID.storing) }
 }
 
-/// Loads into the durable store alone, and how they and other loads of the same resource make one transfer.
+/// Loads into the durable store alone. They make one transfer with other loads of the same resource.
 extension LoadCoordinator {
-  /// Starts a load whose body goes into the durable store, chunk by chunk, and is held nowhere. `sink.end` is called exactly
-  /// once, whatever happens.
+  /// Starts a load whose body goes into the durable store chunk by chunk and is not held in memory. `sink.end` is called exactly
+  /// once.
   ///
-  /// An answer that can't be stored is an error: the store's own, or `CacheError.Code.notCached` when it may not be.
+  /// A response that is not stored is an error: the store's own, or `CacheError.Code.notCached` if it may not be stored.
   ///
   /// - Parameter value: The value of the resource that `sink.end` is called with.
   func startStoring<Value: Sendable>(
@@ -33,7 +33,7 @@ extension LoadCoordinator {
     once.limit(to: load.timeout)
     let storing = load.with { parts in
       parts.destination = .store
-      // What is in memory alone is not where it is to be, and how large a body may be is for the store to say.
+      // A response in memory alone is not enough. The store decides how large a body may be.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
@@ -64,7 +64,7 @@ extension LoadCoordinator {
     _ storing: ResolvedRequest, as load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError> {
-    // The same resource may be on its way to somebody: it passes the store then, as far as it can be stored.
+    // A load of the same resource may be running. It stores its response, if that may be stored.
     do throws(CacheError) {
       switch try await awaitCoalescedLoad(
         CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
@@ -89,9 +89,9 @@ extension LoadCoordinator {
     return stored.contains { $0.key == fetched.key && $0.metadata.revision == fetched.metadata.revision }
   }
 
-  /// Loads a resource; when it is on its way into the durable store already, waits for that and takes it from there.
+  /// Loads a resource. If a load into the durable store is running, waits for that and reads the store.
   ///
-  /// - Parameter number: of the coalesced load that loads it.
+  /// - Parameter number: The number of the coalesced load that this load works for.
   func fetch(
     _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
@@ -105,7 +105,7 @@ extension LoadCoordinator {
     return await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).run(known)
   }
 
-  /// Nil: nobody stores it, or what came of that is of no use here.
+  /// Waits for a load into the durable store. Returns `nil` if there is none, or if its outcome is of no use for this load.
   private func stored(
     _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
@@ -122,7 +122,7 @@ extension LoadCoordinator {
       }
       switch outcome {
       case .success(let fetched)?: return try await taken(fetched, load).map { .success($0) }
-      // The store's own troubles are not this load's.
+      // An error of the store is not this load's.
       case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
       case nil: return nil
       }
@@ -131,7 +131,7 @@ extension LoadCoordinator {
     }
   }
 
-  /// What has been stored, as the load wants it. Nil: it is gone, or can't be read.
+  /// Brings a response that was just stored to the load's destination. Returns `nil` if it is gone or cannot be read.
   private func taken(_ fetched: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
     let cache = TieredCache(load, resource: fetched.key.resource)
     let candidate = Candidate(key: fetched.key, metadata: fetched.metadata)
@@ -159,6 +159,6 @@ extension LoadCoordinator {
 }
 
 extension CacheError {
-  /// Who could not be reached, or has said no, a moment ago is not asked again.
+  /// Whether the origin need not be asked again: it could not be reached a moment ago, or it refused.
   fileprivate var isAnswerEnough: Bool { isUnreachable || code == .unacceptableStatus }
 }

@@ -7,14 +7,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a manager and its coalesced loads share. Coalesced loads hold it strongly, so loads of a released manager still end.
+/// The shared state of a manager and its loads. Coalesced loads hold it strongly, so the loads of a released manager still end.
 final class LoadCoordinator: Sendable {
-  /// Who waits for a load, and how it is told. `end` is called exactly once.
+  /// The callbacks of one waiter. `end` is called exactly once.
   struct Sink<Value: Sendable>: Sendable {
-    /// Nil where nobody wants to know more than the end.
+    /// Called with each event, or `nil` if the waiter wants the end alone.
     var event: (@Sendable (ResourceEvent<Value>) -> Void)?
     var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
-    /// Whether a stale value is the result. This is so for calls that return one result.
+    /// Whether a stale value ends the load for this waiter, as it does for calls that return one result.
     var endsWithStale: Bool
   }
 
@@ -22,17 +22,17 @@ final class LoadCoordinator: Sendable {
   let invalidations = InvalidationLog()
   let writeDeadline: StoreWriteDeadline
   let coalescer = RequestCoalescer()
-  /// Who waits for its turn to load something, and how urgent that is.
+  /// The priorities of prefetches that have not started.
   let queuedPriorities = QueuedPriorities()
-  /// Questions behind answers that have been shown.
+  /// The background revalidations of responses that were delivered already.
   let revalidations = RevalidationTable()
-  /// Exchanges that wait for one answer.
+  /// Coalesces the requests of `respond(to:)`.
   let responseCoalescer = ResponseCoalescer()
-  /// Steps of transforms that are under way.
+  /// The steps of transforms that are running.
   let steps = StepCoalescer()
-  /// Limits how many steps run at once.
+  /// Limits the number of steps that run at once.
   let workSlots: PrioritySemaphore
-  /// How much memory loads take at once.
+  /// The memory that loads may use at once.
   let budget: MemoryBudget
 
   init(_ configuration: ResourceManager.Configuration) {
@@ -66,7 +66,7 @@ final class LoadCoordinator: Sendable {
   ) async -> Result<Resource<Value>, CacheError> {
     let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
-      // A sink ends exactly once, so nobody has to check it.
+      // A sink ends exactly once, so an unchecked continuation is enough.
       await withUnsafeContinuation { continuation in
         start(
           load, known: known, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
@@ -88,7 +88,7 @@ final class LoadCoordinator: Sendable {
     _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, task: LoadTask,
     _ waiter: CoalescedLoad<LoadOutcome>.Waiter
   ) {
-    // What the coalesced load decides before this waiter has joined is decided without it.
+    // A decision that was made before this waiter joined ignores its needs.
     let wantsBytes = load.representation?.wantsBytes ?? true
     let joining = CoalescedLoad<LoadOutcome>.Waiter(
       post: { event in
@@ -141,8 +141,7 @@ final class LoadCoordinator: Sendable {
     }
   }
 
-  /// Fetches the bytes, shared with every other transform of them, and makes the value. Where the value is stored, no bytes are
-  /// needed.
+  /// Loads the bytes, which all transforms of them share, and makes the value. A stored value needs no bytes.
   private func derive<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool,
     in coalesced: CoalescedLoad<TransformedOutcome<Value>>
@@ -152,7 +151,7 @@ final class LoadCoordinator: Sendable {
       for demand in pipeline.demands {
         let asking = demand.map { demand in load.with { $0.representation = demand } } ?? load
         let fetched = try await fetched(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
-          // An old answer that can't be made into a value is none to show; the final one decides.
+          // A stale response that cannot be transformed is not reported. The final one decides.
           if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
         }
         do throws(CacheError) {
@@ -190,7 +189,7 @@ final class LoadCoordinator: Sendable {
     await writeDeadline.idle()
   }
 
-  /// - Returns: whether everything ended within `limit`.
+  /// - Returns: Whether everything ended within `limit`.
   func close(within limit: Duration) async -> Bool {
     coalescer.refuseNew()
     let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
@@ -208,7 +207,7 @@ final class LoadCoordinator: Sendable {
         try? await clock.sleep(for: limit)
         end(false)
       }
-      // Not awaited beyond the limit: a store that stands still would hold up the caller.
+      // Not awaited beyond the limit, because a store that hangs would block the caller.
       Task.detached {
         await self.close()
         end(true)

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// The original first, then its alternatives in order, until one of them can be had.
+/// Loading the original, and then its alternatives in order, until one of them succeeds.
 extension LoadOperation {
   func tryingAlternatives() async throws(CacheError) -> LoadOutcome {
     var failures: [CacheError] = []
@@ -9,9 +9,9 @@ extension LoadOperation {
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
       guard let failure = original.fallbackReason else { return original }
-      // What another source has now goes before what is stored and can't be confirmed.
+      // A response of another source is better than a stored one that cannot be confirmed.
       standIn = original
-      // The others' bodies do not wait for it.
+      // The bodies of the alternatives do not wait for its memory.
       original.reservation?.release()
       failures.append(failure.about(request.address))
     } catch {
@@ -33,8 +33,9 @@ extension LoadOperation {
     throw Self.error(of: failures)
   }
 
-  /// What stands in, once alternatives have been asked: in a caller's file they may have left bytes of their own. Nil: it is
-  /// gone.
+  /// Returns the stored response that stands in after all alternatives have failed, or `nil` if it is gone.
+  ///
+  /// It is copied into the caller's file again, because alternatives may have left bytes there.
   private func whole(_ standIn: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
     guard case .file = request.destination else { return standIn }
     let cache = TieredCache(request, resource: standIn.key.resource)
@@ -43,7 +44,7 @@ extension LoadOperation {
     return standIn.with { $0.source = content.source }
   }
 
-  /// The load without what a low-data alternative is there for.
+  /// The request for the original. It does not use constrained networks if there is a low-data alternative.
   private var original: ResolvedRequest {
     guard request.alternatives.contains(where: { $0.kind == .lowData }) else { return request }
     var parts = request.settings
@@ -62,7 +63,7 @@ extension LoadOperation {
     try await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
   }
 
-  /// Whether another source may help. Not when somebody has decided that there shall be no answer, or that nobody is asked.
+  /// Whether another source may help. It does not after a refusal, a cancellation, or an error of the configuration.
   private static func isWorthAnother(_ error: CacheError) -> Bool {
     let decided: [CacheError.Code] = [
       .cancelled, .notCached, .closed, .refused, .addressRefused, .invalidConfiguration, .misuse, .unscripted,
@@ -70,7 +71,7 @@ extension LoadOperation {
     return !decided.contains(error.code)
   }
 
-  /// Whether the place that the bytes go to has failed: it takes no other server's either.
+  /// Whether the destination has failed. It would not take the bytes of another source either.
   private func isAboutTarget(_ error: CacheError) -> Bool {
     switch request.destination {
     case .stream, .memory: false
@@ -80,7 +81,7 @@ extension LoadOperation {
     }
   }
 
-  /// The original's error, with all of them behind it.
+  /// The error of the original, with all failures as its underlying error.
   private static func error(of failures: [CacheError]) -> CacheError {
     guard failures.count > 1, var error = failures.first else {
       return failures.first ?? CacheError(.other, reason: "no source was asked")

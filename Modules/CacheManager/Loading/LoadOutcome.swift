@@ -7,9 +7,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The bytes that a coalesced load brought, with all that a ``Resource`` tells about them.
+/// The bytes of a load, with everything that a ``Resource`` states about them.
 ///
-/// Behind one reference, as ``ResolvedRequest`` is: it is handed on by every stage that a load ends through.
+/// A reference, because every stage at the end of a load passes it on.
 @dynamicMemberLookup
 final class LoadOutcome: Shareable {
   struct Parts: Sendable {
@@ -23,17 +23,17 @@ final class LoadOutcome: Shareable {
     var timeToHead: Duration?
     var metrics = TransferMetrics.nothing
     var isShareable = true
-    /// Why the answer that should have come did not, where a stored one stands in for it.
+    /// The error that caused this stale response to be served.
     var fallbackReason: CacheError?
-    /// Whether it is, or was, stored: not so for an answer that may not be.
+    /// Whether the response may be stored.
     var isStored = true
-    /// Whether the bytes were left in the durable store: who asked is content with a transform that is stored there.
+    /// Whether the bytes were left in the durable store, because the stored transforms are enough.
     var isBodyLeft = false
-    /// Such transforms' encoded values.
+    /// The encoded values of these transforms.
     var encoded: [String: Data] = [:]
-    /// How the value came about.
+    /// The origin of the value.
     var valueOrigin = ValueOrigin.original
-    /// What ``data`` takes of the memory budget; nil: nothing.
+    /// The part of the memory budget that ``data`` uses, or `nil` if it uses none.
     var reservation: MemoryReservation?
   }
 
@@ -43,7 +43,7 @@ final class LoadOutcome: Shareable {
 
   var isShareable: Bool { parts.isShareable }
 
-  /// The same, but for what `change` sets.
+  /// Returns a copy that `change` has changed.
   func with(_ change: (inout Parts) -> Void) -> LoadOutcome {
     var changed = parts
     change(&changed)
@@ -52,7 +52,7 @@ final class LoadOutcome: Shareable {
 
   subscript<Part>(dynamicMember part: KeyPath<Parts, Part>) -> Part { parts[keyPath: part] }
 
-  /// Shown without the origin's word, and past its freshness.
+  /// Whether a stored response is used past its freshness, without a confirmation by the origin.
   private func isPastFreshness(at now: Timestamp) -> Bool {
     switch parts.source {
     case .memory, .disk: now >= parts.metadata.freshness.freshUntil
@@ -71,7 +71,7 @@ final class LoadOutcome: Shareable {
   }
 }
 
-/// A value made from fetched bytes.
+/// A value that was made from the bytes of a load.
 struct TransformedOutcome<Value: Sendable>: Shareable {
   var value: Value
   var fetched: LoadOutcome

@@ -11,17 +11,17 @@ internal import Foundation
 struct RedirectHop: Sendable {
   var request: HTTPRequest
   var url: URL
-  /// What is sent with it.
+  /// The body of the request.
   var body: RequestBody?
   /// The URLs that redirected before it, in order.
   var chain: [URL] = []
 }
 
-/// Where a 3xx leads (RFC 9110 §15.4).
+/// The rules for redirects (RFC 9110 §15.4).
 enum RedirectRules {
-  /// The next step, by the rules alone; nil when the answer is none that redirects.
+  /// Returns the next hop by the rules alone, or `nil` if the response does not redirect.
   ///
-  /// - Throws: ``CacheError/Code/redirectRefused`` when it leads nowhere.
+  /// - Throws: ``CacheError/Code/redirectRefused`` if the location is not a URL that can be loaded.
   static func proposal(after response: HTTPResponse, to step: RedirectHop) throws(CacheError) -> RedirectHop? {
     guard leads(response), let location = response.headerFields[.location] else { return nil }
     guard let url = URL(string: location, relativeTo: step.url)?.absoluteURL else {
@@ -30,13 +30,13 @@ enum RedirectRules {
     }
     var fields = step.request.headerFields
     var (method, body) = (step.request.method, step.body)
-    // RFC 9110 §15.4.4, and for 301 and 302 what every client has done for thirty years (§15.4.2, note).
+    // RFC 9110 §15.4.4. For 301 and 302, clients have always made a GET of a POST (§15.4.2, note).
     if response.status.code == 303 && method != .head || [301, 302].contains(response.status.code) && method == .post {
       (method, body) = (.get, nil)
       for name in content { fields[name] = nil }
     }
     if !step.url.isSameOrigin(as: url) {
-      // What was meant for one host is not told to another: credentials, and conditions on its own entity tags.
+      // Credentials and conditions are meant for one origin and are not sent to another.
       for name in ConfidentialFields.credentials + ConfidentialFields.conditions { fields[name] = nil }
     }
     do throws(CacheError) {
@@ -47,9 +47,9 @@ enum RedirectRules {
     }
   }
 
-  /// What the load's handler makes of a proposal.
+  /// Asks the redirect handler about a proposed hop.
   ///
-  /// - Returns: nil when it stops: the answer is one like any other.
+  /// - Returns: `nil` if the redirect is not followed. Its response is then like any other.
   static func decide(
     _ proposal: RedirectHop, after response: HTTPResponse, to step: RedirectHop, _ handler: RedirectHandler
   ) async throws(CacheError) -> RedirectHop? {
@@ -74,7 +74,7 @@ enum RedirectRules {
     }
   }
 
-  /// What no handler can permit.
+  /// Checks the rules that no handler can override.
   static func check(_ next: RedirectHop, from step: RedirectHop, _ load: ResolvedRequest) throws(CacheError) {
     guard next.request.scheme == "http" || next.request.scheme == "https" else {
       throw CacheError(
@@ -92,13 +92,13 @@ enum RedirectRules {
     }
   }
 
-  /// Whether an answer sends its reader elsewhere.
+  /// Whether a response redirects.
   static func leads(_ response: HTTPResponse) -> Bool {
     guard response.status.kind == .redirection else { return false }
     return [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil
   }
 
-  /// Fields that describe what is sent: without it they are untrue.
+  /// The fields that describe the content of a request. They are removed together with the content.
   private static let content: [HTTPField.Name] = [
     .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentDisposition, .transferEncoding,
     .expect,

@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// What the sources of one load cost, those too that failed and so have no answer to tell it.
+/// Measures the transfers of one load from all its sources, including those that failed.
 final class TransferMeter: Sendable {
   private struct State {
-    /// Of the answers, whose bodies may be under way.
+    /// The metrics of the responses. Their bodies may still be on their way.
     var answers: [@Sendable () -> TransferMetrics] = []
-    /// Requests without an answer.
+    /// The number of requests without a response.
     var unanswered = 0
   }
 
@@ -18,16 +18,16 @@ final class TransferMeter: Sendable {
     startedAt = clock.uptime
   }
 
-  /// The same load, whose requests are written down here.
+  /// Returns the same request with a downloader that is measured here.
   func metering(_ load: ResolvedRequest) -> ResolvedRequest {
     guard let downloader = load.downloader else { return load }
     return load.with { $0.downloader = MeteredDownloader(base: downloader, account: self) }
   }
 
-  /// What all of it has cost up to now: counts, and the time from the beginning on.
+  /// The cost of all transfers so far: counts, and the time since the load began.
   var spent: TransferMetrics {
     let (answers, unanswered) = state.withLock { ($0.answers, $0.unanswered) }
-    // Outside the lock: somebody else's closures.
+    // Outside the lock, because the closures are the engine's.
     var spent = answers.reduce(TransferMetrics.nothing) { spent, measured in
       var metrics = measured()
       metrics.attempts = max(1, metrics.attempts)
@@ -46,11 +46,11 @@ final class TransferMeter: Sendable {
     state.withLock { $0.unanswered += sent }
   }
 
-  /// What is decided without a request.
+  /// The errors for which no request was sent.
   private static let unsent: Set<CacheError.Code> = [.networkRestricted, .unsupportedScheme, .invalidURL]
 }
 
-/// A downloader whose requests go into an account.
+/// A downloader whose requests are measured.
 private struct MeteredDownloader: Downloader {
   let base: any Downloader
   let account: TransferMeter

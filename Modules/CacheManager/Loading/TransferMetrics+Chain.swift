@@ -1,11 +1,13 @@
 internal import CacheCore
 
 extension TransferMetrics {
-  /// Nobody was asked.
+  /// The metrics of a response for which no request was sent.
   static let nothing = TransferMetrics(attempts: 0)
 
-  /// What this transfer and the one after it cost together. Counts and durations add up; what belongs to one answer
-  /// (``timeToHead``, the protocol, the connection) is the later one's, as far as somebody was asked for it.
+  /// Returns the cost of this transfer and the one after it together.
+  ///
+  /// Counts and durations add up. The properties of one response (``timeToHead``, the protocol, the connection) are those of the
+  /// later response, if a request was sent for it.
   func followed(by later: TransferMetrics) -> TransferMetrics {
     guard attempts > 0 else { return later }
     guard later.attempts > 0 else { return self }

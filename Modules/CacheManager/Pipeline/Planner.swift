@@ -1,7 +1,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Decides with the load's validator, or by the time to live alone when there is none.
+/// Decides with the request's validator, or by the time to live alone if there is none.
 struct Planner {
   let request: ResolvedRequest
   let policy: LoadPolicy
@@ -27,12 +27,11 @@ struct Planner {
 
   private func plan(_ head: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
     if let validator = request.validator {
-      // Results are whole bodies: what the caller asks for under conditions of its own, in part, or as a head alone is the
-      // origin's to answer.
+      // The result of a load is a whole body. Only the origin can respond to conditions, ranges and HEAD requests of its caller.
       let stored = request.destination.isStream || head.wantsWholeBody ? stored : []
       return validator.plan(head, policy: policy, stored: stored, now: now)
     }
-    // The stores have dropped what is expired: what they still hold may be used.
+    // The stores leave out expired entries, so the ones they return may be used.
     guard head.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
       return .fetch(head, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)
@@ -52,22 +51,23 @@ struct Planner {
     switch plan {
     case .use: true
     case .fetch(_, _, .stale): true
-    // Not for the stored response's sake: the policy or the caller's own precondition sends these.
+    // The policy or the caller's own precondition sends these, and not a stored response.
     case .fetch(_, _, .request):
       policy != .reload && !head.headerFields.contains(.ifMatch) && !head.headerFields.contains(.ifUnmodifiedSince)
     case .fetch, .answer: false
     }
   }
 
-  /// The request fields in which requests must be equal to share one response: those that selected it, and `Cookie` where it was
-  /// not fresh even when it came. An origin that states no lifetime may make such a response for one user, and not say so.
-  /// Without a validator no field selects.
+  /// The request fields in which requests must be equal to share one response.
+  ///
+  /// These are the fields that selected the response, and `Cookie` if it was not even fresh when it came: an origin that states
+  /// no lifetime may make such a response for one user without saying so. Without a validator, no field selects.
   func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
     let names = request.validator?.selectingFields(of: metadata) ?? []
     return metadata.wasFresh ? names : names + [.cookie]
   }
 
-  /// Which stored answer the request selects, fresh or not.
+  /// Returns the index of the stored response that the request selects, fresh or not.
   func selection(by head: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     guard !stored.isEmpty else { return nil }
     guard case .use(let index, _) = Planner(request, policy: .cacheOnly).plan(head, stored: stored) else { return nil }

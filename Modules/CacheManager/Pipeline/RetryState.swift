@@ -1,18 +1,18 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Beginning anew after a body that broke off: how often, as which attempt, and what was spent on it.
+/// The attempts of a request whose body was interrupted, and their cost.
 struct RetryState: Sendable {
-  /// A policy below bounds the attempts. This bounds an engine that has none, and says each time that asking anew may help.
+  /// The largest number of new requests, for engines without a retry policy that always report an interruption.
   private static let limit = 10
 
   private var count = 0
-  /// As which attempt the next request goes out, from 1.
+  /// The number of the next attempt, from 1.
   private(set) var attempt = 1
-  /// What the requests before it cost.
+  /// The cost of the attempts before it.
   private(set) var spent = TransferMetrics.nothing
 
-  /// Whether an exchange that ended with `error` begins anew.
+  /// Whether a request that ended with `error` is sent again.
   func helps(against error: CacheError, for method: HTTPRequest.Method) -> Bool {
     error.code == .bodyInterrupted && count < Self.limit && Self.isAllowed(of: method)
   }
@@ -29,7 +29,7 @@ struct RetryState: Sendable {
     spent = metrics
   }
 
-  /// Whether a request may be sent twice: the methods that are idempotent (RFC 9110 §9.2.2).
+  /// Whether a request may be sent twice, because its method is idempotent (RFC 9110 §9.2.2).
   static func isAllowed(of method: HTTPRequest.Method) -> Bool {
     [.get, .head, .options, .trace, .put, .delete].contains(method)
   }

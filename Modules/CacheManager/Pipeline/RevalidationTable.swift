@@ -1,11 +1,10 @@
 internal import CacheCore
 
-/// Questions about what is stored that go on behind an answer which has been shown: one at a time for each resource, whoever has
-/// shown it.
+/// The revalidations of stale responses that were delivered already. For each resource one runs at a time.
 final class RevalidationTable: Sendable {
-  /// What is asked about: a resource, as it is stored in these stores.
+  /// A resource in certain stores.
   struct Subject: Hashable, Sendable {
-    /// A key, since those go by bytes.
+    /// A key, because keys are compared by bytes.
     private let resource: CacheKey
     private let stores: [ComponentID?]
 
@@ -17,7 +16,7 @@ final class RevalidationTable: Sendable {
 
   private struct Work {
     let number: Int
-    /// Nil while it is being begun, and where a load asks.
+    /// `nil` while the task is being created, and if a load revalidates.
     var task: Task<Void, Never>?
     let end = OneShotBroadcast<Void>()
   }
@@ -32,8 +31,9 @@ final class RevalidationTable: Sendable {
 
   private let state = Lock(State())
 
-  /// For who asks itself: it has the turn, until ``leave(_:)``. Or another one asks already, and what is returned tells when it
-  /// has its answer.
+  /// Starts a revalidation that the caller performs, until ``leave(_:)``.
+  ///
+  /// - Returns: `nil`, or the end of another revalidation that is running. The caller waits for that instead.
   func enter(_ subject: Subject) -> OneShotBroadcast<Void>? {
     state.withLock { state in
       if let other = state.running[subject] { return other.end }
@@ -43,7 +43,7 @@ final class RevalidationTable: Sendable {
     }
   }
 
-  /// The turn is over.
+  /// Ends a revalidation.
   func leave(_ subject: Subject) {
     let (work, closers) = state.withLock { state in
       let work = state.running.removeValue(forKey: subject)
@@ -55,7 +55,7 @@ final class RevalidationTable: Sendable {
     for closer in closers { closer.resume() }
   }
 
-  /// Begins the work, unless some is under way for the same resource, or the manager is closing.
+  /// Starts a revalidation in the background, unless one is running for the same resource or the manager is closing.
   func begin(_ subject: Subject, _ work: @escaping @Sendable () async -> Void) {
     let number = state.withLock { state -> Int? in
       guard !state.isClosed, state.running[subject] == nil else { return nil }
@@ -69,20 +69,20 @@ final class RevalidationTable: Sendable {
       self.leave(subject)
     }
     let isClosed = state.withLock { state in
-      // It may have ended already, and another one may have begun.
+      // The work may have ended already, and another revalidation may have started.
       if state.running[subject]?.number == number { state.running[subject]?.task = task }
       return state.isClosed
     }
     if isClosed { task.cancel() }
   }
 
-  /// Begins nothing more, stops what runs, and returns when it has ended.
+  /// Starts no more revalidations, cancels the running ones, and returns when they have ended.
   func close() async {
     let running = state.withLock { state in
       state.isClosed = true
       return state.running.values.compactMap(\.task)
     }
-    // Work that has no task yet is cancelled by `begin`, which finds this closed.
+    // `begin` cancels work that has no task yet, since it finds the table closed.
     for task in running { task.cancel() }
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in

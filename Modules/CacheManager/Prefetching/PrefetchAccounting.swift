@@ -7,9 +7,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The books of a prefetcher: what waits, what is under way, and what has become of the rest.
+/// The items of a prefetcher that wait or run, and the results of those that have ended.
 struct PrefetchAccounting {
-  /// Given in the order of asking.
+  /// The number of an item, in the order in which the items were added.
   typealias Number = PriorityQueue.Ticket
 
   struct Item: Sendable {
@@ -19,34 +19,35 @@ struct PrefetchAccounting {
   }
 
   enum Entry {
-    /// Waits now.
+    /// The item waits now.
     case new
-    /// The same waits, or is under way, already.
+    /// An equal item waits or runs already.
     case duplicate(of: Item)
   }
 
   private var queue = PriorityQueue()
-  /// Those that wait and those under way, numbered in the order of asking.
+  /// The items that wait and those that run. Their numbers follow the order in which they were added.
   private var items: [Number: Item] = [:]
   private var numbers: [CoalescingKey: Number] = [:]
   private var last: Number = 0
-  /// The latest, and up to as many before them: cut down when twice as many have come as are listed.
+  /// The latest failures, and at most as many earlier ones. The array is cut when it has twice as many failures as a report
+  /// lists.
   private var failures: [(number: Number, failure: PrefetchReport.Failure)] = []
   private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
 
-  /// So many are asked for at once: if all of them fail, all are listed.
+  /// Makes room for the failures of one call with `count` requests. If all of them fail, the report lists them all.
   mutating func expect(_ count: Int) { listed = max(listed, count) }
 
-  /// The number of the next item.
+  /// Returns the number of the next item.
   mutating func nextNumber() -> Number {
     last += 1
     return last
   }
 
   mutating func enter(_ item: Item, as number: Number) -> Entry {
-    // What is no GET has an effect each time.
+    // A request with a method other than GET has an effect each time it is sent, so it is never a duplicate.
     if item.load.head.method == .get, let former = numbers[item.key].flatMap({ items[$0] }) {
       duplicates += 1
       return .duplicate(of: former)
@@ -58,7 +59,7 @@ struct PrefetchAccounting {
     return .new
   }
 
-  /// Something that can't even be asked for.
+  /// Records the failure of a request that cannot be made.
   mutating func refuse(_ url: URL, _ error: CacheError) {
     progress.total += 1
     fail(nextNumber(), url, error)
@@ -66,7 +67,7 @@ struct PrefetchAccounting {
 
   mutating func raise(_ number: Number, to level: LoadPriority.Level) { queue.raise(number, to: level) }
 
-  /// The next one, which is under way from now on.
+  /// Returns the next item, which runs from now on, or `nil` if no item waits.
   mutating func begin() -> (number: Number, item: Item)? {
     guard let number = queue.next(), let item = items[number] else { return nil }
     queue.remove(number)
@@ -74,7 +75,7 @@ struct PrefetchAccounting {
     return (number, item)
   }
 
-  /// One that was under way has come to its end.
+  /// Records the end of an item that was running.
   mutating func end(_ number: Number, _ result: Result<Resource<Void>, CacheError>) {
     guard let item = take(number) else { return }
     progress.running -= 1
@@ -88,7 +89,7 @@ struct PrefetchAccounting {
     }
   }
 
-  /// Takes those out that wait, as far as they are meant.
+  /// Removes the waiting items that `isMeant` selects, and records them as cancelled.
   mutating func cancelWaiting(_ isMeant: (URL) -> Bool) -> [Item] {
     let meant = items.filter { queue.contains($0.key) && isMeant($0.value.load.url) }.keys.sorted()
     return meant.compactMap { number in

@@ -6,8 +6,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Does what a prefetcher is asked to do. Held by the loads under way too, so that they end in good order when the prefetcher is
-/// gone.
+/// The queue of a prefetcher. The running loads hold it too, so that they still end properly after the prefetcher is released.
 final class PrefetchQueue: Sendable {
   private struct State {
     var ledger = PrefetchAccounting()
@@ -22,7 +21,7 @@ final class PrefetchQueue: Sendable {
   private let configuration: ResourceManager.Configuration
   private let destination: PrefetchDestination
   private let concurrency: Int
-  /// Whether bytes are loaded, and not values.
+  /// Whether the items are bytes and not values.
   private let isOfBytes: Bool
   /// Loads one item. The closure is called at its end.
   private let load:
@@ -39,7 +38,7 @@ final class PrefetchQueue: Sendable {
     self.concurrency = max(1, concurrency)
     isOfBytes = Value.self == Data.self && transform.id.isEmpty
     if destination == .disk, isOfBytes {
-      // The bytes stream into the store and are held nowhere.
+      // The bytes stream into the store and are not collected in memory.
       load = { load, task, end in
         core.startStoring(load, task, .init(event: nil, end: end, endsWithStale: true)) { _ in }
       }
@@ -68,7 +67,7 @@ final class PrefetchQueue: Sendable {
       let keys = [resource.key, resource.key.with(transform: "")]
       Task.detached(priority: .utility) {
         if await !store.contains(keys) {
-          // A slow store may still be at it.
+          // A slow store may still be writing the response.
           await core.writeDeadline.idle()
           guard await store.contains(keys) else {
             return end(.failure(CacheError(.notCached, reason: "the response was not stored", url: load.address)))
@@ -79,7 +78,7 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  // MARK: What is to be done
+  // MARK: Adding requests
 
   func append(_ requests: [ResourceRequest]) {
     state.withLock { $0.ledger.expect(requests.count) }
@@ -93,7 +92,7 @@ final class PrefetchQueue: Sendable {
     request.options.priority = level
     if destination == .memory { request.options.writes.formIntersection(.memory) }
     if destination == .disk, !isOfBytes {
-      // A value that only memory has is not where it is wanted.
+      // A value that only memory has must still be stored on disk, so memory is not read.
       request.options.reads.formIntersection(.disk)
       request.options.writes.formIntersection(.disk)
     }
@@ -104,8 +103,8 @@ final class PrefetchQueue: Sendable {
       return change { $0.ledger.refuse(request.url, error) }
     }
     let item = PrefetchAccounting.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
-    // Both before another thread can start the item: the start removes the interest, and the coalesced load replaces the
-    // observer.
+    // The priority and the observer are registered before another thread can start the item. The start removes the priority, and
+    // the coalesced load replaces the observer.
     core.queuedPriorities.add(item.task.priority, for: item.key)
     let number = state.withLock { $0.ledger.nextNumber() }
     item.task.observePriority { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
@@ -123,10 +122,10 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  // MARK: Doing it
+  // MARK: Running loads
 
-  /// Starts what may be started. One thread at a time is at it; what it is called for meanwhile, also by a load that ends at
-  /// once, that thread does.
+  /// Starts the items that may start. One thread at a time does this. A call that comes meanwhile, also from a load that ends at
+  /// once, leaves its work to that thread.
   private func pump() {
     let begins = state.withLock { state in
       defer { state.isPumping = true }
@@ -156,7 +155,7 @@ final class PrefetchQueue: Sendable {
     pump()
   }
 
-  // MARK: Giving up
+  // MARK: Cancelling
 
   func cancel(_ isMeant: (URL) -> Bool) {
     cancelWaiting(isMeant)
@@ -167,11 +166,12 @@ final class PrefetchQueue: Sendable {
     for item in change({ $0.ledger.cancelWaiting(isMeant) }) { core.queuedPriorities.remove(item.task.priority, for: item.key) }
   }
 
-  // MARK: Telling
+  // MARK: Reporting
 
   var progress: PrefetchProgress { state.withLock { $0.ledger.progress } }
 
-  /// Changes the state and tells those who watch.
+  /// Changes the state and reports new progress to the watchers. When no work is left, it finishes the watchers and resumes the
+  /// waiters.
   @discardableResult
   private func change<Result>(_ body: (inout State) -> Result) -> Result {
     let (result, waiters) = state.withLock { state in
@@ -179,7 +179,8 @@ final class PrefetchQueue: Sendable {
       let result = body(&state)
       let progress = state.ledger.progress
       guard progress != before else { return (result, [CheckedContinuation<Void, Never>]()) }
-      // Under the lock, so that they hear it in order. It wakes a task and calls nobody.
+      // The progress is sent under the lock, so that each watcher receives it in order. `yield` resumes a task and runs no
+      // caller's code.
       for watcher in state.watchers.values { watcher.yield(progress) }
       guard progress.isFinished else { return (result, []) }
       for watcher in state.watchers.values { watcher.finish() }
@@ -204,14 +205,14 @@ final class PrefetchQueue: Sendable {
       return stream
     }
     continuation.onTermination = { [weak self] reason in
-      // A stream that has finished is taken out by who finishes it, under the lock.
+      // A finished stream needs no removal. `change` removes it under the lock.
       guard case .cancelled = reason else { return }
       _ = self?.state.withLock { $0.watchers.removeValue(forKey: id) }
     }
     return stream
   }
 
-  /// What has been done, once there is nothing left to do, or when the task is cancelled.
+  /// Returns the report when no work is left, or when the calling task is cancelled.
   func report() async -> PrefetchReport {
     let id = state.withLock { state in
       state.nextWatcher += 1
@@ -225,7 +226,8 @@ final class PrefetchQueue: Sendable {
     return state.withLock { $0.ledger.report }
   }
 
-  /// What has been done, once there is nothing left to do: what a cancelled task's prefetch did not get to has to be told too.
+  /// Returns the report when no work is left, even if the calling task is cancelled. The report then includes the items that the
+  /// prefetch did not load.
   func wholeReport() async -> PrefetchReport {
     await finished(0) { false }
     return state.withLock { $0.ledger.report }
@@ -234,7 +236,7 @@ final class PrefetchQueue: Sendable {
   private func finished(_ id: Int, or isCancelled: @Sendable () -> Bool) async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
-        // Asked under the lock that a cancellation takes to wake us, so none slips in between.
+        // Checked under the lock that the cancellation handler takes to resume the waiter, so no cancellation is missed.
         if isCancelled() || state.ledger.progress.isFinished { return true }
         state.waiters[id] = continuation
         return false

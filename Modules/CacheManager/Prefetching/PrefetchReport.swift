@@ -6,62 +6,65 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a prefetch has done.
+/// The results of a prefetch.
 public struct PrefetchReport: Sendable {
-  /// Loaded, or confirmed, over the network.
+  /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
   public var loaded = 0
-  /// Not downloaded, because the response was cached already. The value of a transform was made if it was missing.
+  /// The number of resources that were not downloaded, because the response was cached already. If the value of a transform was
+  /// missing, it was made.
   public var skipped = 0
-  /// In the cache and outdated, but nobody could be asked.
+  /// The number of cached resources that are stale and could not be revalidated.
   public var unconfirmed = 0
-  /// Not loaded, with the reasons, in the order in which they were asked for. What was cancelled is listed too.
+  /// The resources that were not loaded, with the errors, in the order in which they were requested. Cancelled requests are
+  /// listed too.
   ///
-  /// The latest ``listedFailures`` of them, or as many as were ever asked for in one call, if that is more: one call's are never
-  /// cut.
+  /// The list has the latest ``listedFailures`` failures, or as many as the largest single call requested, if that is more. So
+  /// the failures of one call alone are never cut.
   public var failed: [Failure] = []
-  /// How many failed before those in ``failed``, and are counted only: a prefetcher that lives as long as its app does not grow
-  /// with what fails.
+  /// The number of earlier failures, which are counted but not listed in ``failed``. So a prefetcher that lives as long as its
+  /// app does not grow with each failure.
   public var unlistedFailures = 0
-  /// Asked for while the same was waiting or under way already: counted here and nowhere else.
+  /// The number of requests that were equal to one that waited or ran already. They are counted here and nowhere else.
   public var duplicates = 0
 
-  /// How many failures are listed at least.
+  /// The minimum number of failures for which ``failed`` has room.
   public static let listedFailures = 1_000
 
-  /// Why one URL is not in the cache.
+  /// A URL that is not in the cache, and the reason.
   public struct Failure: Sendable {
-    /// What was asked for.
+    /// The requested URL.
     public var url: URL
-    /// Why it is not there.
+    /// The reason that the resource is not in the cache.
     public var error: CacheError
   }
 }
 
-/// How far a ``Prefetcher`` has come.
+/// The progress of a ``Prefetcher``.
 public struct PrefetchProgress: Hashable, Sendable {
-  /// How many resources have been asked for, duplicates not counted.
+  /// The number of requested resources, without duplicates.
   public var total = 0
-  /// Under way.
+  /// The number of resources that are being loaded.
   public var running = 0
-  /// Loaded, or confirmed, over the network.
+  /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
   public var loaded = 0
-  /// Not downloaded, because the response was cached already. The value of a transform was made if it was missing.
+  /// The number of resources that were not downloaded, because the response was cached already. If the value of a transform was
+  /// missing, it was made.
   public var skipped = 0
-  /// In the cache and outdated, but nobody could be asked.
+  /// The number of cached resources that are stale and could not be revalidated.
   public var unconfirmed = 0
-  /// Not loaded, or cancelled.
+  /// The number of resources that were not loaded, including the cancelled ones.
   public var failed = 0
 
-  /// Nothing asked for yet.
+  /// Creates the progress of a prefetcher without requests.
   public init() {}
 
-  /// How many have come to their end, whatever it was.
+  /// The number of resources that have ended, with any result.
   public var finished: Int { loaded + skipped + unconfirmed + failed }
 
-  /// Whether there is nothing left to do.
+  /// Whether no work is left.
   public var isFinished: Bool { finished == total }
 
-  /// Between 0 and 1; 1 where nothing has been asked for.
+  /// The finished fraction, between 0 and 1. It is 1 if nothing was requested.
   public var fraction: Double { total == 0 ? 1 : Double(finished) / Double(total) }
 }
 
@@ -69,12 +72,12 @@ public struct PrefetchProgress: Hashable, Sendable {
 public enum PrefetchDestination: Hashable, Sendable {
   /// Every layer that the request may write, as a load of the same request would.
   case cache
-  /// The memory store alone, for what is shown soon and need not outlive the process.
+  /// The memory store alone, for resources that are shown soon and need not outlive the process.
   ///
-  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own
-  /// while this one is under way.
+  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own if
+  /// this one is running.
   case memory
-  /// The durable store alone. Bytes stream there and are held nowhere, so the size of a body does not matter to memory. A value
-  /// is made in memory and stored in its encoded form.
+  /// The durable store alone. Bytes stream there and are not collected in memory, so the size of a body does not matter to
+  /// memory. A value is made in memory and stored in its encoded form.
   case disk
 }

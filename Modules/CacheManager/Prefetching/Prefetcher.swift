@@ -6,7 +6,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Brings resources into the cache ahead of time: a few at a time, at low priority, leaving alone what the cache can answer.
+/// Loads resources into the cache ahead of time, a few at a time and at low priority. Skips the resources that are cached
+/// already.
 ///
 /// ```swift
 /// let prefetcher = manager.prefetcher(into: .disk, concurrency: 4)
@@ -15,10 +16,10 @@ public import Foundation
 /// let report = await prefetcher.report()
 /// ```
 ///
-/// When a load asks for what is waiting here, it moves to the front and becomes as urgent as the load; the two make one transfer.
-/// A failure does not stop the others. A prefetcher may be used again when it has nothing left to do.
+/// When a load requests a resource that waits here, that item moves to the front and becomes as urgent as the load. Both share
+/// one transfer. A failure does not stop the other items. A prefetcher may be used again when no work is left.
 ///
-/// Releasing it cancels what it has not started; what is under way comes to its end.
+/// Releasing the prefetcher cancels the items that it has not started. Running loads continue to their end.
 public final class Prefetcher: Sendable {
   private let queue: PrefetchQueue
 
@@ -26,10 +27,10 @@ public final class Prefetcher: Sendable {
 
   deinit { queue.cancelWaiting() }
 
-  /// Adds requests, with their fields and options, behind those that wait already.
+  /// Adds requests, with their fields and options, behind the requests that wait already.
   ///
-  /// What is equal to one that waits, or is under way, is folded into it. Priorities above `low` are lowered to it. O(1) for
-  /// each.
+  /// A request that equals one that waits or runs is merged with it. Priorities above `low` are lowered to it. Each request costs
+  /// O(1).
   public func append(_ requests: [ResourceRequest]) { queue.append(requests) }
 
   /// Adds URLs.
@@ -37,35 +38,35 @@ public final class Prefetcher: Sendable {
     append(urls.map { ResourceRequest($0, options: options) })
   }
 
-  /// Starts nothing more; what is under way goes on.
+  /// Stops starting loads. Running loads continue.
   public func pause() { queue.isPaused = true }
 
-  /// Goes on after ``pause()``.
+  /// Starts loads again after ``pause()``.
   public func resume() { queue.isPaused = false }
 
-  /// Whether ``pause()`` was called last.
+  /// Whether the prefetcher is paused: ``pause()`` was called after the last ``resume()``.
   public var isPaused: Bool { queue.isPaused }
 
-  /// Cancels what waits and what is under way. A transfer that somebody else waits for goes on for them.
+  /// Cancels the waiting and the running items. A transfer that another load waits for continues.
   public func cancel() { queue.cancel { _ in true } }
 
-  /// Cancels some of it: whatever was asked for by these URLs.
+  /// Cancels the waiting and the running items of these URLs.
   public func cancel(_ urls: [URL]) {
     let urls = Set(urls)
     queue.cancel { urls.contains($0) }
   }
 
-  /// How far it has come.
+  /// The current progress.
   public var progress: PrefetchProgress { queue.progress }
 
-  /// How far it has come, at once and at each step, until there is nothing left to do. Who is slow gets the latest and not all
-  /// that came before.
+  /// The current progress, then each change, until no work is left. A slow consumer receives the latest progress and not every
+  /// step before it.
   ///
-  /// Each access makes a sequence of its own, for one consumer.
+  /// Each access creates a sequence of its own, for one consumer.
   public var updates: AsyncStream<PrefetchProgress> { queue.updates() }
 
-  /// Waits until there is nothing left to do, and tells what was done since the prefetcher was made.
+  /// Waits until no work is left, and returns the results since the prefetcher was created.
   ///
-  /// Cancelling the calling task ends the waiting, not the prefetch: it returns what has been done up to then.
+  /// Cancelling the calling task ends the wait, not the prefetch. The call then returns the results so far.
   public func report() async -> PrefetchReport { await queue.report() }
 }

@@ -1,31 +1,31 @@
 internal import CacheCore
 
-/// Counts what has been removed, cleared, purged or made outdated by unsafe requests, and remembers it, so that a load which
-/// began before can't bring it back.
+/// The log of everything that was removed, cleared, purged, or made outdated by unsafe requests. A load that began before such an
+/// event cannot bring the responses back.
 ///
-/// The count goes up before anything is removed: who still sees the old count writes before the removal, and is removed with the
-/// rest.
+/// The count rises before anything is removed. A load that still sees the old count writes before the removal, so its entry is
+/// removed with the rest.
 final class InvalidationLog: Sendable {
   private struct State {
     var count = 0
-    /// The latest purges, each with the count that it made.
+    /// The latest purges, each with the count that it set.
     var purges: [(count: Int, purge: Purge)] = []
-    /// Resources that were removed or invalidated, each with the count that the latest time made. There may be one for each
-    /// unsafe request, so they are looked up, not gone through.
+    /// The resources that were removed or invalidated, each with the count of the latest time. There may be one for each unsafe
+    /// request, so they are looked up by name and not searched.
     var resources: [String: Int] = [:]
-    /// The count of the latest purge, or removal, that is not remembered any more.
+    /// The count of the latest purge or removal that is no longer remembered.
     var forgotten = 0
     var hasSeenTransforms = false
   }
 
-  /// How many purges, and how many removals, are remembered, at least. An answer that was asked for before more of them than that
-  /// is treated as purged.
+  /// The minimum number of purges, and of removals, that are remembered. If more of them came after a response was requested, the
+  /// response is treated as purged.
   static let memory = 1_000
 
   private let state = Lock(State())
 
-  /// Whether any load has asked for a transform that can be stored. Until then no new answer looks for transforms that it
-  /// outdates: they would be another program's, or an earlier run's, and are misses.
+  /// Whether any load has requested a transform whose values can be stored. Until then, no new response looks for transforms that
+  /// it outdates. Such transforms would come from another program or an earlier run, and are misses.
   var hasSeenTransforms: Bool { state.withLock { $0.hasSeenTransforms } }
 
   func noteTransforms() { state.withLock { $0.hasSeenTransforms = true } }
@@ -44,7 +44,8 @@ final class InvalidationLog: Sendable {
     }
   }
 
-  /// Everything of one resource is removed, or is outdated since an unsafe request has changed it (RFC 9111 §4.4).
+  /// Records that everything of a resource is removed, or is outdated because an unsafe request has changed the resource (RFC
+  /// 9111 §4.4).
   func advance(removing resource: String) {
     state.withLock { state in
       state.count += 1
@@ -56,7 +57,8 @@ final class InvalidationLog: Sendable {
     }
   }
 
-  /// The purges since `logPosition`; nil: the resource was removed since then, or not all is remembered.
+  /// Returns the purges since `logPosition`, or `nil` if the resource was removed since then or not all events since then are
+  /// remembered.
   private func purges(since logPosition: Int, sparing resource: String) -> [Purge]? {
     state.withLock { state in
       guard state.count > logPosition else { return [] }
@@ -67,13 +69,14 @@ final class InvalidationLog: Sendable {
     }
   }
 
-  /// Whether a purge since `logPosition`, or a removal, may have met an answer of a resource.
+  /// Whether a purge or a removal since `logPosition` may have affected a response of the resource.
   func mayHaveMet(_ resource: String, since logPosition: Int) -> Bool {
     guard let purges = purges(since: logPosition, sparing: resource) else { return true }
     return purges.contains { $0.mayMeet(resource) }
   }
 
-  /// What the purges and removals since `logPosition` do to an answer that was on its way then; nil: none of them meets it.
+  /// Returns the effect of the purges and removals since `logPosition` on a response that was on its way then, or `nil` if none
+  /// affects it.
   func outcome(for key: CacheKey, _ metadata: StoredMetadata, since logPosition: Int) -> PurgeMode? {
     guard let purges = purges(since: logPosition, sparing: key.resource) else { return .hard }
     var outcome: PurgeMode?

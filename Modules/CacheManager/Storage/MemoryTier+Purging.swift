@@ -1,10 +1,10 @@
 internal import CacheCore
 
 extension MemoryTier {
-  /// Removes, or marks stale, what a purge meets, with the values that were made of it.
+  /// Removes the responses that a purge selects, or marks them stale, together with the values that were made from them.
   ///
-  /// - Returns: the answers it met.
-  /// - Throws: that the store can't be listed, where that is needed.
+  /// - Returns: The keys of the selected responses.
+  /// - Throws: An error if the store has to list its keys and cannot.
   func purge(_ purge: Purge, at now: Timestamp) throws(CacheError) -> Set<CacheKey> {
     guard let resource = purge.resource else { return self.purge(listed: try store.keys(), purge, now) }
     return self.purge(resource, purge, now)

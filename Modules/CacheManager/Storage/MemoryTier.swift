@@ -7,16 +7,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What is stored of one resource, as the memory store keeps it: metadata alone, apart from bytes and values.
+/// The list of a resource's stored variants in the memory store: metadata alone, without bytes and values.
 ///
-/// A 304 replaces this one small facet and every derived value sees it; a value whose revision is not here is a miss, without
-/// enumeration.
+/// A 304 replaces this one small entry, and every value made from the response sees the new metadata. A value whose revision is
+/// not listed is a miss, so no values are enumerated.
 struct VariantIndex: Sendable {
   struct Element: Sendable {
     let variant: String
     private(set) var metadata: StoredMetadata
-    /// Whether it is an answer to a request for what the resource is named by, as nearly always: not so for what is kept under a
-    /// caller's key, or has come from a mirror.
+    /// Whether the response is to a request for the URI that names the resource, as nearly always. It is not for a response that
+    /// is stored under a caller's key or came from a mirror.
     let isNamesake: Bool
 
     init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {
@@ -39,13 +39,13 @@ struct VariantIndex: Sendable {
 
   func element(of variant: String) -> StoredMetadata? { elements.first { $0.variant == variant }?.metadata }
 
-  /// Puts an element in the place of what is known of its variant.
+  /// Replaces the element of the same variant, or adds the first one.
   mutating func put(_ element: Element) {
     elements.removeAll { $0.variant == element.variant }
     elements.append(element)
   }
 
-  /// The index as an entry; nil when it lists nothing.
+  /// Returns the index as an entry, or `nil` if the index lists nothing.
   func entry() -> MemoryEntry? {
     guard let newest = elements.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else { return nil }
     let cost = elements.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
@@ -53,21 +53,21 @@ struct VariantIndex: Sendable {
   }
 }
 
-/// The memory store as one load sees it: facets of resources, tied by revisions.
+/// The memory store as one load sees it. Revisions tie the entries of a resource to each other.
 struct MemoryTier: Sendable {
   let store: any MemoryStoring
 
   func index(of resource: String) -> VariantIndex? { index(of: CacheKey(resource: resource)) }
 
-  /// - Parameter key: of the resource, without a variant or a transform.
+  /// - Parameter key: The key of the resource, without a variant or a transform.
   func index(of key: CacheKey) -> VariantIndex? {
     store.entry(for: key.with(transform: Self.indexTransform))?.value(as: VariantIndex.self)
   }
 
-  /// Records metadata in one step, unless memory has a later word about the variant or `isAllowed` says no.
+  /// Records metadata in one step, unless memory has later metadata for the variant or `isAllowed` returns `false`.
   ///
-  /// - Parameter isAllowed: told what memory has now.
-  /// - Returns: whether memory speaks of this metadata now.
+  /// - Parameter isAllowed: Called with the metadata that memory has now, or with `nil` if it has none.
+  /// - Returns: Whether memory has this metadata now.
   func record(
     _ metadata: StoredMetadata, variant: String, of resource: String, if isAllowed: (StoredMetadata?) -> Bool
   ) -> Bool {
@@ -81,7 +81,7 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// Removes what memory says of a variant, when it is of the given revision, or of any other than the given one.
+  /// Removes a variant from the index if `matches` accepts its revision, such as one revision or any other than one.
   func forget(_ variant: String, of resource: String, where matches: (Revision) -> Bool) {
     _ = change(resource) { index in
       guard let known = index.element(of: variant), matches(known.revision) else { return false }
@@ -90,9 +90,9 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// Changes what memory says of a resource, in one step.
+  /// Changes the index of a resource in one step.
   ///
-  /// - Returns: whether it says now what `change` made of it.
+  /// - Returns: Whether memory now has the index that `change` made.
   func change(_ resource: String, _ change: (inout VariantIndex) -> Bool) -> Bool {
     store.update(Self.key(of: resource)) { entry in
       var index = entry?.value(as: VariantIndex.self) ?? VariantIndex()
@@ -101,7 +101,7 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// The facet of `key`, when it was made from the body that `metadata` describes.
+  /// Returns the value of `key`, if it was made from the body that `metadata` describes.
   func value<Value: Sendable>(of key: CacheKey, for metadata: StoredMetadata, as type: Value.Type) -> Value? {
     guard let entry = store.entry(for: key), entry.revision == metadata.revision else { return nil }
     return entry.value(as: type)
@@ -109,7 +109,7 @@ struct MemoryTier: Sendable {
 
   @discardableResult
   func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, for metadata: StoredMetadata) -> Bool {
-    // A transform's cost is a user's number: it may be any.
+    // The cost comes from a caller's transform, so it may be any number.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
     return store.insert(
       MemoryEntry(value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration),
@@ -120,7 +120,7 @@ struct MemoryTier: Sendable {
     for element in index(of: resource)?.elements ?? [] {
       store.remove(CacheKey(resource: resource, variant: element.variant), ifRevision: nil)
     }
-    // Derived values are unreachable without the index, and leave as the store needs room.
+    // No look-up finds the transforms' values without the index. The store evicts them when it needs memory.
     store.remove(Self.key(of: resource), ifRevision: nil)
   }
 
@@ -129,12 +129,12 @@ struct MemoryTier: Sendable {
 
   private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, transform: indexTransform) }
 
-  /// Not a transform that a decoder can have: transforms are printable.
+  /// The transform in the key of an index. It cannot equal the transform of a decoder, because those are printable.
   private static let indexTransform = "\u{1F}index"
 }
 
 extension StoredMetadata {
-  /// The time to live counts from the answer, wherever and whenever it is promoted.
+  /// The end of the time to live, which counts from the response and not from a promotion to another layer.
   fileprivate var memoryExpiration: Expiration? {
     guard let expiration, expiration != .never else { return expiration }
     return .at(expiration.deadline(from: responseTime))

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// Lets loads go on when the durable store keeps them waiting: what they wait for then comes to its end behind their backs.
+/// Limits the time that loads wait for the durable store. Work that takes longer goes on without the load.
 ///
-/// A slow disk must not make a load slow that the network has answered. One task looks after all who wait, and only while
-/// somebody does: a timer for each would cost as much as what it watches.
+/// A slow disk must not slow down a load that already has the network's response. One task watches all waiters, and runs only
+/// while there are waiters. A timer for each waiter would cost as much as the work that it watches.
 final class StoreWriteDeadline: Sendable {
   private struct Waiter {
     var looks: Int
@@ -14,9 +14,9 @@ final class StoreWriteDeadline: Sendable {
     var last = 0
     var waiters: [Int: Waiter] = [:]
     var watch: Task<Void, Never>?
-    /// Pieces of work that have not come to their end.
+    /// The number of pieces of work that have not ended.
     var running = 0
-    /// Those of them that nobody waits for any more.
+    /// The number of these pieces that no load waits for any more.
     var leftBehind = 0
     var closers: [CheckedContinuation<Void, Never>] = []
   }
@@ -28,8 +28,8 @@ final class StoreWriteDeadline: Sendable {
     case late
   }
 
-  /// How many pieces of work are left behind at most. What they store lies in memory: when that is much, loads wait until one of
-  /// them, or their own, is done.
+  /// The maximum number of pieces of work that go on without a load. Their data is in memory. At the limit, a load waits until
+  /// one of these pieces or its own has ended.
   static let mostLeftBehind = 256
 
   private let state = Lock(State())
@@ -37,21 +37,21 @@ final class StoreWriteDeadline: Sendable {
   private let limit: Duration?
 
   /// - Parameters:
-  ///   - clock: time.
-  ///   - limit: how long a load waits; nil: as long as it takes.
+  ///   - clock: The clock.
+  ///   - limit: The time that a load waits, or `nil` to wait until the work has ended.
   init(clock: any CacheClock, limit: Duration?) {
     self.clock = clock
     self.limit = limit
   }
 
-  /// Does `work`, which is carried through whatever happens to the load, but waits for it only so long. A load that is for the
-  /// store alone waits to the end.
+  /// Does `work`, which is completed whatever happens to the load, and waits for it until the deadline. A load into the store
+  /// alone waits until the work has ended.
   ///
   /// - Parameters:
-  ///   - load: who waits.
-  ///   - times: how often the usual time.
-  ///   - work: what the store is to do.
-  /// - Returns: nil: it is not done yet.
+  ///   - load: The load that waits.
+  ///   - times: The factor by which the usual time is multiplied.
+  ///   - work: The work of the store.
+  /// - Returns: The result of the work, or `nil` if the work has not ended yet.
   func wait<Value: Sendable>(
     _ load: ResolvedRequest, times: Int = 1, for work: @escaping @Sendable () async -> Value
   ) async -> Value? {
@@ -105,7 +105,8 @@ final class StoreWriteDeadline: Sendable {
     }
   }
 
-  /// Begins on the caller's thread where that is possible: most of what a store does at once needs no other.
+  /// Starts the work, on the caller's thread if the platform allows it. Most of the work that a store does at once needs no other
+  /// thread.
   private func begin(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {
     #if canImport(Darwin)
     Task.detached(executorPreference: executor) { await work() }
@@ -117,8 +118,8 @@ final class StoreWriteDeadline: Sendable {
   // MARK: Watching
 
   /// - Parameters:
-  ///   - looks: how often the watch looks before it releases.
-  ///   - release: is counted among those left behind when it is called.
+  ///   - looks: The number of checks after which the watch releases the waiter.
+  ///   - release: The closure that releases the waiter. Its work is already counted in `leftBehind` when the closure is called.
   private func watch(_ looks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.last += 1
@@ -134,18 +135,20 @@ final class StoreWriteDeadline: Sendable {
     } while look()
   }
 
-  /// - Returns: whether there is somebody to look after.
+  /// Releases the waiters whose time is over.
+  ///
+  /// - Returns: Whether any waiter is left to watch.
   private func look() -> Bool {
     let (late, goesOn) = state.withLock { state in
       var late: [@Sendable () -> Void] = []
-      // Another one may watch by now.
+      // Another task may watch by now.
       if Task.isCancelled { return (late, false) }
       for (number, waiter) in state.waiters {
         guard waiter.looks <= 1 else {
           state.waiters[number]?.looks -= 1
           continue
         }
-        // Where as many are left behind as may be, it waits for the next look.
+        // At the limit, the waiter waits for the next check.
         guard state.leftBehind < Self.mostLeftBehind else { continue }
         state.leftBehind += 1
         late.append(waiter.release)
@@ -171,7 +174,7 @@ final class StoreWriteDeadline: Sendable {
     for closer in closers { closer.resume() }
   }
 
-  /// Returns when everything that was begun is done. Then there is nobody to look after.
+  /// Returns when all work has ended. The watch then has no waiters, and stops.
   func idle() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in
@@ -182,7 +185,7 @@ final class StoreWriteDeadline: Sendable {
       if isIdle { continuation.resume() }
     }
     state.withLock { state in
-      // Who has begun since then is looked after.
+      // Work that began since then still needs the watch.
       guard state.running == 0 else { return }
       state.watch?.cancel()
       state.watch = nil

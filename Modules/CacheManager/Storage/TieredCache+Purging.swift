@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// What a load does that finds, when it stores, that its answer has been purged while it was under way.
+/// Applying purges to responses that were requested before the purge and are stored after it.
 extension TieredCache {
-  /// An answer as the purges since the load began leave it: as it is, or stale. Nil: it is not to be stored.
+  /// Returns a response as the purges since the load began leave it: unchanged or stale. Returns `nil` if it must not be stored.
   func surviving(_ candidate: Candidate) -> Candidate? {
     guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else {
       return candidate
@@ -10,9 +10,10 @@ extension TieredCache {
     return candidate.surviving(purge, at: request.clock.now)
   }
 
-  /// Makes good what was stored a moment ago, when a purge has come in between: it has looked for it before it was there.
+  /// Applies a purge that came while a response was being stored. The purge looked for the response before it was there.
   ///
-  /// The disk first. Then the count goes up, so that nobody who has read the disk before puts that into memory afterwards.
+  /// The disk comes first. Then the count of the log rises, so that a load that read the disk before does not put the response
+  /// into memory afterwards.
   func settle(_ candidate: Candidate) async {
     guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else { return }
     await settle(candidate, purge)
@@ -26,7 +27,7 @@ extension TieredCache {
     let revision = candidate.metadata.revision
     if let store = request.store { _ = await refresh(survivor, on: store) }
     request.invalidations.advance()
-    // What a transform's entry says of its length is not the original's.
+    // A transform's entry has the length of the encoded value, which is not the original's.
     guard candidate.key.transform.isEmpty, let memory = request.memory else { return }
     _ = MemoryTier(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       $0?.revision == revision
@@ -35,7 +36,7 @@ extension TieredCache {
 }
 
 extension Candidate {
-  /// What a purge leaves of it; nil: nothing.
+  /// Returns the candidate as a purge leaves it, or `nil` if the purge removes it.
   fileprivate func surviving(_ purge: PurgeMode, at now: Timestamp) -> Candidate? {
     switch purge {
     case .hard: return nil

@@ -6,11 +6,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What is stored of a resource in transformed values. Each carries the revision and the metadata of the original that it was
-/// made of, which may be gone: so it can be confirmed by the original's validators, and is outdated as soon as a later body is
-/// known.
+/// The stored values of a resource's transforms. Each has the revision and the metadata of the original that it was made from,
+/// which may no longer be stored. So the original's validators can confirm the value, and it is outdated as soon as a later body
+/// is known.
 extension TieredCache {
-  /// The stored originals, and what stands there in transforms alone that are enough for who waits.
+  /// Returns the stored originals, and the responses that are stored in transforms alone if those are enough for the waiters.
   @inline(never)
   func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for representation: RequestedRepresentation)
     async throws(CacheError)
@@ -29,8 +29,8 @@ extension TieredCache {
     return merged.filter { !$0.isInTransformsAlone || representation.isMet(by: $0.transforms) }
   }
 
-  /// The transforms of a candidate that are known, and those that are wanted, which nobody has looked for where memory had the
-  /// answer; with their lengths.
+  /// Returns the stored transforms of a candidate, with their lengths. These are the transforms that the look-up found, and those
+  /// that waiters want. The look-up does not search for transforms if memory has the response.
   func transforms(
     beside candidate: Candidate, on disk: any CacheStore
   ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
@@ -44,7 +44,8 @@ extension TieredCache {
     return found
   }
 
-  /// The encoded values of a candidate's transforms. Nil: one of them can't be had, so whoever wants it needs the bytes.
+  /// Returns the encoded values of a candidate's transforms, or `nil` if one of them cannot be read. The waiter that wants it
+  /// then needs the bytes.
   @inline(never)
   func readTransforms(
     _ transforms: Set<String>, of candidate: Candidate, in store: any CacheStore
@@ -57,10 +58,10 @@ extension TieredCache {
     return encoded
   }
 
-  /// The encoded value of a transform, when it was made from the body that `metadata` describes. What is damaged, or was made
-  /// from another body, is removed.
+  /// Returns the encoded value of a transform, if it was made from the body that `metadata` describes. A value that is damaged,
+  /// or was made from another body, is removed.
   ///
-  /// - Throws: a cancellation.
+  /// - Throws: A cancellation.
   func readTransform(
     _ key: CacheKey, of metadata: StoredMetadata, in store: any CacheStore
   ) async throws(CacheError) -> Data? {
@@ -81,7 +82,8 @@ extension TieredCache {
     }
   }
 
-  /// A 304 that came while a transform was not asked for is its too: its time to live counts from there.
+  /// Updates a transform's metadata after a 304 that came while no load requested the transform. Its time to live counts from
+  /// that 304.
   private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ transform: StoredEntry, in store: any CacheStore) async {
     guard request.writes.contains(.disk) else { return }
     _ = await request.writeDeadline.wait(request) {
@@ -100,8 +102,9 @@ extension TieredCache {
     _ = await request.writeDeadline.wait(request) { await remove(key, ifRevision: revision, from: store) }
   }
 
-  /// Whether a later body of the same answer is known than the one that a value was made of; `transforms` are those that are
-  /// stored of the resource.
+  /// Whether a body of the same variant is known that is later than the body that a value was made from.
+  ///
+  /// - Parameter transforms: The stored transforms of the resource.
   private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
     if let known = request.memory.map(MemoryTier.init)?.index(of: resource)?.element(of: key.variant),
@@ -118,7 +121,8 @@ extension TieredCache {
 
   /// Stores an encoded value under its transform's key, with the metadata of its original.
   ///
-  /// An older word is not put over a later one, nor anything that was removed meanwhile; and what is outdated by it goes.
+  /// An older value does not replace a later one, and a removed response is not stored again. Values that this one outdates are
+  /// removed.
   func storeTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
     guard var kept = surviving(candidate),
       await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store)
@@ -130,7 +134,7 @@ extension TieredCache {
       return request.observe(.storeFailed(key: kept.key, error: error))
     }
     request.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
-    // Who stored a later body in between looked for what it outdates before this was there.
+    // A load that stored a later body meanwhile looked for outdated values before this one was there.
     let transforms = (try? await store.transforms(of: resource)) ?? []
     if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }
     for transform in transforms where kept.outdates(transform) {
@@ -139,7 +143,7 @@ extension TieredCache {
     await settle(kept)
   }
 
-  /// Stores the original of a value that can't be stored itself, unless it is there.
+  /// Stores the original of a value that cannot be stored itself, unless the original is stored already.
   func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
     let revision = candidate.metadata.revision
     if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
@@ -151,12 +155,12 @@ extension TieredCache {
     await settle(kept)
   }
 
-  /// Removes what was made of other bodies than the answer that is stored now.
+  /// Removes the values that were made from bodies other than that of the response that is stored now.
   func dropTransforms(outdatedBy candidate: Candidate) async {
     await dropTransforms { candidate.outdates($0) }
   }
 
-  /// Removes what was made of answers that are gone.
+  /// Removes the values that were made from removed responses.
   func dropTransforms(of gone: [Candidate]) async {
     await dropTransforms { transform in
       gone.contains { $0.key.variant == transform.key.variant && $0.metadata.revision == transform.metadata.revision }
@@ -176,7 +180,7 @@ extension TieredCache {
 }
 
 extension Candidate {
-  /// Whether a value was made of an earlier body of this answer.
+  /// Whether a value was made from an earlier body of this response.
   fileprivate func outdates(_ transform: ListedEntry) -> Bool {
     transform.key.variant == key.variant && transform.metadata.revision != metadata.revision
       && transform.metadata.responseTime <= metadata.responseTime
@@ -184,11 +188,11 @@ extension Candidate {
 }
 
 extension [Candidate] {
-  /// Takes a transformed value in: beside its original, or in its place where that is gone, or older.
+  /// Adds a stored value to its original, or puts it in the place of an original that is missing or older.
   fileprivate mutating func merge(_ transform: ListedEntry) {
     var candidate = Candidate(key: transform.key.with(transform: ""), metadata: transform.metadata)
     (candidate.transforms, candidate.isInTransformsAlone) = ([transform.key.transform: transform.metadata.bodyLength], true)
-    // What it says of its length is not the original's.
+    // The value's metadata has the length of the value, which is not the original's.
     candidate.metadata.bodyLength = nil
     guard let index = firstIndex(where: { $0.key == candidate.key }) else { return append(candidate) }
     let isLater = self[index].metadata.responseTime < candidate.metadata.responseTime

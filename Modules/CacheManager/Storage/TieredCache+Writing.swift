@@ -139,10 +139,10 @@ extension TieredCache {
     }
   }
 
-  /// Replaces the metadata of the original, and of those transforms that are known to stand beside it or are wanted. The others
-  /// take the later word over when they are used.
+  /// Replaces the metadata of the original, and of its known and its wanted transforms. Other transforms are updated when they
+  /// are next used.
   ///
-  /// - Returns: whether anything of that revision is there; nil: nobody could tell.
+  /// - Returns: Whether an entry of that revision is stored, or `nil` if the store failed.
   func refresh(_ candidate: Candidate, on disk: any CacheStore) async -> Bool? {
     var isCurrent: Bool?
     var entries = candidate.isInTransformsAlone ? [] : [(key: candidate.key, length: candidate.metadata.bodyLength)]
@@ -164,9 +164,9 @@ extension TieredCache {
     return isCurrent
   }
 
-  /// Starts an entry on disk, when that is to be written and can be.
+  /// Returns a writer of the durable store, or `nil` if the request does not write there or the store refuses.
   ///
-  /// - Throws: why it can't be, to a load that is for the disk alone.
+  /// - Throws: The store's error, if the store is the only destination.
   func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
@@ -178,7 +178,7 @@ extension TieredCache {
     }
   }
 
-  /// Replaces the metadata of a stored answer in every layer that holds it; its body is not looked at.
+  /// Replaces the metadata of a stored response in every layer that has it.
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
     if await request.writeDeadline.wait(request, for: { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
@@ -192,19 +192,19 @@ extension TieredCache {
 
   private func updateInMemory(_ candidate: Candidate) {
     _ = writableMemory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
-      // What still stands there has not been removed.
+      // An entry that memory still has was not removed.
       $0?.revision == candidate.metadata.revision
     }
   }
 
-  /// Removes answers that another one has replaced, from every layer.
+  /// Removes responses that another one has replaced from every layer.
   func drop(_ outdated: [Candidate]) async {
     forgetInMemory(outdated)
     guard let store = request.store, !outdated.isEmpty else { return }
     _ = await request.writeDeadline.wait(request) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
       await dropTransforms(of: outdated)
-      // Perhaps late: who has read the disk before this does not put that into memory afterwards, nor keep it there.
+      // A request that has read the disk before must not promote its result.
       request.invalidations.advance()
       forgetInMemory(outdated)
     }
@@ -219,9 +219,9 @@ extension TieredCache {
     }
   }
 
-  /// Carries out what an answer to `head` means for what is stored.
+  /// Carries out what a response to `head` changes in the stores.
   ///
-  /// - Parameter candidates: what the changes' indices point into.
+  /// - Parameter candidates: The stored responses that the indices of the changes refer to.
   func apply(_ changes: StoreChanges, to candidates: [Candidate], of head: HTTPRequest) async {
     for update in changes.updates {
       var candidate = candidates[update.index]
@@ -232,14 +232,14 @@ extension TieredCache {
     for uri in changes.invalidations { await invalidate(uri, by: head) }
   }
 
-  /// Removes what is stored under a URI, in the caller's partition; for the request's own URI also what is stored under the
-  /// caller's own key.
+  /// Removes the responses that are stored under a URI in the request's partition. For the request's own URI, removes those under
+  /// its own key too.
   private func invalidate(_ uri: String, by head: HTTPRequest) async {
     var resources: Set = [ResourceID.make(uri: uri, partition: request.partition)]
     if ResourceID.uri(of: head) == uri { resources.insert(resource) }
     for resource in resources {
       do throws(CacheError) {
-        // In every layer, whatever may be written: what is outdated must not be shown (RFC 9111 §4.4).
+        // In every layer, also those that the request may not write: outdated responses must not be served (RFC 9111 §4.4).
         try await TieredCache(request, resource: resource).removeAll(from: .all)
       } catch {
         request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
@@ -255,14 +255,13 @@ extension TieredCache {
     }
   }
 
-  /// Removes everything that is stored of the resource, from the given layers. From all of them: what is on its way is not stored
-  /// either.
+  /// Removes the resource from the given layers. If these are all layers, responses on their way are not stored either.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
     if layers == .all { request.invalidations.advance(removing: resource) } else { request.invalidations.advance() }
     if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     guard layers.contains(.disk), let store = request.store else { return }
     defer {
-      // Who began after the first count may have put into memory what the disk still had.
+      // A request that began after the first step may have promoted an entry that the disk still had.
       request.invalidations.advance()
       if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     }

@@ -1,34 +1,35 @@
 internal import CacheCore
 
-/// What those who wait for one coalesced load want of it. It grows while the coalesced load is under way: who joins before
-/// something is decided is heard.
+/// The representations that the waiters of one coalesced load want. A waiter that joins adds its own, which counts for every
+/// decision that the load has not made yet.
 ///
-/// A load without one wants the bytes, and the original kept.
+/// A coalesced load without a requested representation obtains the bytes and stores the original.
 final class RequestedRepresentation: Sendable {
   private struct Wants: Sendable {
-    /// The body itself.
+    /// Whether a waiter wants the body itself.
     var bytes: Bool
-    /// The original in the durable store.
+    /// Whether a waiter wants the original in the durable store.
     var original: Bool
-    /// Values that can do without the body where they are stored in these transforms.
+    /// The transforms that waiters want. A waiter needs no body if the value is stored in its transform.
     var transforms: Set<String> = []
   }
 
   private let wants: Lock<Wants>
 
   /// - Parameters:
-  ///   - transform: what is enough where it is stored; nil: nothing but the bytes.
-  ///   - keepsOriginal: whether the original is to be stored.
+  ///   - transform: The transform whose stored value is enough, or `nil` if only the bytes are enough.
+  ///   - keepsOriginal: Whether the original is to be stored.
   init(transform: String?, keepsOriginal: Bool) {
     wants = Lock(Wants(bytes: transform == nil, original: keepsOriginal, transforms: transform.map { [$0] } ?? []))
   }
 
-  /// The value of a transform, wherever it can be had from.
+  /// Creates the representation for the value of a transform. A stored value is enough if the transform can store values,
+  /// otherwise the bytes are wanted.
   convenience init<Value>(for transform: ResourceTransform<Value>) {
     self.init(transform: transform.coding == nil ? nil : transform.id, keepsOriginal: true)
   }
 
-  /// One more waits, who wants this; nil: the bytes, and the original kept.
+  /// Adds the representation that another waiter wants, or `nil` for the bytes and a stored original.
   func add(_ other: RequestedRepresentation?) {
     let more = other.map { $0.wants.withLock { $0 } } ?? Wants(bytes: true, original: true)
     wants.withLock { wants in
@@ -42,10 +43,10 @@ final class RequestedRepresentation: Sendable {
 
   var keepsOriginal: Bool { wants.withLock { $0.original } }
 
-  /// The transforms that are enough where they are stored.
+  /// The transforms whose stored values are enough.
   var transforms: Set<String> { wants.withLock { $0.transforms } }
 
-  /// Whether everybody is content with what is stored in these transforms.
+  /// Whether the values that are stored in these transforms are enough for every waiter.
   func isMet(by transforms: [String: Int64?]) -> Bool {
     wants.withLock { wants in !wants.bytes && wants.transforms.allSatisfy { transforms[$0] != nil } }
   }

@@ -1,6 +1,7 @@
-/// A value on its way from one step to the next, and what it takes of the memory budget for as long as somebody has it.
+/// A value on its way from one step to the next, with its reservation in the memory budget. The reservation lasts as long as any
+/// task holds the value.
 struct ReservedValue<Value: Sendable>: Sendable {
   let value: Value
-  /// Nil: it is the memory store's.
+  /// The reservation, or `nil` if the value belongs to the memory store.
   let share: MemoryReservation?
 }

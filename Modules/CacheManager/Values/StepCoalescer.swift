@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// Steps of transforms that are being carried out right now. Transforms of one body that begin alike, and are asked for at once,
-/// share what they have in common.
+/// The running steps of transforms. Transforms of one body that begin with the same steps, and are requested at the same time,
+/// share these steps.
 ///
-/// What comes of a step is handed to those who wait for it and kept nowhere.
+/// The result of a step is passed to its waiters and is not cached.
 final class StepCoalescer: Sendable {
-  /// What tells a step's outcome apart: the body, the steps up to here, and where they are carried out.
+  /// The identity of a step's result: the body, the steps up to this one, the type of the value and the executor.
   struct ID: Hashable, Sendable {
     let revision: Revision
     let stem: String
@@ -21,23 +21,23 @@ final class StepCoalescer: Sendable {
   }
 
   private struct Work<Value: Sendable>: Sendable {
-    /// Of who carries it out.
+    /// The priority of the task that runs the step.
     let priority: LoadPriority
     let end = OneShotBroadcast<Result<Value, CacheError>>()
   }
 
   private let running = Lock<[ID: any Sendable]>([:])
 
-  /// The outcome of a step: another one's, where it is under way, which becomes as urgent as who waits for it; else what `make`
-  /// brings.
+  /// Returns the result of a step. If the step runs already, the caller waits for its result, and the step becomes as urgent as
+  /// the caller. Otherwise the caller runs the step with `make`.
   ///
   /// - Parameters:
-  ///   - id: the step.
-  ///   - priority: of who asks.
-  ///   - joining: called before another one's outcome is waited for.
-  ///   - make: carries the step out.
-  /// - Throws: what the step throws. A cancellation is its own alone: where the one who carries it out is cancelled, another
-  ///   takes its place.
+  ///   - id: The step.
+  ///   - priority: The priority of the caller.
+  ///   - joining: Called before the caller waits for a step that runs already.
+  ///   - make: Runs the step.
+  /// - Throws: The error of the step. A cancellation affects only the cancelled caller. If the caller that runs the step is
+  ///   cancelled, one of its waiters runs the step instead.
   func outcome<Value: Sendable>(
     of id: ID, _ priority: LoadPriority, joining: () -> Void, _ make: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
@@ -51,7 +51,7 @@ final class StepCoalescer: Sendable {
       guard isOwn else {
         let observation = priority.onRaise { [owner = work.priority] level in owner.raise(to: level) }
         defer { observation.cancel() }
-        // After the observer is there: an earlier raise was not told to it.
+        // The raise follows the registration, because the observer is not told of earlier raises.
         work.priority.raise(to: priority.level)
         joining()
         guard let result = await work.end.value() else { throw .cancelled }

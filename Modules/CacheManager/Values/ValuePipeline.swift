@@ -6,14 +6,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Makes a transform's value of fetched bytes, or of what is stored of it, and keeps it under its own key: in memory, and encoded
-/// in the durable store.
+/// Makes the value of a transform from loaded bytes or from its stored encoding. Caches the value under its own key, in memory
+/// and, encoded, in the durable store.
 struct ValuePipeline<Value: Sendable>: Sendable {
   let load: ResolvedRequest
   let transform: ResourceTransform<Value>
   let core: LoadCoordinator
   let priority: LoadPriority
-  /// As the stores were when the load began.
+  /// The view of the stores from the beginning of the load.
   private let cache: TieredCache
 
   init(load: ResolvedRequest, transform: ResourceTransform<Value>, core: LoadCoordinator, priority: LoadPriority) {
@@ -25,8 +25,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     if transform.coding != nil { load.invalidations.noteTransforms() }
   }
 
-  /// What to ask for: what is stored of the transform is enough, and then the bytes in any case. A transform that is never stored
-  /// asks for the bytes at once.
+  /// The representations to request, in this order. For the first, a stored value of the transform is enough. The second always
+  /// includes the bytes. A transform whose values are never stored requests the bytes at once.
   var demands: [RequestedRepresentation?] {
     guard transform.coding != nil else { return [nil] }
     let keepsOriginal = load.settings.storagePolicy != .variants
@@ -36,7 +36,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     ]
   }
 
-  /// - Returns: nil where the bytes were left in the store, and no value is stored there.
+  /// - Returns: The value, or `nil` if the bytes were left in the durable store and no value is stored there.
   func value(of fetched: LoadOutcome) async throws(CacheError) -> TransformedOutcome<Value>? {
     let key = fetched.key.with(transform: transform.id)
     func derived(_ value: Value, _ origin: ValueOrigin) -> TransformedOutcome<Value> {
@@ -64,9 +64,10 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     return derived(made.value, .transformed)
   }
 
-  // MARK: Stored
+  // MARK: Stored values
 
-  /// The value of what is stored. What makes no value is removed, and made anew.
+  /// Returns the decoded stored value, or `nil` if there is none. A stored value that cannot be decoded is removed, and made
+  /// again.
   private func stored(_ key: CacheKey, _ fetched: LoadOutcome) async throws(CacheError) -> Value? {
     guard let coding = transform.coding, let store = load.store,
       fetched.source == .revalidated || load.reads.contains(.disk) && !fetched.isNew
@@ -104,7 +105,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// What can't be kept as a variant is made of its original again, which every other policy has stored.
+  /// Stores the original of a value that cannot be stored, so that the value can be made from it again. Under every other policy
+  /// the original is stored already.
   private func keepOriginal(_ fetched: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
     let (cache, candidate) = (cache.forResource(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
@@ -120,7 +122,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// Only what belongs to a stored answer is kept: without its metadata a value could never be found again.
+  /// Caches a value in memory if the metadata of its response is there. Without that metadata, no look-up could find the value.
   private func keepInMemory(_ value: Value, _ key: CacheKey, _ fetched: LoadOutcome) {
     guard load.writes.contains(.memory), fetched.isShareable, let tier = load.memory.map(MemoryTier.init),
       let index = tier.index(of: key.resource),
@@ -129,13 +131,13 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     tier.insert(value, cost: transform.cost(value), of: key, for: fetched.metadata)
   }
 
-  // MARK: Made
+  // MARK: Making values
 
-  /// What the transform's steps make of the bytes, up to one of them. Each is carried out once for all transforms that begin
-  /// alike.
+  /// Returns the value that the first step and the first `count` changes make from the bytes. Transforms that begin with the same
+  /// steps run each of these steps once.
   private func made(of fetched: LoadOutcome, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
-    // Its own first step, or another load's that this one joins, may wait for further loads: they are not to wait for what this
-    // one has.
+    // An unbounded first step may wait for further loads, in this load or in one that it joins. Those loads must not wait for
+    // memory that this load holds.
     if !transform.isFirstBounded { fetched.reservation?.release() }
     let stem = transform.stem(count)
     if count < transform.changes.count, load.reads.contains(.memory),
@@ -151,7 +153,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       guard count > 0 else { return try await decoded(fetched) }
       let before = try await made(of: fetched, upTo: count - 1)
       let change = transform.changes[count - 1]
-      // It is thought to make as much as it is made of.
+      // The result is assumed to need as much memory as the value that it is made from.
       return try await counted(transform.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
         try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, fetched.metadata) }
       }
@@ -167,8 +169,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     return try await counted(transform.firstMemory(data, metadata), first)
   }
 
-  /// Work that makes a value and takes so many bytes, as soon as there is a place and room for it. What takes next to nothing
-  /// waits for no room.
+  /// Runs work that makes a value, as soon as a slot is free and the budget has room for `memory` bytes. Work that needs no
+  /// memory does not wait for the budget.
   private func counted(
     _ memory: @autoclosure @escaping @Sendable () -> Int, isContinuing: Bool = false,
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
@@ -182,7 +184,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// Work that waits for nothing, in its place, as soon as there is one.
+  /// Runs work that does not suspend, on the load's executor, as soon as a slot is free.
   private func work<Result: Sendable>(
     isContinuing: Bool = false, _ body: @escaping @Sendable () throws(CacheError) -> Result
   ) async throws(CacheError) -> Result {
@@ -191,7 +193,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// On the load's executor, and on no actor.
+  /// Runs `body` on the load's executor and on no actor.
   private func placed<Result: Sendable>(
     _ body: @escaping @Sendable @concurrent () async throws(CacheError) -> Result
   ) async throws(CacheError) -> Result {
@@ -207,6 +209,6 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 }
 
 extension LoadOutcome {
-  /// Whether it has just come: nothing was made of it before.
+  /// Whether the response has just arrived, so that no value was made from it before.
   fileprivate var isNew: Bool { self.source == .network || self.source == .schemeHandler }
 }
