@@ -257,14 +257,14 @@ struct EverydayCallTests {
     #expect(error?.code == .fileSystem)
   }
 
-  // MARK: Modifiers
+  // MARK: Interceptors
 
-  @Test("events do not call the request modifier before they are iterated")
+  @Test("events do not call the interceptor before they are iterated")
   func eventsAreLazy() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("chair") }
     let calls = Lock(0)
-    let options = RequestOptions { $0.requestModifier = { _ in calls.withLock { $0 += 1 } } }
+    let options = RequestOptions { $0.interceptor = .use(RequestInterceptor(willLookUp: { _ in calls.withLock { $0 += 1 } })) }
     let folder = try DownloadFolder()
     let events = fixture.manager.events(for: fixture.url, to: folder.file(), options: options)
     #expect(calls.withLock { $0 } == 0)

@@ -107,25 +107,23 @@ struct InternationalHostTests {
     #expect(error.code == .redirectRefused && error.reason.contains("the host '"))
   }
 
-  @Test("a request modifier and a redirect handler may name an international host")
+  @Test("an interceptor may name an international host, before the look-up and after a redirect")
   func rewritten() async throws {
     let fixture = try ManagerFixture()
     let target = try url("https://xn--bcher-kva.example/a")
     fixture.network.serve(fixture.url) { _ in .redirect(to: "/elsewhere") }
     fixture.network.serve(target) { _ in .ok("there", cacheControl: "max-age=600") }
-    let handler = RequestOptions {
-      $0.redirectHandler = .use(
-        RedirectHandler { redirection in
-          var request = redirection.request
-          (request.authority, request.path) = ("b%C3%BCcher.example", "/a")
-          return .rewrite(request)
-        })
+    let afterRedirect = RequestOptions {
+      $0.interceptor = .use(
+        RequestInterceptor(willRedirect: { ($0.request.authority, $0.request.path) = ("b%C3%BCcher.example", "/a") }))
     }
-    let modifier = RequestOptions { $0.requestModifier = { ($0.authority, $0.path) = ("bücher.example", "/a") } }
+    let beforeLookup = RequestOptions {
+      $0.interceptor = .use(RequestInterceptor(willLookUp: { ($0.authority, $0.path) = ("bücher.example", "/a") }))
+    }
 
-    #expect(try await fixture.manager.load(fixture.url, options: handler).text == "there")
+    #expect(try await fixture.manager.load(fixture.url, options: afterRedirect).text == "there")
     #expect(fixture.network.requests.last?.authority == Self.ascii)
-    #expect(try await fixture.manager.load(fixture.url, options: modifier).source == .memory)
+    #expect(try await fixture.manager.load(fixture.url, options: beforeLookup).source == .memory)
   }
 
   @Test("a host without an ASCII form is an error that names it, and nothing is sent")

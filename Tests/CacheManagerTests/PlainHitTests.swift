@@ -5,7 +5,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Requests that are as most are have a way to memory of their own, which leaves out what only others need. A modifier that
+/// Requests that are as most are have a way to memory of their own, which leaves out what only others need. An interceptor that
 /// changes nothing is enough to have to go the long way, so that both can be compared.
 @Suite("Hits in memory: the short way and the long one")
 struct PlainHitTests {
@@ -48,7 +48,7 @@ struct PlainHitTests {
       },
       Situation("of one variant, and asked for without its field", isHit: false) {
         $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
-        $0.stored.requestModifier = { request in request.headerFields[.accept] = "image/png" }
+        $0.stored.interceptor = .use(RequestInterceptor(willLookUp: { $0.headerFields[.accept] = "image/png" }))
       },
       Situation("of the variant without the field", isHit: true) {
         $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
@@ -107,7 +107,7 @@ struct PlainHitTests {
     fixture.clock.advance(by: situation.age)
     let short = ResourceRequest(url, headerFields: situation.fields, options: situation.asked)
     var long = short
-    long.options.requestModifier = { _ in }
+    long.options.interceptor = .use(RequestInterceptor(willLookUp: { _ in }))
 
     let hit = fixture.manager.cachedInMemory(short, as: .bytes)
     let same = fixture.manager.cachedInMemory(long, as: .bytes)
@@ -125,18 +125,18 @@ struct PlainHitTests {
     _ = try await fixture.manager.load(fixture.url, options: options)
     let hit = fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)
     var long = ResourceRequest(fixture.url)
-    long.options.requestModifier = { _ in }
+    long.options.interceptor = .use(RequestInterceptor(willLookUp: { _ in }))
     let same = fixture.manager.cachedInMemory(long, as: .bytes)
     #expect(hit?.url == elsewhere)
     #expect(told(hit) == told(same))
   }
 
-  @Test("the manager's own modifier has its say")
-  func modifier() async throws {
+  @Test("the manager's interceptor sees each look-up")
+  func interceptor() async throws {
     let fixture = try ManagerFixture { configuration in
-      configuration.requestModifier = { request throws(CacheError) in
+      configuration.interceptor = RequestInterceptor(willLookUp: { request in
         throw CacheError(.refused, reason: "no \(request.path ?? "")")
-      }
+      })
     }
     #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
     #expect(try await fixture.failure(fixture.url).code == .refused)

@@ -50,10 +50,8 @@ public struct RequestOptions: Sendable {
   public var observer: Override<any LoadObserver>?
   /// The clock.
   public var clock: (any CacheClock)?
-  /// The closure that changes or refuses the request before the cache is looked at.
-  public var requestModifier: RequestModifier?
-  /// The handler of redirects.
-  public var redirectHandler: Override<RedirectHandler>?
+  /// The interceptor, which changes or refuses the load's requests.
+  public var interceptor: Override<RequestInterceptor>?
   /// Other sources to ask, in this order, if the original cannot be loaded. For GET and HEAD only.
   public var alternatives: [AlternativeSource] = []
   /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``.

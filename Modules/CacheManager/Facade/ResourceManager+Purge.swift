@@ -42,7 +42,7 @@ extension ResourceManager {
     return try await purger.run()
   }
 
-  /// Returns the URI under which the responses of a URL are stored. The request modifier does not see a prefix, because a prefix
+  /// Returns the URI under which the responses of a URL are stored. The interceptor does not see a prefix, because a prefix
   /// is not a request.
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {

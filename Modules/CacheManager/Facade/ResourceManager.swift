@@ -35,10 +35,8 @@ public final class ResourceManager: Sendable {
     public var observer: (any LoadObserver)?
     /// The clock.
     public var clock: any CacheClock = SystemClock()
-    /// The closure that changes or refuses each request before the cache is looked at.
-    public var requestModifier: RequestModifier?
-    /// The handler of redirects, or `nil` to follow them by the rules.
-    public var redirectHandler: RedirectHandler?
+    /// The interceptor, which changes or refuses the requests of all loads.
+    public var interceptor: RequestInterceptor?
     /// The executor on which values are decoded and processed, such as a queue (`ProcessingQueue`), or `nil` for the cooperative
     /// pool.
     public var executor: (any TaskExecutor)?

@@ -113,7 +113,7 @@ extension LoadCoordinator {
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
   ) -> PlainLookup<Value> {
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
-      request.options.requestModifier == nil, configuration.requestModifier == nil,
+      request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
       (request.options.policy ?? configuration.policy) == .standard, request.options.reads.contains(.memory),
       request.options.validator.resolved(configuration.validator) != nil,
       let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url)

@@ -38,7 +38,7 @@ struct LoadOperation: Sendable {
         isShareable = isShareable && outcome.isShareable
         metrics = metrics.followed(by: outcome.metrics)
         timeToHead = outcome.timeToHead ?? timeToHead
-        // The handler that decides about a redirect may wait for loads of its own.
+        // The interceptor that decides about a redirect may wait for loads of its own.
         if request.redirectLimit > 0, RedirectRules.leads(outcome.metadata.response) { outcome.reservation?.release() }
         guard let next = try await next(after: outcome.metadata.response, to: hop) else {
           guard !hop.chain.isEmpty else { return try accepted(outcome) }
@@ -60,9 +60,8 @@ struct LoadOperation: Sendable {
   /// The hop that a response leads to, or `nil` if it is the last response.
   private func next(after response: HTTPResponse, to hop: RedirectHop) async throws(CacheError) -> RedirectHop? {
     guard request.redirectLimit > 0, var next = try RedirectRules.proposal(after: response, to: hop) else { return nil }
-    if let handler = request.redirectHandler {
-      guard let decided = try await RedirectRules.decide(next, after: response, to: hop, handler) else { return nil }
-      if Task.isCancelled { throw .cancelled }
+    if let interceptor = request.redirectInterceptor {
+      guard let decided = try await RedirectRules.decide(next, after: response, to: hop, interceptor) else { return nil }
       next = decided
     }
     try RedirectRules.check(next, from: hop, request)

@@ -47,31 +47,33 @@ enum RedirectRules {
     }
   }
 
-  /// Asks the redirect handler about a proposed hop.
+  /// Asks the interceptor about a proposed hop.
   ///
   /// - Returns: `nil` if the redirect is not followed. Its response is then like any other.
   static func decide(
-    _ proposal: RedirectHop, after response: HTTPResponse, to step: RedirectHop, _ handler: RedirectHandler
+    _ proposal: RedirectHop, after response: HTTPResponse, to step: RedirectHop, _ interceptor: RequestInterceptor
   ) async throws(CacheError) -> RedirectHop? {
-    let decision = await handler.decide(
-      Redirection(
-        from: step.url, to: proposal.url, response: response, number: proposal.chain.count, request: proposal.request))
-    switch decision {
-    case .follow: return proposal
-    case .stop: return nil
-    case .refuse(let reason):
+    var redirection = Redirection(
+      from: step.url, to: proposal.url, response: response, number: proposal.chain.count, request: proposal.request)
+    do throws(CacheError) {
+      try await interceptor.willRedirect(&redirection)
+    } catch {
+      guard error.code == .refused else { throw error }
       throw CacheError(
-        .redirectRefused, reason: "redirected to \(proposal.url.address): \(reason)", status: response.status.code)
-    case .rewrite(var request):
-      try request.convertHost()
-      guard let url = request.absoluteURL else {
-        throw CacheError(.redirectRefused, reason: "the redirect's handler left no URL to load")
-      }
-      var rewritten = proposal
-      (rewritten.request, rewritten.url) = (request, url)
-      if request.method != proposal.request.method { rewritten.body = nil }
-      return rewritten
+        .redirectRefused, reason: "redirected to \(proposal.url.address): \(error.reason)", status: response.status.code,
+        underlying: error.underlying)
     }
+    guard redirection.isFollowed else { return nil }
+    var request = redirection.request
+    guard request != proposal.request else { return proposal }
+    try request.convertHost()
+    guard let url = request.absoluteURL else {
+      throw CacheError(.redirectRefused, reason: "the interceptor left no URL to load")
+    }
+    var changed = proposal
+    (changed.request, changed.url) = (request, url)
+    if request.method != proposal.request.method { changed.body = nil }
+    return changed
   }
 
   /// Checks the rules that no handler can override.

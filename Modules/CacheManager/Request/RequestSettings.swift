@@ -23,7 +23,8 @@ struct RequestSettings: Sendable {
   var store: (any CacheStore)?
   var validator: (any ResponseValidator)?
   var observer: (any LoadObserver)?
-  var redirectHandler: RedirectHandler?
+  /// The interceptor, if it has a say about redirects.
+  var redirectInterceptor: RequestInterceptor?
   var clock: any CacheClock
   /// Loads with a clock of their own share nothing: clocks can't be compared.
   let clockIdentity: ComponentID?
@@ -96,7 +97,7 @@ struct RequestSettings: Sendable {
     store = options.store.resolved(manager.store)
     validator = options.validator.resolved(manager.validator)
     observer = options.observer.resolved(manager.observer)
-    redirectHandler = options.redirectHandler.resolved(manager.redirectHandler)
+    redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }
     clock = options.clock ?? manager.clock
     clockIdentity = options.clock.map { ComponentID.unique(type(of: $0)) }
     executor = options.executor ?? manager.executor
@@ -151,11 +152,14 @@ struct RequestSettings: Sendable {
     guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
       throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
     }
+    let interceptor = options.interceptor.resolved(manager.interceptor)
     var options = options
     options.alternatives = []
+    // It sees the request itself, below, and not the one that stands for it here.
+    options.interceptor = interceptor.map { .use($0.withoutLookups) } ?? .disabled
     try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
     head = request
-    if let modifier = options.requestModifier ?? manager.requestModifier { try modifier(&head) }
+    try interceptor?.willLookUp(&head)
     try head.convertHost()
     resource = ResourceID.make(
       uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)

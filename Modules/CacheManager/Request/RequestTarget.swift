@@ -14,16 +14,16 @@ struct RequestTarget: Sendable {
   var url: URL?
   var downloader: (any Downloader)?
   var isFromSchemeHandler: Bool
+  var interceptor: RequestInterceptor?
 
-  /// - Throws: ``CacheError/Code/invalidURL``, or what the modifier refuses with.
+  /// - Throws: ``CacheError/Code/invalidURL``, or the error with which the interceptor refuses the request.
   init(
     _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ manager: ResourceManager.Configuration
   ) throws(CacheError) {
     var (head, url) = (try HTTPRequest(resource: url, method: request.method, headerFields: headerFields), url)
     if let type = request.body?.contentType, head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
-    if let modifier = request.options.requestModifier ?? manager.requestModifier {
-      (head, url) = try Self.modified(head, url, by: modifier)
-    }
+    interceptor = request.options.interceptor.resolved(manager.interceptor)
+    if let interceptor, interceptor.interceptsLookups { (head, url) = try Self.changed(head, url, by: interceptor) }
     (self.head, self.url) = (head, url)
     let scheme = head.scheme ?? ""
     let isHTTP = scheme == "http" || scheme == "https"
@@ -33,23 +33,31 @@ struct RequestTarget: Sendable {
     case nil, .adapted: isFromSchemeHandler = provider != nil
     case .use, .disabled: isFromSchemeHandler = false
     }
+    if isHTTP { interceptSending() }
   }
 
-  /// A request that goes out as it stands. Nil where a modifier, or a URL made of it, has a say.
+  /// The target of a request that is sent as it is, or `nil` if an interceptor may change it or a URL must be made of it.
   init?(plain request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration) {
-    guard options.requestModifier == nil, manager.requestModifier == nil, request.hasPlainTarget else { return nil }
+    interceptor = options.interceptor.resolved(manager.interceptor)
+    guard interceptor?.interceptsLookups != true, request.hasPlainTarget else { return nil }
     head = request
     downloader = options.downloader.resolved(manager.downloader)
     isFromSchemeHandler = false
+    interceptSending()
   }
 
-  /// What the modifier makes of the request is what is loaded, also when it names another resource.
-  private static func modified(
-    _ asked: HTTPRequest, _ url: URL, by modifier: RequestModifier
+  private mutating func interceptSending() {
+    guard let interceptor, interceptor.interceptsSending else { return }
+    downloader = downloader.map { InterceptedDownloader($0, by: interceptor) }
+  }
+
+  /// The request after the interceptor has changed it. It is the one that is loaded, even if it names another resource.
+  private static func changed(
+    _ asked: HTTPRequest, _ url: URL, by interceptor: RequestInterceptor
   ) throws(CacheError) -> (HTTPRequest, URL) {
     var head = asked
     do throws(CacheError) {
-      try modifier(&head)
+      try interceptor.willLookUp(&head)
       try head.convertHost()
     } catch {
       throw error.about(url.address)
@@ -58,7 +66,7 @@ struct RequestTarget: Sendable {
       return (head, url)
     }
     guard let changed = head.absoluteURL, changed.scheme != nil else {
-      throw CacheError(.invalidURL, reason: "the request's modifier left no URL to load", url: url.address)
+      throw CacheError(.invalidURL, reason: "the interceptor left no URL to load", url: url.address)
     }
     return (head, changed)
   }

@@ -16,7 +16,7 @@ struct SocketTests {
     let own = try #require(IPAddress("127.0.0.1"))
     let downloader = SessionDownloader()
       .restrictingAddresses(to: AddressPolicy(refusing: .all, except: [own]))
-      .modified { $0.head.headerFields[.userAgent] = "App/1" }
+      .intercepted(by: RequestInterceptor(willSend: { $0.head.headerFields[.userAgent] = "App/1" }))
       .limitingConcurrency(TransferLimits(total: 16, perHost: 6))
       .rateLimited(RateLimit(perSecond: 1_000, burst: 25))
       .limitingBodies(to: 1 << 20)

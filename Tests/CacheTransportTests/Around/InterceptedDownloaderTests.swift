@@ -8,18 +8,18 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Request modifiers")
-struct ModifierTests {
+@Suite("Intercepted downloaders")
+struct InterceptedDownloaderTests {
   private let network = ScriptedDownloader()
   private let url: URL
 
   init() throws { url = try Ask.url("https://e.com/a") }
 
-  @Test("change what is sent, at once or after a while")
+  @Test("an interceptor changes the request that is sent, at once or later")
   func change() async throws {
     network.serve(url) { _ in .ok("x") }
-    let downloader = network.modified { $0.head.headerFields[.userAgent] = "App/1" }
-      .modified { request in
+    let downloader = network.sending { $0.head.headerFields[.userAgent] = "App/1" }
+      .sending { request in
         await Task.yield()
         request.head.headerFields[.accept] = "image/png"
       }
@@ -30,15 +30,15 @@ struct ModifierTests {
 
   struct Locked: Error {}
 
-  @Test("that refuse end the load, and nothing is sent")
+  @Test("a refusal ends the load, and nothing is sent")
   func refuse() async throws {
-    let refusing = network.modified { _ in throw Locked() }
+    let refusing = network.sending { _ in throw Locked() }
     let error = await failure { _ = try await refusing.download(DownloadRequest(head: HTTPRequest(resource: url))) }
     #expect(error?.code == .refused)
     #expect(error?.underlying is Locked)
-    let own = network.modified { _ in throw CacheError(.closed, reason: "signed out") }
+    let own = network.sending { _ in throw CacheError(.closed, reason: "signed out") }
     #expect(await failure { _ = try await own.download(DownloadRequest(head: HTTPRequest(resource: url))) }?.code == .closed)
-    let leaving = network.modified { _ in throw CancellationError() }
+    let leaving = network.sending { _ in throw CancellationError() }
     #expect(
       await failure { _ = try await leaving.download(DownloadRequest(head: HTTPRequest(resource: url))) }?.isCancellation == true)
     #expect(network.requests.isEmpty)
@@ -48,10 +48,10 @@ struct ModifierTests {
     #expect(network.requests.isEmpty)
   }
 
-  @Test("that are waiting when the load is cancelled end it, and nothing is sent")
+  @Test("a load that is cancelled while its interceptor waits ends, and nothing is sent")
   func cancelled() async throws {
     let gate = Gate()
-    let downloader = network.modified { _ in await gate.pass() }
+    let downloader = network.sending { _ in await gate.pass() }
     let task = Task { try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url))) }
     await gate.arrived()
     task.cancel()
@@ -60,14 +60,14 @@ struct ModifierTests {
   }
 
   @Test(
-    "that add credentials make the answer nobody else's",
+    "a response to credentials that an interceptor added is not stored for others",
     arguments: [
       (HTTPField.Name.authorization, "", "no-store"), (.cookie, "", "no-store"), (.proxyAuthorization, "", "no-store"),
       (.authorization, "theirs", "no-store"), (.authorization, "ours", "max-age=60"), (.accept, "", "max-age=60"),
     ])
   func credentials(_ name: HTTPField.Name, _ before: String, _ expected: String) async throws {
     network.serve(url) { _ in .ok("x", cacheControl: "max-age=60") }
-    let downloader = network.modified { $0.head.headerFields[name] = "ours" }
+    let downloader = network.sending { $0.head.headerFields[name] = "ours" }
     var head = try HTTPRequest(resource: url)
     if !before.isEmpty { head.headerFields[name] = before }
     let response = try await downloader.download(DownloadRequest(head: head))
@@ -75,14 +75,14 @@ struct ModifierTests {
     #expect(network.requests.first?.headerFields[name] == "ours")
   }
 
-  @Test("that add credentials leave nothing in a cache above")
+  @Test("a cache above stores no response to credentials that an interceptor added")
   func notStored() async throws {
     network.serve(url) { request in
       .ok(request.headerFields[.authorization] ?? "public", fields: [.cacheControl: "max-age=60, must-understand"])
     }
     let token = Lock("one")
     var configuration = ResourceManager.Configuration()
-    configuration.downloader = network.modified { request in
+    configuration.downloader = network.sending { request in
       request.head.headerFields[.authorization] = token.withLock { $0 }
     }
     configuration.memory = MemoryCache()
@@ -93,14 +93,14 @@ struct ModifierTests {
     #expect(try await manager.load(url).data == Data("two".utf8))
   }
 
-  @Test("are called at each hop, and see where it leads: a credential is set for its own host alone")
+  @Test("an interceptor sees the target of each redirect, and can set a credential for one host alone")
   func redirected() async throws {
     let elsewhere = try Ask.url("https://other.example/b")
     network.serve(url) { _ in .redirect(to: "https://other.example/b") }
     network.serve(elsewhere) { _ in .ok("there") }
     let manager = ResourceManager(
       .init {
-        $0.downloader = network.modified { request in
+        $0.downloader = network.sending { request in
           request.head.headerFields[.userAgent] = "App/1"
           guard request.head.authority == "e.com" else { return }
           request.head.headerFields[.authorization] = "secret"
@@ -111,14 +111,21 @@ struct ModifierTests {
     #expect(network.requests.map { $0.headerFields[.authorization] } == ["secret", nil])
   }
 
-  @Test("share downloads by their names")
+  @Test("downloaders with equal interceptors have equal identities")
   func identity() {
-    let agent = DownloadModifier(named: "agent") { $0.head.headerFields[.userAgent] = "App/1" }
-    #expect(network.modified(by: agent).id == network.modified(by: agent).id)
-    #expect(network.modified(named: "a") { _ in }.id == network.modified(named: "a") { _ in }.id)
-    #expect(network.modified(named: "a") { _ in }.id != network.modified(named: "b") { _ in }.id)
-    #expect(network.modified { _ in }.id != network.modified { _ in }.id)
-    let unnamed = DownloadModifier { _ in }
-    #expect(network.modified(by: unnamed).id == network.modified(by: unnamed).id)
+    func named(_ name: String) -> RequestInterceptor {
+      RequestInterceptor(id: ComponentID(RequestInterceptor.self, parameters: name), willSend: { _ in })
+    }
+    #expect(network.intercepted(by: named("a")).id == network.intercepted(by: named("a")).id)
+    #expect(network.intercepted(by: named("a")).id != network.intercepted(by: named("b")).id)
+    let own = RequestInterceptor(willSend: { _ in })
+    #expect(network.intercepted(by: own).id == network.intercepted(by: own).id)
+    #expect(network.intercepted(by: own).id != network.intercepted(by: RequestInterceptor(willSend: { _ in })).id)
+  }
+}
+
+extension Downloader {
+  fileprivate func sending(_ change: @escaping @Sendable (inout DownloadRequest) async throws -> Void) -> some Downloader {
+    intercepted(by: RequestInterceptor(willSend: change))
   }
 }

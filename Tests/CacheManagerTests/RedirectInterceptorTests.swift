@@ -5,8 +5,8 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Redirect handlers")
-struct RedirectHandlerTests {
+@Suite("Interceptors of redirects")
+struct RedirectInterceptorTests {
   let fixture: ManagerFixture
   let second: URL
   let third: URL
@@ -19,16 +19,16 @@ struct RedirectHandlerTests {
     fixture.network.answer(third, .ok("third"))
   }
 
-  private func options(_ decide: @escaping @Sendable (Redirection) -> RedirectDecision) -> RequestOptions {
-    RequestOptions { $0.redirectHandler = .use(RedirectHandler { decide($0) }) }
+  private func options(_ change: @escaping @Sendable (inout Redirection) throws -> Void) -> RequestOptions {
+    RequestOptions { $0.interceptor = .use(RequestInterceptor(willRedirect: { try change(&$0) })) }
   }
 
-  @Test("see each redirect: from where, to where, with which status, the how many-th, and what would be sent")
+  @Test("an interceptor sees each redirect: both URLs, the status, the number and the next request")
   func sees() async throws {
     let log = Lock<[Redirection]>([])
     let options = options { redirection in
-      log.withLock { $0.append(redirection) }
-      return .follow
+      let seen = redirection
+      log.withLock { $0.append(seen) }
     }
 
     let resource = try await fixture.manager.load(fixture.url, options: options)
@@ -40,21 +40,21 @@ struct RedirectHandlerTests {
     #expect(seen.map(\.request.path) == ["/second", "/third"])
   }
 
-  @Test("may send another request instead, to another place and with other fields")
+  @Test("an interceptor may send another request instead, to another URL and with other fields")
   func rewrites() async throws {
     let other = try #require(URL(string: "https://other.example/x"))
     fixture.network.answer(other, .ok("other"))
     let request = try HTTPRequest(resource: other, headerFields: [.authorization: "Bearer for other"])
 
-    let resource = try await fixture.manager.load(fixture.url, options: options { _ in .rewrite(request) })
+    let resource = try await fixture.manager.load(fixture.url, options: options { $0.request = request })
 
     #expect(resource.text == "other" && resource.url == other && resource.redirects == [fixture.url])
     #expect(fixture.network.requests(for: other).first?.headerFields[.authorization] == "Bearer for other")
   }
 
-  @Test("may stop: the redirect is an answer like any other", arguments: [true, false])
+  @Test("a redirect that is not followed is a response like any other", arguments: [true, false])
   func stops(isAccepted: Bool) async throws {
-    var options = options { _ in .stop }
+    var options = options { $0.isFollowed = false }
     if isAccepted { options.acceptedStatuses = AcceptedStatuses(200..<400) }
 
     if isAccepted {
@@ -67,41 +67,42 @@ struct RedirectHandlerTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("may refuse, with a reason")
+  @Test("an interceptor may refuse a redirect, with a reason")
   func refuses() async throws {
-    let error = try await fixture.failure(fixture.url, options { $0.number == 2 ? .refuse("far enough") : .follow })
+    let error = try await fixture.failure(
+      fixture.url, options { if $0.number == 2 { throw CacheError(.refused, reason: "far enough") } })
 
     #expect(error.code == .redirectRefused && error.reason.contains("far enough"))
     #expect(error.url == fixture.url.absoluteString && error.status == 307)
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("also decide about redirects that come from the cache")
+  @Test("an interceptor sees redirects that come from the cache as well")
   func cached() async throws {
     let moved = try fixture.url("/moved")
     fixture.network.answer(
       moved, .response(.movedPermanently, fields: [.location: "/third", .cacheControl: "max-age=60"]))
     _ = try await fixture.manager.load(moved)
 
-    let error = try await fixture.failure(moved, options { _ in .refuse("no") })
+    let error = try await fixture.failure(moved, options { _ in throw CacheError(.refused, reason: "no") })
 
     #expect(error.code == .redirectRefused)
     #expect(fixture.network.requests(for: moved).count == 1)
   }
 
-  @Test("can't lead out of HTTP, nor to plain HTTP, nor beyond the limit")
+  @Test("an interceptor cannot lead out of HTTP, nor to plain HTTP, nor beyond the limit")
   func bounds() async throws {
     let file = try HTTPRequest(resource: #require(URL(string: "file:///etc/passwd")))
     let plain = try HTTPRequest(resource: #require(URL(string: "http://example.com/x")))
     let circle = try HTTPRequest(resource: fixture.url)
     fixture.network.serve(fixture.url) { _ in .redirect(to: "/second") }
 
-    #expect(try await fixture.failure(fixture.url, options { _ in .rewrite(file) }).code == .redirectRefused)
-    #expect(try await fixture.failure(fixture.url, options { _ in .rewrite(plain) }).code == .redirectRefused)
-    #expect(try await fixture.failure(fixture.url, options { _ in .rewrite(circle) }).code == .tooManyRedirects)
+    #expect(try await fixture.failure(fixture.url, options { $0.request = file }).code == .redirectRefused)
+    #expect(try await fixture.failure(fixture.url, options { $0.request = plain }).code == .redirectRefused)
+    #expect(try await fixture.failure(fixture.url, options { $0.request = circle }).code == .tooManyRedirects)
   }
 
-  @Test("a redirect from https to http is followed only where that is allowed, and may be mended by a handler")
+  @Test("a redirect from https to http is followed only if that is allowed, and an interceptor may change it to https")
   func insecure() async throws {
     let secure = try fixture.url("/secure")
     let (plain, mended) = (try #require(URL(string: "http://example.com/plain")), try fixture.url("/plain"))
@@ -113,28 +114,24 @@ struct RedirectHandlerTests {
     let allowed = try await fixture.manager.load(secure, options: RequestOptions { $0.allowsInsecureRedirects = true })
     let better = try await fixture.manager.load(
       secure,
-      options: options { redirection in
-        var request = redirection.request
-        request.scheme = "https"
-        return .rewrite(request)
-      })
+      options: options { $0.request.scheme = "https" })
 
     #expect(refusal.code == .redirectRefused)
     #expect(allowed.text == "plain" && allowed.url == plain)
     #expect(better.text == "mended" && better.url == mended)
   }
 
-  @Test("loads with handlers of their own share nothing; those with one handler share")
+  @Test("loads with different redirect interceptors are not coalesced; loads with the same one are")
   func sharing() async throws {
     let gate = Gate()
     let url = try fixture.url("/shared")
     fixture.network.serve(url) { _ in .ok("bytes").held(by: gate) }
-    let handler = RedirectHandler { _ in .follow }
-    let shared = RequestOptions { $0.redirectHandler = .use(handler) }
+    let interceptor = RequestInterceptor(willRedirect: { _ in })
+    let shared = RequestOptions { $0.interceptor = .use(interceptor) }
 
     async let one = fixture.manager.load(url, options: shared)
     async let two = fixture.manager.load(url, options: shared)
-    async let three = fixture.manager.load(url, options: options { _ in .follow })
+    async let three = fixture.manager.load(url, options: options { _ in })
     await gate.arrived(2)
     try await Turns.until { fixture.observer.joins >= 1 }
     gate.open()
