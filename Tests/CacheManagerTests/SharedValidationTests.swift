@@ -59,7 +59,7 @@ final class JoinCounter: LoadObserver {
   let id = ComponentID.unique(JoinCounter.self)
   private let gate = Gate(isOpen: true)
 
-  func observe(_ event: CacheEvent) {
+  func observe(_ event: CacheEvent, of load: LoadID) {
     if case .joined = event { _ = gate.arrive {} }
   }
 

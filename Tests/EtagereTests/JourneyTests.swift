@@ -162,7 +162,7 @@ private final class JoinCounter: LoadObserver {
   let id = ComponentID.unique(JoinCounter.self)
   private let count = WatchedState(0)
 
-  func observe(_ event: CacheEvent) {
+  func observe(_ event: CacheEvent, of load: LoadID) {
     if case .joined = event { count.update { $0 += 1 } }
   }
 

@@ -1,12 +1,12 @@
-/// What happened on the way of a load, for logs, metrics and tests.
+/// An event of a load, for logs, metrics and tests.
 public enum CacheEvent: Sendable {
-  /// A load was joined to one that was under way already, or to a step of it.
-  case joined(url: String)
-  /// A request went out.
+  /// The load joined another one, or a step of it. The events of the shared work have the identifier of the other load.
+  case joined(url: String, to: LoadID)
+  /// A request was sent.
   case requestSent(url: String, conditional: Bool)
-  /// A head came back.
+  /// The head of a response was received.
   case responseReceived(url: String, status: Int)
-  /// An answer was stored, in which layer and with how many bytes.
+  /// A layer stored a response, with this number of bytes.
   case stored(key: CacheKey, layer: CacheLayer, bytes: Int64)
   /// The value of a transform is ready. `key` is the key that it is stored under.
   case transformed(key: CacheKey, origin: ValueOrigin)
@@ -16,16 +16,20 @@ public enum CacheEvent: Sendable {
   case readFailed(resource: String, error: CacheError)
   /// The origin confirmed a stored response with a 304.
   case revalidated(key: CacheKey)
-  /// A revalidation that nobody waits for any more has failed.
+  /// A revalidation in the background has failed.
   case backgroundFailed(url: String, error: CacheError)
   /// A load has ended.
   case finished(url: String, source: ResourceSource?, error: CacheError?, duration: Duration)
 }
 
-/// Is told what happens. Called synchronously, from any thread: return quickly.
+/// An observer of loads.
 public protocol LoadObserver: Component {
-  /// One event.
-  func observe(_ event: CacheEvent)
+  /// Receives an event. Called synchronously on any thread, so it must return quickly.
+  ///
+  /// - Parameters:
+  ///   - event: the event.
+  ///   - load: the load that it belongs to.
+  func observe(_ event: CacheEvent, of load: LoadID)
 }
 
 /// A layer of the cache.
@@ -33,13 +37,13 @@ public enum CacheLayer: String, Hashable, Sendable, CaseIterable {
   case memory, disk
 }
 
-/// Where a result came from.
+/// The source of a result.
 public enum ResourceSource: String, Hashable, Sendable, CaseIterable {
-  /// The memory store; nobody was asked.
+  /// The memory store, without a request.
   case memory
-  /// The durable store; nobody was asked.
+  /// The durable store, without a request.
   case disk
-  /// A store, and the origin confirmed it (304).
+  /// A store, after the origin confirmed the response with a 304.
   case revalidated
   /// The origin.
   case network

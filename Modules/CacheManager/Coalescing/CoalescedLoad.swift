@@ -81,6 +81,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   }
 
   private let state = Lock(State())
+  /// The identifier of the load that began this one.
+  let id: LoadID
   /// The number of the load in the order of creation. ``RequestCoalescer/joinOpen(_:before:task:waiter:_:)`` makes a load wait
   /// for earlier loads only, so no two loads wait for each other.
   let number: Int
@@ -93,6 +95,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   private let onOver: @Sendable (CoalescedLoad<Output>) -> Void
 
   /// - Parameters:
+  ///   - id: The identifier of the load that begins this one.
   ///   - number: The number of the load, higher than that of every coalesced load before it.
   ///   - logPosition: The current position of the ``InvalidationLog``.
   ///   - priority: The priority of the load.
@@ -100,10 +103,11 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   ///   - onClose: Called when the coalesced load takes no more waiters, possibly twice.
   ///   - onOver: Called after every waiter was told the outcome.
   init(
-    number: Int, logPosition: Int = 0, priority: LoadPriority, representation: RequestedRepresentation? = nil,
+    id: LoadID, number: Int, logPosition: Int = 0, priority: LoadPriority, representation: RequestedRepresentation? = nil,
     onClose: @escaping @Sendable (CoalescedLoad<Output>) -> Void,
     onOver: @escaping @Sendable (CoalescedLoad<Output>) -> Void
   ) {
+    self.id = id
     self.number = number
     self.logPosition = logPosition
     self.priority = priority

@@ -33,11 +33,14 @@ final class PendingRequest: Sendable {
   /// The position of the ``InvalidationLog`` when the request began.
   let logPosition: Int
 
+  /// The identifier of the load that sends the request.
+  let load: LoadID
   private let cookies: Int
 
   /// - Parameter cache: The view of the stores that the request has looked into.
   init(_ cache: TieredCache) {
     logPosition = cache.logPosition
+    load = cache.request.id
     cookies = Self.cookies(of: cache.request.head)
   }
 

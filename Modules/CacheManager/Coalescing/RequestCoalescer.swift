@@ -48,15 +48,15 @@ final class RequestCoalescer: Sendable {
   ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before, so it
   ///     is accepted also if the manager closes meanwhile.
   ///   - task: The task that is linked to the coalesced load before the load begins.
-  /// - Returns: Whether a load of another waiter was joined, or `nil` if the manager is closed.
+  /// - Returns: `false` if the manager is closed.
   func join<Output: Shareable>(
     _ id: CoalescedLoadID, _ load: ResolvedRequest, alone: Bool, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
     begin: (CoalescedLoad<Output>) -> Void
-  ) -> Bool? {
+  ) -> Bool {
     let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
       guard let (coalesced, isNew) = coalesced(id, load, as: Output.self, isShared: isShared, isAccepted: alone) else {
-        return nil
+        return false
       }
       guard let token = coalesced.join(waiter) else {
         forget(coalesced, id)
@@ -66,8 +66,8 @@ final class RequestCoalescer: Sendable {
         representation.add(load.representation)
       }
       follow(coalesced, task, token)
-      if isNew { begin(coalesced) }
-      return !isNew
+      if isNew { begin(coalesced) } else { load.observe(.joined(url: load.address, to: coalesced.id)) }
+      return true
     }
   }
 
@@ -110,7 +110,7 @@ final class RequestCoalescer: Sendable {
       }
       state.last += 1
       let coalesced = CoalescedLoad<Output>(
-        number: state.last, logPosition: load.invalidations.current, priority: LoadPriority(load.priority),
+        id: load.id, number: state.last, logPosition: load.invalidations.current, priority: LoadPriority(load.priority),
         representation: load.representation,
         // The capture is strong. `running` holds a coalesced load no longer than its work, and the coalescer must exist until
         // then.

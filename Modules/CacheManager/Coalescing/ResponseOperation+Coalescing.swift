@@ -28,7 +28,7 @@ extension ResponseOperation {
       leading.leader = leader
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
-      request.observe(.joined(url: request.address))
+      request.observe(.joined(url: request.address, to: pending.load))
       let outcome = await pending.outcome(within: limit, by: request.clock)
       if Task.isCancelled { throw .cancelled }
       switch outcome {

@@ -32,13 +32,16 @@ public final class LoadTask: Sendable {
   }
 
   private let state = Lock(State())
+  /// The identifier of the load in the events that an observer receives.
+  public let id: LoadID
   /// The priority of the load, which can be raised while the load runs.
   public let priority: LoadPriority
 
   /// Whether a caller has the task, and may raise its priority.
   let isHandedOut: Bool
 
-  init(priority: LoadPriority, isHandedOut: Bool = true) {
+  init(id: LoadID = LoadID(), priority: LoadPriority, isHandedOut: Bool = true) {
+    self.id = id
     self.priority = priority
     self.isHandedOut = isHandedOut
   }

@@ -67,7 +67,7 @@ extension ResourceManager {
     let callbacks = CallbackDelivery(
       queue: request.options.callbackQueue ?? configuration.callbackQueue, progress: progress, completion: completion)
     do throws(CacheError) {
-      switch try core.begin(request, transform) {
+      switch try core.begin(request, transform, id: task.id) {
       case .over(let result):
         task.finish()
         callbacks.complete(result)

@@ -49,7 +49,7 @@ extension ResourceManager {
         switch try core.begin(request, transform) {
         case .over(let result): channel.finish(with: result)
         case .underWay(let load, let known):
-          let task = LoadTask(priority: LoadPriority(load.priority))
+          let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
           channel.onAbandon { task.cancel() }
           core.start(
             load, known: known, transform, task,

@@ -60,7 +60,7 @@ extension ResourceManager {
   ) async throws(CacheError) -> Resource<URL> {
     let core = core
     let load = try Self.fileLoad(request, sizeLimit, core)
-    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         core.startFile(
@@ -98,7 +98,7 @@ extension ResourceManager {
     return ResourceEvents { [core] channel in
       do throws(CacheError) {
         let load = try Self.fileLoad(request, sizeLimit, core)
-        let task = LoadTask(priority: LoadPriority(load.priority))
+        let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
         channel.onAbandon { task.cancel() }
         core.startFile(
           load, destination, task,
@@ -137,7 +137,7 @@ extension ResourceManager {
     let task = LoadTask(priority: LoadPriority(request.options.priority))
     let queue = request.options.callbackQueue ?? configuration.callbackQueue
     do throws(CacheError) {
-      let load = try Self.fileLoad(request, sizeLimit, core)
+      let load = try Self.fileLoad(request, sizeLimit, core, id: task.id)
       let callbacks = CallbackDelivery(queue: queue, progress: progress, completion: completion)
       core.startFile(
         load, FileDestination(url: file, isDurable: isDurable, calls: .system), task,
@@ -150,9 +150,9 @@ extension ResourceManager {
   }
 
   private static func fileLoad(
-    _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCoordinator
+    _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) -> ResolvedRequest {
-    try ResolvedRequest(request, core.configuration, core).with { $0.maximumBodySize = sizeLimit ?? .max }
+    try ResolvedRequest(request, core.configuration, core, id: id).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

@@ -57,7 +57,7 @@ extension ResourceManager {
       }
       return
     }
-    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
     let result: Result<Resource<Revision>, CacheError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)) {

@@ -29,10 +29,10 @@ extension LoadCoordinator {
     once.limit(to: load.timeout)
     let waiter = once.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.fetched) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: "\(CoalescedLoadID.file) \(Revision.random())")
-    let joined = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
+    let isAccepted = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
       coalesced.start { await self.write(load, to: destination, in: $0) }
     }
-    if joined == nil { once.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
   }
 
   private func write(
@@ -121,7 +121,7 @@ extension LoadCoordinator {
     waiter.askAlone = { [waiter] in self.join(load, draft, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
-    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start { coalesced in
         let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
           switch event {
@@ -133,10 +133,6 @@ extension LoadCoordinator {
         return result.map { Drafted(fetched: $0, draft: draft) { coalesced.hasBeenShared } }
       }
     }
-    switch joined {
-    case true?: load.observe(.joined(url: load.address))
-    case false?: break
-    case nil: waiter.end(.failure(load.managerIsClosed))
-    }
+    if !isAccepted { waiter.end(.failure(load.managerIsClosed)) }
   }
 }

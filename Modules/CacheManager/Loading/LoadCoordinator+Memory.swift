@@ -40,7 +40,7 @@ extension LoadCoordinator {
   #endif
   @inline(never)
   func begin<Value: Sendable>(
-    _ request: ResourceRequest, _ transform: ResourceTransform<Value>
+    _ request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
   ) throws(CacheError) -> LoadStart<Value> {
     if !coalescer.isClosed {
       let clock = request.options.clock ?? configuration.clock
@@ -49,13 +49,15 @@ extension LoadCoordinator {
       switch found {
       case .hit(let resource):
         if let observer = request.options.observer.resolved(configuration.observer) {
-          observer.observe(.finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start))
+          observer.observe(
+            .finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start), of: id ?? LoadID())
         }
         return .over(.success(resource))
-      case .absent, .miss, .undecided: return begin(try ResolvedRequest(request, configuration, self), transform, found)
+      case .absent, .miss, .undecided:
+        return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform, found)
       }
     }
-    return begin(try ResolvedRequest(request, configuration, self), transform)
+    return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform)
   }
 
   /// Starts a load whose request is resolved.

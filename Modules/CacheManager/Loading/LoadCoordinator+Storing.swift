@@ -46,18 +46,14 @@ extension LoadCoordinator {
   ) {
     var waiter = once.waiter { (fetched: LoadOutcome) in (value(fetched), fetched) }
     waiter.askAlone = { self.join(storing, as: load, alone: true, task, once, value) }
-    let joined = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
+    let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
         let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
         if coalesced.hasSatisfied { load.observeBackground(result) }
         return result
       }
     }
-    switch joined {
-    case true?: load.observe(.joined(url: load.address))
-    case false?: break
-    case nil: once.end(.failure(load.managerIsClosed))
-    }
+    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
   }
 
   private func store(

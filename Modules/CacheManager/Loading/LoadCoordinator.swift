@@ -64,7 +64,7 @@ final class LoadCoordinator: Sendable {
   func outcome<Value: Sendable>(
     of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
-    let task = LoadTask(priority: LoadPriority(load.priority), isHandedOut: false)
+    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
       // A sink ends exactly once, so an unchecked continuation is enough.
       await withUnsafeContinuation { continuation in
@@ -103,18 +103,14 @@ final class LoadCoordinator: Sendable {
       askAlone: { self.joinBytes(load, alone: true, task: task, waiter) })
     let id = CoalescedLoadID(request: CoalescingKey(load))
     queuedPriorities.raise(load, to: task.priority.level)
-    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
+    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
       coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
         let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
         if coalesced.hasSatisfied { load.observeBackground(result) }
         return result
       }
     }
-    switch joined {
-    case true?: load.observe(.joined(url: load.address))
-    case false?: break
-    case nil: waiter.end(.failure(load.managerIsClosed))
-    }
+    if !isAccepted { waiter.end(.failure(load.managerIsClosed)) }
   }
 
   // MARK: Values
@@ -127,18 +123,14 @@ final class LoadCoordinator: Sendable {
     let id = CoalescedLoadID(
       request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
       executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
-    let joined = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start { coalesced in
         let result = await self.derive(load, transform, alone: alone, in: coalesced)
         if coalesced.hasSatisfied { load.observeBackground(result.map(\.fetched)) }
         return result
       }
     }
-    switch joined {
-    case true?: load.observe(.joined(url: load.address))
-    case false?: break
-    case nil: once.end(.failure(load.managerIsClosed))
-    }
+    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
   }
 
   /// Loads the bytes, which all transforms of them share, and makes the value. A stored value needs no bytes.

@@ -102,7 +102,8 @@ final class PrefetchQueue: Sendable {
     } catch {
       return change { $0.ledger.refuse(request.url, error) }
     }
-    let item = PrefetchAccounting.Item(load: load, key: load.resourceKey, task: LoadTask(priority: LoadPriority(level)))
+    let item = PrefetchAccounting.Item(
+      load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(level)))
     // The priority and the observer are registered before another thread can start the item. The start removes the priority, and
     // the coalesced load replaces the observer.
     core.queuedPriorities.add(item.task.priority, for: item.key)

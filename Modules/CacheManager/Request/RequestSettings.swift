@@ -9,6 +9,8 @@ internal import Foundation
 
 /// What a load is made of: a request with every component settled, by the caller, else by the manager.
 struct RequestSettings: Sendable {
+  /// The identifier of the load in the events that an observer receives.
+  let id: LoadID
   var head: HTTPRequest
   /// Nil: as ``head`` names it; an exchange needs it for errors and events alone.
   private var statedURL: URL?
@@ -72,17 +74,18 @@ struct RequestSettings: Sendable {
   }
 
   init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
     let source = try RequestTarget(request.url, request, headerFields: request.headerFields, manager)
-    self.init(source, body: request.body, request.options, manager, core)
+    self.init(source, body: request.body, request.options, manager, core, id: id)
     if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, manager) }
   }
 
   private init(
     _ source: RequestTarget, body: RequestBody? = nil, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
-    _ core: LoadCoordinator
+    _ core: LoadCoordinator, id: LoadID = LoadID()
   ) {
+    self.id = id
     invalidations = core.invalidations
     writeDeadline = core.writeDeadline
     budget = core.budget

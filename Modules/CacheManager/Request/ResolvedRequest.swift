@@ -16,9 +16,9 @@ final class ResolvedRequest: Sendable {
   init(_ settings: RequestSettings) { self.settings = settings }
 
   convenience init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
+    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
-    self.init(try RequestSettings(request, manager, core))
+    self.init(try RequestSettings(request, manager, core, id: id))
   }
 
   /// The same load, but for what `change` sets.
@@ -76,7 +76,7 @@ final class ResolvedRequest: Sendable {
   }
 
   func observe(_ event: @autoclosure () -> CacheEvent) {
-    if let observer = settings.observer { observer.observe(event()) }
+    if let observer = settings.observer { observer.observe(event(), of: settings.id) }
   }
 
   var noDurableStore: CacheError {

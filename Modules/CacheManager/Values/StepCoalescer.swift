@@ -21,6 +21,8 @@ final class StepCoalescer: Sendable {
   }
 
   private struct Work<Value: Sendable>: Sendable {
+    /// The load that runs the step.
+    let load: LoadID
     /// The priority of the task that runs the step.
     let priority: LoadPriority
     let end = OneShotBroadcast<Result<Value, CacheError>>()
@@ -33,18 +35,19 @@ final class StepCoalescer: Sendable {
   ///
   /// - Parameters:
   ///   - id: The step.
+  ///   - load: The caller's load.
   ///   - priority: The priority of the caller.
-  ///   - joining: Called before the caller waits for a step that runs already.
+  ///   - joining: Called with the load that runs the step, before the caller waits for it.
   ///   - make: Runs the step.
   /// - Throws: The error of the step. A cancellation affects only the cancelled caller. If the caller that runs the step is
   ///   cancelled, one of its waiters runs the step instead.
   func outcome<Value: Sendable>(
-    of id: ID, _ priority: LoadPriority, joining: () -> Void, _ make: () async throws(CacheError) -> Value
+    of id: ID, for load: LoadID, _ priority: LoadPriority, joining: (LoadID) -> Void, _ make: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
     while true {
       let (work, isOwn) = running.withLock { running -> (Work<Value>, Bool) in
         if let other = running[id] as? Work<Value> { return (other, false) }
-        let own = Work<Value>(priority: priority)
+        let own = Work<Value>(load: load, priority: priority)
         running[id] = own
         return (own, true)
       }
@@ -53,7 +56,7 @@ final class StepCoalescer: Sendable {
         defer { observation.cancel() }
         // The raise follows the registration, because the observer is not told of earlier raises.
         work.priority.raise(to: priority.level)
-        joining()
+        joining(work.load)
         guard let result = await work.end.value() else { throw .cancelled }
         if case .failure(let error) = result, error.isCancellation { continue }
         return try result.get()

@@ -147,8 +147,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       return ReservedValue(value: kept, share: nil)
     }
     let id = StepCoalescer.ID(Value.self, of: fetched.metadata.revision, stem: stem, on: load.executor)
-    return try await core.steps.outcome(of: id, priority) {
-      load.observe(.joined(url: load.address))
+    return try await core.steps.outcome(of: id, for: load.id, priority) { leader in
+      load.observe(.joined(url: load.address, to: leader))
     } _: { () throws(CacheError) in
       guard count > 0 else { return try await decoded(fetched) }
       let before = try await made(of: fetched, upTo: count - 1)

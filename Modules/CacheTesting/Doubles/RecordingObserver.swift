@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// Keeps every event, and can wait for one.
+/// An observer that records every event, and can wait for one.
 public final class RecordingObserver: LoadObserver {
   private struct Watcher {
     var matches: @Sendable (CacheEvent) -> Bool
@@ -8,35 +8,49 @@ public final class RecordingObserver: LoadObserver {
   }
 
   private struct State {
-    var events: [CacheEvent] = []
+    var records: [(load: LoadID, event: CacheEvent)] = []
     var watchers: [Watcher] = []
   }
 
   public let id = ComponentID.unique(RecordingObserver.self)
   private let state = Lock(State())
 
-  /// An observer that has seen nothing.
+  /// Creates an observer without events.
   public init() {}
 
-  /// Everything so far, in order.
-  public var events: [CacheEvent] { state.withLock { $0.events } }
+  /// The events of all loads, in the order in which they were received.
+  public var events: [CacheEvent] { state.withLock { $0.records.map(\.event) } }
 
-  public func observe(_ event: CacheEvent) {
-    let content = state.withLock { state in
-      state.events.append(event)
-      let content = state.watchers.filter { $0.matches(event) }
-      state.watchers.removeAll { $0.matches(event) }
-      return content
+  /// The loads that had an event, in the order of their first events.
+  public var loads: [LoadID] {
+    state.withLock { state in
+      var seen: Set<LoadID> = []
+      return state.records.map(\.load).filter { seen.insert($0).inserted }
     }
-    for watcher in content { watcher.continuation.resume(returning: event) }
   }
 
-  /// The first event that matches: one that has come already, or the next that comes.
+  /// The events of one load, in the order in which they were received.
+  public func events(of load: LoadID) -> [CacheEvent] {
+    state.withLock { $0.records.filter { $0.load == load }.map(\.event) }
+  }
+
+  /// Records an event.
+  public func observe(_ event: CacheEvent, of load: LoadID) {
+    let satisfied = state.withLock { state in
+      state.records.append((load, event))
+      let satisfied = state.watchers.filter { $0.matches(event) }
+      state.watchers.removeAll { $0.matches(event) }
+      return satisfied
+    }
+    for watcher in satisfied { watcher.continuation.resume(returning: event) }
+  }
+
+  /// Returns the first event that matches, recorded already or yet to come.
   @discardableResult
   public func first(where matches: @escaping @Sendable (CacheEvent) -> Bool) async -> CacheEvent {
     await withCheckedContinuation { continuation in
       let past: CacheEvent? = state.withLock { state in
-        if let past = state.events.first(where: matches) { return past }
+        if let past = state.records.first(where: { matches($0.event) }) { return past.event }
         state.watchers.append(Watcher(matches: matches, continuation: continuation))
         return nil
       }

@@ -1,14 +1,14 @@
 #if Tool
 import Etagere
 
-/// Says once that the cache can't be used: the loads go on without it, and nobody would notice.
+/// An observer that reports once that the cache cannot be used. The loads go on without it, so nothing else would show it.
 final class CacheWatch: LoadObserver {
   let id = ComponentID.unique(CacheWatch.self)
   private let isTold = Lock(false)
 
   var hasFailed: Bool { isTold.withLock { $0 } }
 
-  func observe(_ event: CacheEvent) {
+  func observe(_ event: CacheEvent, of load: LoadID) {
     switch event {
     // An entry that is too large for the cache is a limit at work, not a cache at fault.
     case .storeFailed(_, let error), .readFailed(_, let error):

@@ -39,7 +39,7 @@ struct WaiterPriorityTests {
     let (first, second) = (LoadPriority(.low), LoadPriority(.low))
     let id = StepCoalescer.ID(Int.self, of: Revision.random(), stem: "step", on: nil)
     let maker = Task {
-      try await steps.outcome(of: id, first, joining: {}) { () async throws(CacheError) -> Int in
+      try await steps.outcome(of: id, for: LoadID(), first, joining: { _ in }) { () async throws(CacheError) -> Int in
         await gate.pass()
         return 1
       }
@@ -47,7 +47,9 @@ struct WaiterPriorityTests {
     await gate.arrived()
     let joins = Counter()
     let waiter = Task {
-      try await steps.outcome(of: id, second, joining: { joins.increment() }) { () async throws(CacheError) -> Int in 2 }
+      try await steps.outcome(of: id, for: LoadID(), second, joining: { _ in joins.increment() }) {
+        () async throws(CacheError) -> Int in 2
+      }
     }
     try await Turns.until { joins.value == 1 }
     second.raise(to: .high)
