@@ -13,7 +13,9 @@ struct PriorityTests {
     let gate = Gate()
     let limited = Lock<LimitedDownloader?>(nil)
     let fixture = try ManagerFixture { configuration in
-      let limit = configuration.downloader?.limitingConcurrency(TransferLimits(total: 1), clock: configuration.clock)
+      let limit = configuration.downloader.map {
+        LimitedDownloader($0, limits: TransferLimits(total: 1), clock: configuration.clock)
+      }
       limited.withLock { $0 = limit }
       configuration.downloader = limit
       // Room for all of them, so that they wait for a transfer and not for memory.

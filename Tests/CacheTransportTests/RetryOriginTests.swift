@@ -20,7 +20,7 @@ private struct Wire {
     return policy
   }
 
-  var downloader: RetryingDownloader { session.resuming(policy).retrying(policy) }
+  var downloader: some Downloader { session.resuming(policy).retrying(policy) }
 
   static func run(_ body: (Wire) async throws -> Void) async throws {
     let origin = try await OriginServer.start()

@@ -9,18 +9,19 @@ struct RetryPolicyTests {
   private let now = Timestamp(seconds: 1_767_225_600)
 
   private func decide(
-    _ reason: RetryFailure.Reason, _ policy: RetryPolicy = .exact(), method: HTTPRequest.Method = .get, attempt: Int = 1,
+    _ reason: Result<HTTPResponse, CacheError>, _ policy: RetryPolicy = .exact(), method: HTTPRequest.Method = .get,
+    attempt: Int = 1,
     elapsed: Duration = .zero, fraction: Double = 1, timeout: Duration? = nil
   ) -> RetryDecision {
     let failure = RetryFailure(reason, request: request(method: method).head, attempt: attempt, elapsed: elapsed)
     return policy.decision(on: failure, fraction: fraction, now: now, timeout: timeout)
   }
 
-  private func answer(_ status: Int, retryAfter: String? = nil, date: String? = nil) -> RetryFailure.Reason {
+  private func answer(_ status: Int, retryAfter: String? = nil, date: String? = nil) -> Result<HTTPResponse, CacheError> {
     var fields = HTTPFields()
     fields[.retryAfter] = retryAfter
     fields[.date] = date
-    return .answer(HTTPResponse(status: .init(code: status), headerFields: fields))
+    return .success(HTTPResponse(status: .init(code: status), headerFields: fields))
   }
 
   @Test(
@@ -34,7 +35,7 @@ struct RetryPolicyTests {
       (.damagedContentCoding, false), (.proxyFailure, false), (.other, false),
     ])
   func errors(_ code: CacheError.Code, _ isRetried: Bool) {
-    let decision = decide(.error(CacheError(code, reason: "so")))
+    let decision = decide(.failure(CacheError(code, reason: "so")))
     #expect(decision == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
@@ -56,8 +57,8 @@ struct RetryPolicyTests {
     policy.methods.insert(.post)
     #expect(decide(answer(404), policy) == .retry(after: .seconds(1)))
     #expect(decide(answer(503), policy) == .giveUp)
-    #expect(decide(.error(CacheError(.hostNotFound, reason: "")), policy) == .giveUp)
-    #expect(decide(.error(lost), policy, method: .post) == .retry(after: .seconds(1)))
+    #expect(decide(.failure(CacheError(.hostNotFound, reason: "")), policy) == .giveUp)
+    #expect(decide(.failure(lost), policy, method: .post) == .retry(after: .seconds(1)))
   }
 
   @Test(
@@ -68,22 +69,22 @@ struct RetryPolicyTests {
       (.patch, false), (.connect, false),
     ])
   func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
-    #expect(decide(.error(lost), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+    #expect(decide(.failure(lost), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
     #expect(decide(answer(503), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
   @Test("sends so many requests and no more", arguments: 1...5)
   func bound(_ maximum: Int) {
     for attempt in 1...6 {
-      let isRetried = decide(.error(lost), .exact(maximum), attempt: attempt) != .giveUp
+      let isRetried = decide(.failure(lost), .exact(maximum), attempt: attempt) != .giveUp
       #expect(isRetried == (attempt < maximum))
     }
-    #expect(decide(.error(lost), .never) == .giveUp)
+    #expect(decide(.failure(lost), .never) == .giveUp)
   }
 
   @Test("waits longer each time, up to its cap")
   func growth() {
-    let delays = (1...6).map { decide(.error(lost), .exact(99), attempt: $0) }
+    let delays = (1...6).map { decide(.failure(lost), .exact(99), attempt: $0) }
     #expect(delays == [1, 2, 4, 8, 8, 8].map { .retry(after: .seconds($0)) })
   }
 
@@ -91,7 +92,7 @@ struct RetryPolicyTests {
     "draws the wait from nothing to the limit",
     arguments: [(0.0, 0), (0.25, 1_000), (0.5, 2_000), (1.0, 4_000), (7.0, 4_000), (-1.0, 0)])
   func jitter(_ fraction: Double, _ milliseconds: Int) {
-    #expect(decide(.error(lost), attempt: 3, fraction: fraction) == .retry(after: .milliseconds(milliseconds)))
+    #expect(decide(.failure(lost), attempt: 3, fraction: fraction) == .retry(after: .milliseconds(milliseconds)))
   }
 
   @Test(
@@ -133,8 +134,8 @@ struct RetryPolicyTests {
     var policy = RetryPolicy.exact()
     policy.timeLimit = .seconds(10)
     let expected: RetryDecision = isRetried ? .retry(after: .seconds(1)) : .giveUp
-    #expect(decide(.error(lost), policy, elapsed: .seconds(elapsed)) == expected)
-    #expect(decide(.error(lost), elapsed: .seconds(elapsed), timeout: .seconds(10)) == expected)
+    #expect(decide(.failure(lost), policy, elapsed: .seconds(elapsed)) == expected)
+    #expect(decide(.failure(lost), elapsed: .seconds(elapsed), timeout: .seconds(10)) == expected)
   }
 
   @Test("lets a closure have its say, within the bounds")
@@ -144,15 +145,15 @@ struct RetryPolicyTests {
       switch failure.status {
       case 404: .retry(after: .seconds(9))
       case 503: .giveUp
-      default: failure.error?.code == .tlsFailure || failure.request.method == .post ? .retry(after: .zero) : .byPolicy
+      default: failure.error?.code == .tlsFailure || failure.request.method == .post ? .retry(after: .zero) : nil
       }
     }
     #expect(decide(answer(404), policy) == .retry(after: .seconds(9)))
     #expect(decide(answer(503), policy) == .giveUp)
     #expect(decide(answer(502), policy) == .retry(after: .seconds(1)))
     #expect(decide(answer(200), policy) == .giveUp)
-    #expect(decide(.error(CacheError(.tlsFailure, reason: "")), policy) == .retry(after: .zero))
-    #expect(decide(.error(lost), policy, method: .post) == .retry(after: .zero))
+    #expect(decide(.failure(CacheError(.tlsFailure, reason: "")), policy) == .retry(after: .zero))
+    #expect(decide(.failure(lost), policy, method: .post) == .retry(after: .zero))
     #expect(decide(answer(404), policy, attempt: 3) == .giveUp)
     #expect(decide(answer(404), policy, elapsed: .seconds(2), timeout: .seconds(10)) == .giveUp)
   }
@@ -162,7 +163,7 @@ struct RetryPolicyTests {
     var policy = RetryPolicy.exact()
     policy.errors.insert(.cancelled)
     policy.judge = { _ in .retry(after: .zero) }
-    #expect(decide(.error(.cancelled), policy) == .giveUp)
+    #expect(decide(.failure(.cancelled), policy) == .giveUp)
   }
 
   @Test(
@@ -189,7 +190,7 @@ struct RetryPolicyTests {
 @Suite("The brief retry policy")
 struct BriefRetryPolicyTests {
   private func decide(
-    _ reason: RetryFailure.Reason, method: HTTPRequest.Method = .get, attempt: Int = 1
+    _ reason: Result<HTTPResponse, CacheError>, method: HTTPRequest.Method = .get, attempt: Int = 1
   ) -> RetryDecision {
     RetryPolicy.brief.decision(
       on: RetryFailure(reason, request: request(method: method).head, attempt: attempt, elapsed: .zero), fraction: 1,
@@ -198,7 +199,7 @@ struct BriefRetryPolicyTests {
 
   @Test("sends two more requests within three quarters of a second")
   func waits() {
-    let lost = RetryFailure.Reason.error(CacheError(.connectionLost, reason: ""))
+    let lost = Result<HTTPResponse, CacheError>.failure(CacheError(.connectionLost, reason: ""))
     #expect(decide(lost) == .retry(after: .milliseconds(250)))
     #expect(decide(lost, attempt: 2) == .retry(after: .milliseconds(500)))
     #expect(decide(lost, attempt: 3) == .giveUp)
@@ -208,13 +209,13 @@ struct BriefRetryPolicyTests {
     "asks again by safe methods alone",
     arguments: [(HTTPRequest.Method.get, true), (.head, true), (.put, false), (.delete, false)])
   func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
-    #expect((decide(.error(CacheError(.connectionLost, reason: "")), method: method) != .giveUp) == isRetried)
+    #expect((decide(.failure(CacheError(.connectionLost, reason: "")), method: method) != .giveUp) == isRetried)
   }
 
   @Test(
     "gives up at once where a stored answer had better be shown",
     arguments: [CacheError.Code.offline, .hostNotFound, .connectionRefused, .timedOut, .tlsFailure])
-  func errors(_ code: CacheError.Code) { #expect(decide(.error(CacheError(code, reason: ""))) == .giveUp) }
+  func errors(_ code: CacheError.Code) { #expect(decide(.failure(CacheError(code, reason: ""))) == .giveUp) }
 
   @Test(
     "repeats after what a moment may mend, and waits no longer than two seconds for it",
@@ -223,6 +224,6 @@ struct BriefRetryPolicyTests {
     var fields = HTTPFields()
     fields[.retryAfter] = retryAfter
     let answer = HTTPResponse(status: .init(code: status), headerFields: fields)
-    #expect((decide(.answer(answer)) != .giveUp) == isRetried)
+    #expect((decide(.success(answer)) != .giveUp) == isRetried)
   }
 }

@@ -12,7 +12,7 @@ final class BrotliDecoder: ContentDecoder {
 
   init() {
     stream = .allocate(capacity: 1)
-    output = .allocate(capacity: ContentDecoding.step)
+    output = .allocate(capacity: DecodingLimits.step)
     isOpen = compression_stream_init(stream, COMPRESSION_STREAM_DECODE, COMPRESSION_BROTLI) == COMPRESSION_STATUS_OK
   }
 
@@ -34,7 +34,7 @@ final class BrotliDecoder: ContentDecoder {
     var status = COMPRESSION_STATUS_OK
     var taken = 0
     stream.pointee.dst_ptr = output
-    stream.pointee.dst_size = ContentDecoding.step
+    stream.pointee.dst_size = DecodingLimits.step
     input.withUnsafeBytes { bytes in
       // The framework wants a pointer even where there are no bytes.
       stream.pointee.src_ptr = bytes.bindMemory(to: UInt8.self).baseAddress ?? UnsafePointer(output)
@@ -42,7 +42,7 @@ final class BrotliDecoder: ContentDecoder {
       status = compression_stream_process(stream, 0)
       taken = bytes.count - stream.pointee.src_size
     }
-    let produced = ContentDecoding.step - stream.pointee.dst_size
+    let produced = DecodingLimits.step - stream.pointee.dst_size
     input = input.dropFirst(taken)
     switch status {
     case COMPRESSION_STATUS_END: isComplete = true

@@ -9,7 +9,7 @@ internal import Foundation
 
 /// Undoes one content coding, step by step. Not safe to be used by two at the same time.
 protocol ContentDecoder: AnyObject {
-  /// Decodes what fits into one step's output, at most ``ContentDecoding/step`` bytes, and removes what it has taken from
+  /// Decodes what fits into one step's output, at most ``DecodingLimits/step`` bytes, and removes what it has taken from
   /// `input`.
   ///
   /// - Returns: empty when all of `input` is taken and nothing is left to give.

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body with one content coding undone, pulled: no step makes more than ``ContentDecoding/step`` bytes, and the next encoded
+/// A body with one content coding undone, pulled: no step makes more than ``DecodingLimits/step`` bytes, and the next encoded
 /// chunk is asked for when all of the last one is decoded.
 final class DecodingBody: ResourceBody.Source {
   private struct State {
@@ -29,7 +29,7 @@ final class DecodingBody: ResourceBody.Source {
 
   private let source: any ResourceBody.Source
   private let coding: ContentCoding
-  private let limits: ContentDecoding
+  private let limits: DecodingLimits
   private let wire: ByteCount
   private let isOnWire: Bool
   private let state: Lock<State>
@@ -40,7 +40,7 @@ final class DecodingBody: ResourceBody.Source {
   ///   - limits: how far it is undone.
   ///   - wire: what the transfer has brought.
   ///   - isOnWire: whether `source` brings it.
-  init(_ source: any ResourceBody.Source, _ coding: ContentCoding, _ limits: ContentDecoding, _ wire: ByteCount, isOnWire: Bool) {
+  init(_ source: any ResourceBody.Source, _ coding: ContentCoding, _ limits: DecodingLimits, _ wire: ByteCount, isOnWire: Bool) {
     self.source = source
     self.coding = coding
     self.limits = limits
@@ -122,7 +122,7 @@ final class DecodingBody: ResourceBody.Source {
     guard decoded <= limits.limit else {
       throw .tooLarge("has \(decoded) bytes after decoding, and maybe more", limit: limits.limit, status: nil)
     }
-    guard let ratio = limits.ratio, decoded > ContentDecoding.ratioThreshold else { return }
+    guard let ratio = limits.ratio, decoded > DecodingLimits.ratioThreshold else { return }
     let onWire = wire.value
     guard Double(decoded) > Double(ratio) * Double(onWire) else { return }
     throw CacheError(

@@ -2,41 +2,22 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that undoes the content codings of an engine which hands bodies over as they came: gzip and deflate, and br on
-/// Apple platforms.
-///
-/// ```swift
-/// let downloader = engine.decoding(limit: 64 << 20)
-/// ```
-///
-/// A request that names no `Accept-Encoding` and asks for no range is sent with one. A decoded answer's head loses
-/// `Content-Encoding` and `Content-Length`, so that it describes the bytes that are handed over; its `ETag` stays, which is the
-/// origin's name for what it will be asked about again. 204, 206 and 304 and answers to HEAD are not touched, nor is a body with
-/// a coding that is unknown here: it keeps its fields.
-public struct DecodingDownloader: Downloader {
-  public let id: ComponentID
-  /// How far codings are undone.
-  public let limits: ContentDecoding
+/// The downloader that `decoding(limit:ratio:codings:)` returns.
+package struct DecodingDownloader: Downloader {
+  package let id: ComponentID
+  private let limits: DecodingLimits
   private let base: any Downloader
 
-  /// A downloader that decodes.
-  ///
-  /// - Parameters:
-  ///   - base: who transfers.
-  ///   - limits: how far codings are undone.
-  public init(_ base: any Downloader, limits: ContentDecoding = ContentDecoding()) {
+  package init(_ base: any Downloader, limits: DecodingLimits = DecodingLimits()) {
     id = ComponentID(
       Self.self, "\(limits.limit) \(limits.ratio.map(String.init) ?? "") \(limits.codings)", around: base.id)
     self.base = base
     self.limits = limits
   }
 
-  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+  package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.damagedContentCoding` when there are more codings than are undone, else what the wrapped
-  ///   downloader throws. The body throws `damagedContentCoding`, `truncatedBody` when it ends in the middle of a coding, and
-  ///   `bodyTooLarge` beyond a limit.
-  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+  package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     var asked = request
     if request.head.headerFields[.acceptEncoding] == nil, request.head.headerFields[.range] == nil {
       asked.head.headerFields[.acceptEncoding] = ContentCoding.accepted
@@ -78,18 +59,28 @@ public struct DecodingDownloader: Downloader {
 }
 
 extension Downloader {
-  /// This downloader, with content codings undone.
+  /// Returns this downloader with content codings undone: gzip and deflate, and br on Apple platforms. For engines that return
+  /// bodies as they are sent.
+  ///
+  /// A request that has no `Accept-Encoding` field and no range is sent with `Accept-Encoding`. The head of a decoded response
+  /// loses `Content-Encoding` and `Content-Length`, so it describes the decoded bytes. Its `ETag` stays, because it is the
+  /// origin's name for the response in a later revalidation. Responses with status 204, 206 or 304, responses to HEAD, and
+  /// bodies with another coding are returned as they are.
+  ///
+  /// A response with too many codings, or a damaged one, ends with `CacheError.Code.damagedContentCoding`. A body that ends in the
+  /// middle of a coding throws `truncatedBody`, and a body beyond a limit throws `bodyTooLarge`.
+  ///
+  /// ```swift
+  /// let downloader = engine.decoding(limit: 64 << 20)
+  /// ```
   ///
   /// - Parameters:
-  ///   - limit: decoded bytes that a body may have.
-  ///   - ratio: decoded bytes for each one on the wire; nil: any.
-  public func decoding(limit: Int64 = 256 << 20, ratio: Int? = nil) -> DecodingDownloader {
-    decoding(ContentDecoding(limit: limit, ratio: ratio))
+  ///   - limit: the largest decoded body in bytes, also between two codings.
+  ///   - ratio: the largest quotient of decoded and received bytes, from the second mebibyte of a body on, or `nil` for any.
+  ///     Deflate alone reaches 1,032.
+  ///   - codings: the largest number of codings of one body, at least 1.
+  public func decoding(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) -> some Downloader {
+    DecodingDownloader(self, limits: DecodingLimits(limit: limit, ratio: ratio, codings: codings))
   }
-
-  /// This downloader, with content codings undone.
-  ///
-  /// - Parameter limits: how far.
-  public func decoding(_ limits: ContentDecoding) -> DecodingDownloader { DecodingDownloader(self, limits: limits) }
 }
 #endif

@@ -101,7 +101,7 @@ final class Inflater: ContentDecoder {
     var output = Data()
     var taken = 0
     var code = Z_OK
-    let capacity = ContentDecoding.step
+    let capacity = DecodingLimits.step
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer in
       input.withUnsafeBytes { bytes in
         // zlib reads from it only; the type is from a time before `const`.

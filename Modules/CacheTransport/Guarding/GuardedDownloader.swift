@@ -1,38 +1,17 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that asks only hosts whose addresses are allowed: for servers that load what their users name.
-///
-/// ```swift
-/// let downloader = engine.restrictingAddresses(to: .publicOnly)
-/// ```
-///
-/// The host is resolved, and **all** of its addresses must be allowed: which of them the engine takes is not known here. Numbers
-/// in odd forms (`127.1`, `0x7f000001`, `2130706433`) are judged by the address that they mean, and what programs read
-/// differently is refused. A manager asks hop by hop, so the target of each redirect is judged too.
-///
-/// The engine resolves the name once more, and may be told something else (DNS rebinding), unless it looks at its peer's address
-/// itself, as the one on SwiftNIO does. A proxy resolves names in its own way, and is not seen here.
-public struct GuardedDownloader: Downloader {
-  public let id: ComponentID
-  /// Which addresses may be asked.
-  public let policy: AddressPolicy
+/// The downloader that `restrictingAddresses(to:resolver:timeout:clock:)` returns.
+package struct GuardedDownloader: Downloader {
+  package let id: ComponentID
+  private let policy: AddressPolicy
   private let base: any Downloader
   private let resolver: any HostResolver
   private let timeout: Duration
   private let clock: any CacheClock
 
-  /// A downloader that asks only hosts whose addresses are allowed.
-  ///
-  /// - Parameters:
-  ///   - base: who transfers.
-  ///   - policy: which addresses may be asked.
-  ///   - resolver: says at which addresses a host is.
-  ///   - timeout: how long that may take.
-  ///   - clock: measures it.
-  public init(
-    _ base: any Downloader, by policy: AddressPolicy, resolver: any HostResolver = SystemResolver(),
-    timeout: Duration = .seconds(10), clock: any CacheClock = SystemClock()
+  package init(
+    _ base: any Downloader, by policy: AddressPolicy, resolver: any HostResolver, timeout: Duration, clock: any CacheClock
   ) {
     let exceptions = policy.exceptions.map(\.description).sorted().joined(separator: ",")
     id = ComponentID(
@@ -45,12 +24,9 @@ public struct GuardedDownloader: Downloader {
     self.clock = clock
   }
 
-  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+  package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.addressRefused` when one of the host's addresses is not allowed, `hostNotFound` or `timedOut`
-  ///   when it can't be told, `invalidURL` when the host can be read in several ways, `unsupportedScheme` for anything but http
-  ///   and https, else what the wrapped downloader throws.
-  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+  package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     try await judge(RequestTarget.of(request.head), within: min(timeout, request.timeout ?? timeout))
     return try await base.download(request.afterWaiting(clock.uptime - began))
@@ -76,17 +52,32 @@ public struct GuardedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// This downloader, for hosts alone whose addresses are allowed.
+  /// Returns this downloader restricted to hosts whose addresses are allowed. For servers that load URLs from their users.
+  ///
+  /// The host is resolved, and all of its addresses must be allowed, because the engine may take any of them. Numbers in unusual
+  /// notations (`127.1`, `0x7f000001`, `2130706433`) are judged by the address that they mean. A host that programs read
+  /// differently is refused. A manager sends redirects hop by hop, so the target of each redirect is judged as well.
+  ///
+  /// The engine resolves the name once more, and may get another address (DNS rebinding), unless it checks the address of its
+  /// peer itself, as the engine on SwiftNIO does. A proxy resolves names in its own way, which is not seen here.
+  ///
+  /// ```swift
+  /// let downloader = engine.restrictingAddresses(to: .publicOnly)
+  /// ```
+  ///
+  /// A request ends with `CacheError.Code.addressRefused` if one of the host's addresses is not allowed, with `hostNotFound` or
+  /// `timedOut` if the name cannot be resolved, with `invalidURL` if the host can be read in several ways, and with
+  /// `unsupportedScheme` for anything but `http` and `https`.
   ///
   /// - Parameters:
-  ///   - policy: which addresses may be asked.
-  ///   - resolver: says at which addresses a host is.
-  ///   - timeout: how long that may take.
-  ///   - clock: measures it.
+  ///   - policy: the addresses that are allowed.
+  ///   - resolver: the resolver of names, or `nil` for the system's (`getaddrinfo`).
+  ///   - timeout: the time that resolving a name may take.
+  ///   - clock: measures the timeout.
   public func restrictingAddresses(
-    to policy: AddressPolicy, resolver: any HostResolver = SystemResolver(), timeout: Duration = .seconds(10),
+    to policy: AddressPolicy, resolver: (any HostResolver)? = nil, timeout: Duration = .seconds(10),
     clock: any CacheClock = SystemClock()
-  ) -> GuardedDownloader {
-    GuardedDownloader(self, by: policy, resolver: resolver, timeout: timeout, clock: clock)
+  ) -> some Downloader {
+    GuardedDownloader(self, by: policy, resolver: resolver ?? SystemResolver(), timeout: timeout, clock: clock)
   }
 }

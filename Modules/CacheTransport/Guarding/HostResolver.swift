@@ -1,12 +1,12 @@
 public import CacheCore
 
-/// Says at which addresses a host is.
+/// A resolver of host names.
 public protocol HostResolver: Component {
-  /// All addresses of a host. Ends soon when the calling task is cancelled.
+  /// Returns all addresses of a host. Ends soon after the calling task is cancelled.
   ///
-  /// - Parameter host: a name of letters, digits, dots and hyphens, in lower case and without the dot of the root; never an
+  /// - Parameter host: a name of letters, digits, dots and hyphens, in lower case and without the dot of the root. It is never an
   ///   address.
-  /// - Returns: at least one.
-  /// - Throws: `CacheError.Code.hostNotFound` when it has none.
+  /// - Returns: at least one address.
+  /// - Throws: `CacheError.Code.hostNotFound` if the host has no address.
   func addresses(of host: String) async throws(CacheError) -> [IPAddress]
 }

@@ -9,17 +9,16 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system's resolver (`getaddrinfo`): the hosts file, DNS, and whatever else the machine is set to.
+/// The system's resolver (`getaddrinfo`), which reads the hosts file, DNS, and other sources that the machine is set to.
 ///
-/// The call blocks, so it is made on a few threads of its own, eight in a process. Who is cancelled leaves at once; the system's
-/// call behind it runs to its end, and keeps its thread until then.
-public struct SystemResolver: HostResolver {
-  public var id: ComponentID { ComponentID(Self.self) }
+/// The call blocks, so it runs on threads of its own, eight in a process. A cancelled caller leaves at once. The system's call
+/// runs to its end and keeps its thread until then.
+package struct SystemResolver: HostResolver {
+  package var id: ComponentID { ComponentID(Self.self) }
 
-  /// The system's resolver.
-  public init() {}
+  package init() {}
 
-  public func addresses(of host: String) async throws(CacheError) -> [IPAddress] {
+  package func addresses(of host: String) async throws(CacheError) -> [IPAddress] {
     try await Self.pool.run { Self.lookUp(host) }.get()
   }
 

@@ -7,32 +7,22 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A downloader whose bodies have a largest size, looked at as soon as it is announced, and counted while they are read.
-///
-/// The bytes that count are those that are handed over: around a downloader that decodes, the decoded ones. A larger body throws
-/// `CacheError.Code.bodyTooLarge` with both numbers, and its transfer is stopped.
-public struct SizeLimitedDownloader: Downloader {
-  public let id: ComponentID
-  /// Bytes.
-  public let limit: Int64
+/// The downloader that `limitingBodies(to:)` returns.
+package struct SizeLimitedDownloader: Downloader {
+  package let id: ComponentID
+  private let limit: Int64
   private let base: any Downloader
 
-  /// A downloader of bodies that are not larger than `limit`.
-  ///
-  /// - Parameters:
-  ///   - base: who transfers.
-  ///   - limit: bytes; below 0 is 0.
-  public init(_ base: any Downloader, limit: Int64) {
+  package init(_ base: any Downloader, limit: Int64) {
     let limit = max(0, limit)
     id = ComponentID(Self.self, "\(limit)", around: base.id)
     self.base = base
     self.limit = limit
   }
 
-  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+  package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.bodyTooLarge` when the head announces more, else what the wrapped downloader throws.
-  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+  package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     var response = try await base.download(request)
     if let length = response.body.length, length > limit {
       response.body.source.cancel()
@@ -46,7 +36,7 @@ public struct SizeLimitedDownloader: Downloader {
   }
 }
 
-/// Counts what is read.
+/// A body that counts the bytes that are read.
 private final class SizeLimitedBody: ResourceBody.Source {
   private let source: any ResourceBody.Source
   private let limit: Int64
@@ -60,7 +50,7 @@ private final class SizeLimitedBody: ResourceBody.Source {
   }
 
   func next() async throws(CacheError) -> Data? {
-    // What was too large stays so: the rest is not let through when it is asked for again.
+    // A body that was too large stays so: a further read does not get the rest.
     try check()
     guard let chunk = try await source.next() else { return nil }
     received.withLock { $0 += Int64(chunk.count) }
@@ -72,7 +62,7 @@ private final class SizeLimitedBody: ResourceBody.Source {
     let received = received.withLock { $0 }
     guard received > limit else { return }
     source.cancel()
-    throw .tooLarge("has \(received) bytes and maybe more", limit: limit, status: status)
+    throw .tooLarge("has \(received) bytes or more", limit: limit, status: status)
   }
 
   func cancel() { source.cancel() }
@@ -82,13 +72,16 @@ private final class SizeLimitedBody: ResourceBody.Source {
 
 extension CacheError {
   static func tooLarge(_ size: String, limit: Int64, status: Int?) -> CacheError {
-    CacheError(.bodyTooLarge, reason: "the body \(size), and \(limit) are taken", status: status)
+    CacheError(.bodyTooLarge, reason: "the body \(size), and the limit is \(limit)", status: status)
   }
 }
 
 extension Downloader {
-  /// This downloader, with bodies that are not larger than `limit` bytes.
+  /// Returns this downloader with a largest body size. The size is checked when it is announced, and again while the body is read.
   ///
-  /// - Parameter limit: bytes, as they are handed over.
-  public func limitingBodies(to limit: Int64) -> SizeLimitedDownloader { SizeLimitedDownloader(self, limit: limit) }
+  /// The limit counts the bytes that the caller receives: around a downloader that decodes, the decoded ones. A larger body throws
+  /// `CacheError.Code.bodyTooLarge` with both numbers, and its transfer stops.
+  ///
+  /// - Parameter limit: the largest body in bytes. A negative number is 0.
+  public func limitingBodies(to limit: Int64) -> some Downloader { SizeLimitedDownloader(self, limit: limit) }
 }

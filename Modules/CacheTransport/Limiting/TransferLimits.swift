@@ -1,17 +1,17 @@
 public import CacheCore
 
-/// How many transfers may run at the same time, and who is next when one has ended.
+/// The limits of concurrent transfers, and the order of the waiting requests.
 ///
-/// The most urgent waiter is next (`LoadPriority`, which may rise while it waits), and within one level the first or the last
-/// that came. So that nobody waits for ever, **one slot in eight goes to who has waited longest**, whatever its urgency; counted
-/// over all slots and over those of each host. A waiter with *n* older ones before it has its turn after at most *8 (n + 1)*
-/// slots that it could have had.
+/// The most urgent request is next (`LoadPriority`, which may rise while it waits), and within one level the first or the last
+/// that came. Every eighth slot goes to the oldest request, whatever its priority, so that no request waits forever. The slots are
+/// counted in all and for each host. A request with *n* older ones before it waits for at most *8 (n + 1)* slots that it could
+/// have had.
 public struct TransferLimits: Hashable, Sendable {
-  /// Who is next among waiters of one urgency.
+  /// The order of waiting requests of one priority.
   public enum Order: String, Hashable, Sendable, CaseIterable {
-    /// Who came first.
+    /// The oldest request first.
     case firstInFirstOut
-    /// Who came last: for a list that is scrolled, where the newest is what is looked at.
+    /// The newest request first, for a list that scrolls: the newest requests are for the visible rows.
     case lastInFirstOut
   }
 
@@ -19,12 +19,12 @@ public struct TransferLimits: Hashable, Sendable {
   public let total: Int
   /// Transfers at the same time to one host and port; at least 1.
   public let perHost: Int
-  /// Who is next among waiters of one urgency.
+  /// The order of waiting requests of one priority.
   public let order: Order
-  /// How many may wait; who comes when so many wait fails with `CacheError.Code.queueFull`. Nil: as many as come.
+  /// The number of requests that may wait, or `nil` for any number. A further request fails with `CacheError.Code.queueFull`.
   public let maximumWaiting: Int?
 
-  /// Limits of their parts. Numbers below the smallest that makes sense are that one.
+  /// Creates limits. A number below the smallest possible one is replaced by that.
   public init(
     total: Int = .max, perHost: Int = .max, order: Order = .firstInFirstOut, maximumWaiting: Int? = nil
   ) {
@@ -36,6 +36,6 @@ public struct TransferLimits: Hashable, Sendable {
 }
 
 extension CacheError.Code {
-  /// As many transfers wait for their turn as may: see ``TransferLimits/maximumWaiting``.
+  /// Too many transfers wait: see ``TransferLimits/maximumWaiting``.
   public static let queueFull = Self(rawValue: "queueFull")
 }

@@ -7,58 +7,59 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Answers requests by a closure: a database, a system's own picture library, an engine of one's own.
+/// A downloader that responds by a closure: with an image of a database or of a photo library, or with another engine's response.
 ///
 /// ```swift
 /// let photos = ClosureDownloader(contentType: "image/jpeg") { request in
 ///   try await library.jpeg(named: request.head.path ?? "")
 /// }
-/// configuration.schemeHandlers["photo"] = photos  // photo:… URLs now travel the same path as the network
+/// configuration.schemeHandlers["photo"] = photos  // photo:… URLs take the same way as the network's
 /// ```
 ///
-/// What the closure throws ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, anything else
-/// as `CacheError.Code.other` with the error behind it. A cancelled load cancels the closure's task, and ends when the closure
-/// does.
+/// An error of the closure ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, another error
+/// as `CacheError.Code.other` with that error in `underlying`. A cancelled load cancels the closure's task, and ends when the
+/// closure does.
 public struct ClosureDownloader: Downloader {
-  /// Makes a whole answer.
+  /// Makes a whole response.
   public typealias Answer = @Sendable (DownloadRequest) async throws -> DownloadResponse
-  /// Makes the bytes of an answer.
+  /// Makes the bytes of a response.
   public typealias Bytes = @Sendable (DownloadRequest) async throws -> Data
 
   public let id: ComponentID
   private let answer: Answer
-  private let caching: ProvidedCaching
+  private let lifetime: Duration?
 
-  /// A provider of whole answers, whose body may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
+  /// Creates a downloader of whole responses, whose bodies may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
   ///
   /// - Parameters:
-  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no
-  ///     other.
-  ///   - caching: whether a cache above may keep answers without a `Cache-Control` of their own.
-  ///   - answer: called for each request, on the cooperative pool or where the load runs: it must not block.
-  public init(named name: String? = nil, caching: ProvidedCaching = .never, answering answer: @escaping Answer) {
-    id = name.map { ComponentID(Self.self, parameters: "\(caching.cacheControl) named \($0)") } ?? .unique(Self.self)
+  ///   - name: equal for downloaders that respond alike, so that loads through them are coalesced. With `nil`, the downloader is
+  ///     equal to no other.
+  ///   - lifetime: the time for which a cache may use successful responses without a `Cache-Control` field, in whole seconds, or
+  ///     `nil` if it must not store them.
+  ///   - answer: called for each request, on the cooperative pool or on the load's executor. It must not block.
+  public init(named name: String? = nil, freshFor lifetime: Duration? = nil, answering answer: @escaping Answer) {
+    id = name.map { ComponentID(Self.self, parameters: "\(lifetime.map { "\($0)" } ?? "") named \($0)") } ?? .unique(Self.self)
     self.answer = answer
-    self.caching = caching
+    self.lifetime = lifetime
   }
 
-  /// A provider of bytes. Other methods than GET and HEAD are answered 405 without asking the closure.
+  /// Creates a downloader of bytes. The response to other methods than GET and HEAD is 405, without a call of the closure.
   ///
   /// - Parameters:
-  ///   - name: says which providers answer alike, so that loads which use them may share one answer; nil: this one is like no
-  ///     other.
-  ///   - contentType: the bytes' media type; nil: not told.
-  ///   - caching: whether a cache above may keep them.
-  ///   - bytes: called for each request: it must not block.
+  ///   - name: equal for downloaders that respond alike, so that loads through them are coalesced. With `nil`, the downloader is
+  ///     equal to no other.
+  ///   - contentType: the media type of the bytes, or `nil` for no `Content-Type` field.
+  ///   - lifetime: the time for which a cache may use the bytes, in whole seconds, or `nil` if it must not store them.
+  ///   - bytes: called for each request. It must not block.
   public init(
-    named name: String? = nil, contentType: String? = nil, caching: ProvidedCaching = .never, _ bytes: @escaping Bytes
+    named name: String? = nil, contentType: String? = nil, freshFor lifetime: Duration? = nil, _ bytes: @escaping Bytes
   ) {
-    self.init(named: name.map { "\($0) \(contentType ?? "")" }, caching: caching) { request in
+    self.init(named: name.map { "\($0) \(contentType ?? "")" }, freshFor: lifetime) { request in
       let method = request.head.method
       guard method == .get || method == .head else {
         return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
       }
-      let provided = DataDownloader(try await bytes(request), contentType: contentType, caching: caching)
+      let provided = DataDownloader(try await bytes(request), contentType: contentType, freshFor: lifetime)
       return try await provided.download(request)
     }
   }
@@ -73,7 +74,7 @@ public struct ClosureDownloader: Downloader {
         response.body.source.cancel()
         throw CacheError.cancelled
       }
-      caching.apply(to: &response.head)
+      response.head.setFreshness(lifetime)
       return response
     } catch {
       throw CacheError(provider: error)

@@ -1,25 +1,17 @@
-/// How many requests may be sent in a second, and how many at once after a pause: a token bucket.
-///
-/// For a list that is scrolled fast: the first screens are loaded at once, later ones at this rate, and what has left the screen
-/// before its turn costs nothing, since a request that is cancelled while it waits takes no token.
-public struct RateLimit: Hashable, Sendable {
-  /// Requests a second in the long run.
-  public let perSecond: Double
-  /// Requests at once, when none was sent for a while; at least 1.
-  public let burst: Int
+/// The parameters of a token bucket.
+package struct RateLimit: Hashable, Sendable {
+  /// Requests per second in the long run.
+  let perSecond: Double
+  /// Requests at once after a pause, at least 1.
+  let burst: Int
 
-  /// A rate of its parts.
-  ///
-  /// - Parameters:
-  ///   - perSecond: from 0.001 to 1,000,000,000; what is out of that range, or no number, is its nearest end (no number: the
-  ///     lower one).
-  ///   - burst: from 1 to 1,000,000,000; what is out of that range is its nearest end.
-  public init(perSecond: Double, burst: Int = 1) {
+  /// Creates a rate. A number out of range is replaced by the nearest possible one.
+  package init(perSecond: Double, burst: Int = 1) {
     self.perSecond = perSecond > 0.001 ? min(perSecond, 1e9) : 0.001
-    // With an upper end too: the time in which a bucket fills must fit into a `Duration`, which overflows with a trap.
+    // The upper bound keeps the time in which a bucket fills within a `Duration`, which traps on overflow.
     self.burst = min(max(1, burst), 1_000_000_000)
   }
 
-  /// Between two requests at the steady rate.
+  /// The time between two requests at the steady rate.
   var interval: Duration { .nanoseconds(Int64((1e9 / perSecond).rounded(.up))) }
 }

@@ -1,42 +1,25 @@
 public import CacheCore
 
-/// A downloader that sends requests at a limited rate, in the order in which they came.
-///
-/// ```swift
-/// let downloader = SessionDownloader().rateLimited(RateLimit(perSecond: 80, burst: 25))
-/// ```
-///
-/// A request that is cancelled before its turn leaves at once and takes no token. A request's `timeout` counts the wait.
-public struct RateLimitedDownloader: Downloader {
-  public let id: ComponentID
-  /// How many in a second, and how many at once.
-  public let limit: RateLimit
+/// The downloader that `rateLimited(perSecond:burst:clock:)` returns.
+package struct RateLimitedDownloader: Downloader {
+  package let id: ComponentID
   private let base: any Downloader
   private let clock: any CacheClock
   private let gate: RateLimitQueue
 
-  /// A downloader with a bucket of its own; copies share it.
-  ///
-  /// - Parameters:
-  ///   - base: who transfers.
-  ///   - limit: how many in a second, and how many at once.
-  ///   - clock: fills the bucket.
-  public init(_ base: any Downloader, limit: RateLimit, clock: any CacheClock = SystemClock()) {
+  package init(_ base: any Downloader, limit: RateLimit, clock: any CacheClock = SystemClock()) {
     id = ComponentID(Self.self, "\(limit.perSecond) \(limit.burst)", around: base.id)
     self.base = base
-    self.limit = limit
     self.clock = clock
     gate = RateLimitQueue(limit, clock: clock)
   }
 
-  /// Requests that wait for their turn.
-  public var waitingRequests: Int { gate.waiting }
+  /// The number of requests that wait for their turn.
+  package var waitingRequests: Int { gate.waiting }
 
-  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+  package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// - Throws: `CacheError.Code.timedOut` when the request's time is over before its turn, else what the wrapped downloader
-  ///   throws.
-  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+  package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     let gate = gate
     if !gate.passAtOnce() {
@@ -49,12 +32,23 @@ public struct RateLimitedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// This downloader, at a limited rate.
+  /// Returns this downloader with a limited rate of requests (a token bucket). Requests are sent in the order in which they came.
+  ///
+  /// For a list that scrolls: the first screens are loaded at once, later ones at this rate. A request that is cancelled before its
+  /// turn leaves at once and takes no token. A request's `timeout` includes the wait, and the request ends with
+  /// `CacheError.Code.timedOut` if its time is over before its turn.
+  ///
+  /// ```swift
+  /// let downloader = SessionDownloader().rateLimited(perSecond: 80, burst: 25)
+  /// ```
   ///
   /// - Parameters:
-  ///   - limit: how many requests in a second, and how many at once.
+  ///   - rate: requests per second in the long run, from 0.001 to 1,000,000,000. Another number is replaced by the nearest one.
+  ///   - burst: requests at once after a pause, from 1 to 1,000,000,000. Another number is replaced by the nearest one.
   ///   - clock: fills the bucket.
-  public func rateLimited(_ limit: RateLimit, clock: any CacheClock = SystemClock()) -> RateLimitedDownloader {
-    RateLimitedDownloader(self, limit: limit, clock: clock)
+  public func rateLimited(
+    perSecond rate: Double, burst: Int = 1, clock: any CacheClock = SystemClock()
+  ) -> some Downloader {
+    RateLimitedDownloader(self, limit: RateLimit(perSecond: rate, burst: burst), clock: clock)
   }
 }

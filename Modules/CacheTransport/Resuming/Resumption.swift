@@ -19,12 +19,12 @@ final class Resumption: BodyRecovery {
     // The connection broke behind the last byte: whatever was to come, it was not the body.
     if position == plan.length { return .complete }
     let error = RetryLoop.original(of: error)
-    var failure = attempts.failure(.error(error))
+    var failure = attempts.failure(.failure(error))
     defer { attempts.drain.end() }
     while true {
       guard try await isGranted(failure, at: position) else { throw attempts.log.final(failure.error ?? error) }
       switch try await attempts.send(plan.request(attempts.request, from: position)) {
-      case .failure(let next): failure = attempts.failure(.error(next))
+      case .failure(let next): failure = attempts.failure(.failure(next))
       case .success(let response):
         let verdict = plan.judge(response.head, bodyLength: response.body.length, at: position)
         if case .unusable(let reason) = verdict {
@@ -51,7 +51,7 @@ final class Resumption: BodyRecovery {
       attempts.giveUp(response)
       throw attempts.interruption(error, at: position, reason: reason)
     }
-    let failure = attempts.failure(.answer(response.head))
+    let failure = attempts.failure(.success(response.head))
     let status = attempts.noteStatus(response.head)
     if case .retry = attempts.decision(on: failure) {
       attempts.discard(response)

@@ -3,38 +3,32 @@ public import HTTPTypes
 
 /// A request that failed, as a ``RetryPolicy`` judges it.
 public struct RetryFailure: Sendable {
-  /// How it failed.
-  public enum Reason: Sendable {
-    /// No answer, or one whose body broke.
-    case error(CacheError)
-    /// An answer whose status may be worth another request.
-    case answer(HTTPResponse)
-  }
-
-  /// How it failed.
-  public var reason: Reason
-  /// What was asked.
+  /// The response, whose status may be worth a retry, or the error of the request or of its body.
+  public var outcome: Result<HTTPResponse, CacheError>
+  /// The request.
   public var request: HTTPRequest
-  /// How many requests have been sent for the resource, counted from 1.
+  /// The number of the request for this resource, counted from 1.
   public var attempt: Int
-  /// Time since the first of them.
+  /// The time since the first request.
   public var elapsed: Duration
 
-  /// A failure of its parts.
-  public init(_ reason: Reason, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero) {
-    self.reason = reason
+  /// Creates a failure, for tests of policies.
+  public init(
+    _ outcome: Result<HTTPResponse, CacheError>, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero
+  ) {
+    self.outcome = outcome
     self.request = request
     self.attempt = attempt
     self.elapsed = elapsed
   }
 
-  /// The error, when it is one.
+  /// The error, or `nil` if there was a response.
   public var error: CacheError? {
-    if case .error(let error) = reason { error } else { nil }
+    if case .failure(let error) = outcome { error } else { nil }
   }
 
-  /// The status, when there was an answer.
+  /// The status of the response, or `nil` if there was none.
   public var status: Int? {
-    if case .answer(let head) = reason { head.status.code } else { nil }
+    if case .success(let head) = outcome { head.status.code } else { nil }
   }
 }

@@ -3,7 +3,7 @@ internal import HTTPTypes
 
 /// The requests of one download: sends them, counts them, and asks the policy about the next.
 ///
-/// Shared by ``RetryingDownloader`` and ``ResumingDownloader``, which differ in what they ask for and in what they do with the
+/// Shared by `retrying(_:clock:)` and `resuming(_:clock:)`, which differ in what they ask for and in what they do with the
 /// answer.
 struct RetryLoop: Sendable {
   let base: any Downloader
@@ -48,7 +48,7 @@ struct RetryLoop: Sendable {
     if Task.isCancelled || error?.isCancellation == true { throw .cancelled }
   }
 
-  func failure(_ reason: RetryFailure.Reason) -> RetryFailure {
+  func failure(_ reason: Result<HTTPResponse, CacheError>) -> RetryFailure {
     RetryFailure(reason, request: request.head, attempt: log.sent, elapsed: log.elapsed)
   }
 
@@ -120,7 +120,7 @@ struct RetryLoop: Sendable {
   /// give, else what happened.
   func interruption(_ error: CacheError, at position: Int64, reason: String? = nil) -> CacheError {
     let original = Self.original(of: error)
-    guard position > 0 || reason != nil, isRepeatable, case .retry = decision(on: failure(.error(original))) else {
+    guard position > 0 || reason != nil, isRepeatable, case .retry = decision(on: failure(.failure(original))) else {
       return log.final(original)
     }
     var interruption = log.final(original)

@@ -16,10 +16,10 @@ extension RetryPolicy {
     if failure.error?.isCancellation == true { return .giveUp }
     guard failure.attempt < maximumAttempts else { return .giveUp }
     let delay: Duration
-    switch judge?(failure) ?? .byPolicy {
-    case .giveUp: return .giveUp
-    case .retry(let after): delay = max(after, .zero)
-    case .byPolicy:
+    switch judge?(failure) {
+    case .giveUp?: return .giveUp
+    case .retry(let after)?: delay = max(after, .zero)
+    case nil:
       guard let ruled = ruledDelay(failure, fraction, now) else { return .giveUp }
       delay = ruled
     }
@@ -31,9 +31,9 @@ extension RetryPolicy {
   private func ruledDelay(_ failure: RetryFailure, _ fraction: Double, _ now: Timestamp) -> Duration? {
     guard methods.contains(failure.request.method) else { return nil }
     let delay = backoff.delay(after: failure.attempt, fraction: fraction)
-    switch failure.reason {
-    case .error(let error): return errors.contains(error.code) ? delay : nil
-    case .answer(let head):
+    switch failure.outcome {
+    case .failure(let error): return errors.contains(error.code) ? delay : nil
+    case .success(let head):
       guard statuses.contains(head.status.code) else { return nil }
       guard let asked = RetryAfter.delay(in: head.headerFields, now: now) else { return delay }
       // Not earlier than the server asks, and later when the back-off has come that far.

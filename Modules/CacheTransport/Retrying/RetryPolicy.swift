@@ -1,7 +1,7 @@
 public import CacheCore
 public import HTTPTypes
 
-/// When a request is sent again: how often, for what, and after which wait.
+/// The rules for sending a request again: how often, after which failures, and after which wait.
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
@@ -11,8 +11,9 @@ public import HTTPTypes
 /// let downloader = SessionDownloader().resuming(policy).retrying(policy)
 /// ```
 ///
-/// A value of rules; ``decision(on:fraction:now:timeout:)`` applies them without a clock, a random number or a connection.
-/// ``RetryingDownloader`` and ``ResumingDownloader`` carry it out. A cancellation is never retried, whatever the rules say.
+/// ``decision(on:fraction:now:timeout:)`` applies the rules without a clock, a random number or a connection.
+/// `retrying(_:clock:)` and `resuming(_:clock:)` carry them out. A cancellation is
+/// never retried.
 public struct RetryPolicy: Sendable {
   /// How many requests may be sent for a resource, the first included; at least one is.
   ///
@@ -37,8 +38,9 @@ public struct RetryPolicy: Sendable {
   /// result: such a request is not retried. A body whose bytes are all at hand (`ResourceBody.data`) needs none of this. Held
   /// strongly.
   public var bodyAgain: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
-  /// A say in each decision, before the policy's own rules. Held strongly.
-  public var judge: (@Sendable (RetryFailure) -> RetryVerdict)?
+  /// Decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The number of
+  /// attempts and the time limits still apply. Held strongly.
+  public var judge: (@Sendable (RetryFailure) -> RetryDecision?)?
   /// Called before each wait. Held strongly.
   public var onRetry: (@Sendable (RetryEvent) -> Void)?
   /// What tells whether there is a network at all: without one, a retry waits for it and the attempts stay.

@@ -1,50 +1,24 @@
 public import CacheCore
 internal import HTTPTypes
 
-/// A downloader that asks again, as a ``RetryPolicy`` has it, when no answer comes, or one that speaks of the moment only (503,
-/// say).
-///
-/// ```swift
-/// let downloader = SessionDownloader().resuming().retrying(.standard)
-/// ```
-///
-/// - When the attempts are used up, the last answer is returned as it is, whatever its status: statuses are answers. An error
-///   that is thrown is the last one, with `CacheError.attempt` set; when there were several, its `underlying` is a
-///   ``RetryHistory`` of all.
-/// - A body that breaks before its first byte was handed over is asked for again, without a trace, if the new head says the same
-///   of its content. One that breaks later throws `CacheError.Code.bodyInterrupted` when the policy has another attempt to give,
-///   else what broke it: only who has the bytes can start over, with `DownloadRequest.attempt` one above the error's.
-/// - Waits end at once when the task, or the body, is cancelled.
-/// - Retries of a request that allows so much time (`DownloadRequest.timeout`) share it; what is left is the next request's.
-///
-/// Put it around ``ResumingDownloader``, so that a body is first continued and only then asked for again.
-public struct RetryingDownloader: Downloader {
-  /// Equal for equal policies around equal downloaders, where the policy has neither closures of its caller's nor a network.
-  public let id: ComponentID
-  /// Whom it asks.
-  public let base: any Downloader
-  /// When it asks again.
-  public let policy: RetryPolicy
+/// The downloader that `retrying(_:clock:)` returns.
+package struct RetryingDownloader: Downloader {
+  package let id: ComponentID
+  package let base: any Downloader
+  package let policy: RetryPolicy
 
   private let clock: any CacheClock
 
-  /// A downloader around another.
-  ///
-  /// - Parameters:
-  ///   - base: whom it asks; held strongly, by bodies too, until they have ended.
-  ///   - policy: when it asks again.
-  ///   - clock: for waits and dates.
-  public init(_ base: any Downloader, policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) {
+  package init(_ base: any Downloader, policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) {
     id = policy.id(of: Self.self, around: base)
     self.base = base
     self.policy = policy
     self.clock = clock
   }
 
-  public var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
+  package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
-  /// Sends the request until there is an answer worth returning, or a failure that is final.
-  public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+  package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let attempts = RetryLoop(base: base, policy: policy, clock: clock, request: request)
     var response = try await attempts.answer()
     let (log, body) = (attempts.log, response.body)
@@ -59,12 +33,27 @@ public struct RetryingDownloader: Downloader {
 }
 
 extension Downloader {
-  /// This downloader, asking again as `policy` has it; see ``RetryingDownloader``.
+  /// Returns this downloader with retries: a request is sent again if it fails, or if its response has a status of the moment
+  /// only, such as 503.
+  ///
+  /// - When the attempts are used up, the last response is returned, whatever its status. An error is the last one, with
+  ///   `CacheError.attempt` set. After several attempts, its `underlying` is a ``RetryHistory`` of all errors.
+  /// - A body that fails before its first byte was read is requested again, if the new head describes the same content. A body
+  ///   that fails later throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, otherwise its own error.
+  ///   Only the caller can start over then, with `DownloadRequest.attempt` one above the error's.
+  /// - Waits end at once when the task or the body is cancelled.
+  /// - All attempts share the time that the request allows (`DownloadRequest.timeout`).
+  ///
+  /// Put retries around `resuming(_:clock:)`, so that a body is first continued and only then requested again.
+  ///
+  /// ```swift
+  /// let downloader = SessionDownloader().resuming().retrying(.standard)
+  /// ```
   ///
   /// - Parameters:
-  ///   - policy: when it asks again.
-  ///   - clock: for waits and dates.
-  public func retrying(_ policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) -> RetryingDownloader {
+  ///   - policy: the rules for retries.
+  ///   - clock: measures waits and dates.
+  public func retrying(_ policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) -> some Downloader {
     RetryingDownloader(self, policy: policy, clock: clock)
   }
 }
@@ -95,7 +84,7 @@ extension RetryLoop {
 
   /// The request to be sent now, after its wait; nil: the failure is final.
   private func request(after error: CacheError) async throws(CacheError) -> DownloadRequest? {
-    let failure = failure(.error(error))
+    let failure = failure(.failure(error))
     guard case .retry(let delay) = decision(on: failure), let next = try await repeated() else { return nil }
     return try await wait(delay, after: failure) ? next : nil
   }
@@ -103,7 +92,7 @@ extension RetryLoop {
   /// The request to be sent now, after its wait, the answer given back; nil: the answer is to be handed over.
   private func request(after response: DownloadResponse) async throws(CacheError) -> DownloadRequest? {
     guard policy.mayRetry(response.head) else { return nil }
-    let failure = failure(.answer(response.head))
+    let failure = failure(.success(response.head))
     guard case .retry(let delay) = decision(on: failure), let next = try await repeated() else { return nil }
     noteStatus(response.head)
     discard(response)

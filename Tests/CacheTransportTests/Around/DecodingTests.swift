@@ -15,18 +15,18 @@ struct DecodingTests {
   init() throws { url = try Ask.url("https://e.com/a") }
 
   private func ask(
-    _ body: Data, _ coding: String?, chunks: Int = 16_384, limits: ContentDecoding = ContentDecoding(),
+    _ body: Data, _ coding: String?, chunks: Int = 16_384, limits: DecodingLimits = DecodingLimits(),
     status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get, fields: HTTPFields = [:]
   ) async throws -> DownloadResponse {
     var answered: HTTPFields = [.contentLength: String(body.count), .eTag: #""strong""#]
     if let coding { answered[.contentEncoding] = coding }
     network.answer(url, .response(status, fields: answered, body: body).chunked(by: chunks))
-    return try await network.decoding(limits).download(
+    return try await DecodingDownloader(network, limits: limits).download(
       DownloadRequest(head: HTTPRequest(resource: url, method: method, headerFields: fields)))
   }
 
   private func failing(
-    _ body: Data, _ coding: String, chunks: Int = 16_384, limits: ContentDecoding = ContentDecoding()
+    _ body: Data, _ coding: String, chunks: Int = 16_384, limits: DecodingLimits = DecodingLimits()
   ) async -> CacheError? {
     await failure { _ = try await ask(body, coding, chunks: chunks, limits: limits).body.collect() }
   }
@@ -164,7 +164,7 @@ struct DecodingTests {
     let response = try await ask(encoded, "gzip", chunks: 1 << 20)
     var total = 0
     for try await chunk in response.body {
-      #expect(chunk.count <= ContentDecoding.step)
+      #expect(chunk.count <= DecodingLimits.step)
       total += chunk.count
     }
     #expect(total == 16 << 20)
@@ -173,32 +173,32 @@ struct DecodingTests {
   @Test("have a limit, to the byte, and what comes before it has been handed over")
   func limit() async throws {
     let text = Coded.text(200_000)
-    #expect(try await ask(Coded.encode(text), "gzip", limits: ContentDecoding(limit: 200_000)).body.collect() == text)
-    let response = try await ask(Coded.encode(text), "gzip", limits: ContentDecoding(limit: 199_999))
+    #expect(try await ask(Coded.encode(text), "gzip", limits: DecodingLimits(limit: 200_000)).body.collect() == text)
+    let response = try await ask(Coded.encode(text), "gzip", limits: DecodingLimits(limit: 199_999))
     var received = 0
     let error = await failure { for try await chunk in response.body { received += chunk.count } }
     #expect(error?.code == .bodyTooLarge)
     #expect(error?.reason.contains("199999") == true)
-    #expect(received > 199_999 - ContentDecoding.step && received <= 199_999)
+    #expect(received > 199_999 - DecodingLimits.step && received <= 199_999)
   }
 
   @Test("have a limit between two of them too, so that nothing is made of a bomb whose inside is padding")
   func inside() async {
     let inner = Coded.encode(Data("tiny".utf8)) + Data(count: 8 << 20)
-    #expect(await failing(Coded.encode(inner), "gzip, gzip", limits: ContentDecoding(limit: 1 << 20))?.code == .bodyTooLarge)
+    #expect(await failing(Coded.encode(inner), "gzip, gzip", limits: DecodingLimits(limit: 1 << 20))?.code == .bodyTooLarge)
   }
 
   @Test("may have a largest ratio, of all of them together")
   func ratio() async throws {
     let bomb = Data(count: 8 << 20)
     let twice = Coded.encode(Coded.encode(bomb))
-    let error = await failing(twice, "gzip, gzip", limits: ContentDecoding(ratio: 1_100))
+    let error = await failing(twice, "gzip, gzip", limits: DecodingLimits(ratio: 1_100))
     #expect(error?.code == .bodyTooLarge)
     #expect(error?.reason.contains("1100") == true)
-    #expect(await failing(Coded.encode(bomb), "gzip", limits: ContentDecoding(ratio: 1_100)) == nil)
-    #expect(await failing(Coded.encode(bomb), "gzip", limits: ContentDecoding(ratio: 50))?.code == .bodyTooLarge)
+    #expect(await failing(Coded.encode(bomb), "gzip", limits: DecodingLimits(ratio: 1_100)) == nil)
+    #expect(await failing(Coded.encode(bomb), "gzip", limits: DecodingLimits(ratio: 50))?.code == .bodyTooLarge)
     let short = Data(count: 100_000)
-    #expect(await failing(Coded.encode(short), "gzip", limits: ContentDecoding(ratio: 2)) == nil)
+    #expect(await failing(Coded.encode(short), "gzip", limits: DecodingLimits(ratio: 2)) == nil)
   }
 
   @Test("of nothing are nothing")

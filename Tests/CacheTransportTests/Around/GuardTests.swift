@@ -38,7 +38,7 @@ struct GuardTests {
     "six.com": ["fd00::1"], "meta.com": ["169.254.169.254"], "nowhere.com": [],
   ])
 
-  private var downloader: GuardedDownloader {
+  private var downloader: some Downloader {
     network.restrictingAddresses(to: .publicOnly, resolver: resolver, clock: ManualClock())
   }
 

@@ -13,7 +13,9 @@ struct LimitedDownloaderTests {
 
   init() { network = ScriptedDownloader(clock: clock) }
 
-  private func limited(_ limits: TransferLimits) -> LimitedDownloader { network.limitingConcurrency(limits, clock: clock) }
+  private func limited(_ limits: TransferLimits) -> LimitedDownloader {
+    LimitedDownloader(network, limits: limits, clock: clock)
+  }
 
   private func serve(_ text: String, _ answer: ScriptedAnswer) throws {
     network.serve(try Ask.url(text)) { _ in answer }
@@ -60,7 +62,7 @@ struct LimitedDownloaderTests {
 
   @Test("hold no slot for a body that is at hand")
   func atHand() async throws {
-    let downloader = DataDownloader(Data("here".utf8)).limitingConcurrency(TransferLimits(total: 1), clock: clock)
+    let downloader = LimitedDownloader(DataDownloader(Data("here".utf8)), limits: TransferLimits(total: 1), clock: clock)
     let response = try await downloader.download(Ask.request("https://e.com/a"))
     #expect(downloader.activeTransfers == 0)
     #expect(try await response.body.collect() == Data("here".utf8))
@@ -169,7 +171,7 @@ struct LimitedDownloaderTests {
         head: HTTPResponse(status: .ok), body: ResourceBody(pulling: { nil }),
         metrics: { TransferMetrics(queued: .seconds(1), total: .seconds(4)) })
     }
-    let downloader = engine.limitingConcurrency(TransferLimits(total: 1), clock: clock)
+    let downloader = LimitedDownloader(engine, limits: TransferLimits(total: 1), clock: clock)
     let first = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(9)))
     #expect(first.metrics() == TransferMetrics(queued: .seconds(1), total: .seconds(4)))
     let second = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(10))) }
@@ -233,7 +235,7 @@ struct LimitedDownloaderTests {
         })
     }
     let limits = TransferLimits(total: 8, perHost: 3, order: seed == 1 ? .firstInFirstOut : .lastInFirstOut)
-    let downloader = engine.limitingConcurrency(limits)
+    let downloader = LimitedDownloader(engine, limits: limits)
     var random = Seeded(seed)
     var tasks: [Task<String, Never>] = []
     for number in 0..<10_000 {

@@ -40,15 +40,15 @@ struct ProviderTests {
   @Test("travel the path of the network, by scheme or for one load, kept or not as asked")
   func throughManager() async throws {
     let calls = Lock(0)
-    let provider = { (caching: ProvidedCaching) in
-      ClosureDownloader(caching: caching) { _ in
+    let provider = { (lifetime: Duration?) in
+      ClosureDownloader(freshFor: lifetime) { _ in
         calls.withLock { $0 += 1 }
         return Data("made".utf8)
       }
     }
     let manager = manager { configuration in
-      configuration.schemeHandlers["photo"] = provider(.never)
-      configuration.schemeHandlers["kept"] = provider(.fresh(for: .seconds(60)))
+      configuration.schemeHandlers["photo"] = provider(nil)
+      configuration.schemeHandlers["kept"] = provider(.seconds(60))
     }
     for (text, expected) in [("photo:1", 2), ("kept:1", 3)] {
       for _ in 0..<2 { #expect(try await manager.load(Ask.url(text)).data == Data("made".utf8)) }
@@ -63,10 +63,10 @@ struct ProviderTests {
   @Test("say for how long they may be kept, unless the answer says so itself")
   func caching() async throws {
     let url = try Ask.request("any:thing")
-    let fresh = ClosureDownloader(caching: .fresh(for: .milliseconds(2_500))) { _ in Data() }
+    let fresh = ClosureDownloader(freshFor: .milliseconds(2_500)) { _ in Data() }
     #expect(try await fresh.download(url).head.headerFields[.cacheControl] == "max-age=2")
     let own = ClosureDownloader(
-      caching: .fresh(for: .seconds(9)),
+      freshFor: .seconds(9),
       answering: { _ in
         DownloadResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=1"]), body: ResourceBody(Data()))
       })
@@ -80,7 +80,7 @@ struct ProviderTests {
     let answering: ClosureDownloader.Answer = { _ in
       DownloadResponse(head: HTTPResponse(status: .init(code: status)), body: ResourceBody(Data()))
     }
-    let fresh = ClosureDownloader(caching: .fresh(for: .seconds(9)), answering: answering)
+    let fresh = ClosureDownloader(freshFor: .seconds(9), answering: answering)
     #expect(try await fresh.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == field)
     let never = ClosureDownloader(answering: answering)
     #expect(try await never.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == "no-store")

@@ -73,7 +73,7 @@ struct RateLimitTests {
   @Test("keep the order in which requests came")
   func order() async throws {
     let log = Log()
-    let downloader = engine(log).rateLimited(RateLimit(perSecond: 10), clock: clock)
+    let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
     var tasks: [Task<TransferMetrics, any Error>] = []
     for number in 0..<5 {
       tasks.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")).metrics() })
@@ -94,7 +94,7 @@ struct RateLimitTests {
   @Test("take nothing for what is cancelled before its turn: the last of a long scroll comes next")
   func scrolling() async throws {
     let log = Log()
-    let downloader = engine(log).rateLimited(RateLimit(perSecond: 10), clock: clock)
+    let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
     _ = try await downloader.download(Ask.request("https://e.com/first"))
     var passing: [Task<DownloadResponse, any Error>] = []
     for number in 0..<100 {
@@ -114,7 +114,7 @@ struct RateLimitTests {
   @Test("end a wait that takes longer than the request may, and send nothing for it")
   func timeout() async throws {
     let log = Log()
-    let downloader = engine(log).rateLimited(RateLimit(perSecond: 0.1), clock: clock)
+    let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 0.1), clock: clock)
     _ = try await downloader.download(Ask.request("https://e.com/a"))
     let late = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(2))) }
     await clock.sleepers(2)
@@ -126,7 +126,7 @@ struct RateLimitTests {
 
   @Test("cost no timer where there is nothing to wait for")
   func atOnce() async throws {
-    let downloader = engine(Log()).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: RefusingClock())
+    let downloader = engine(Log()).rateLimited(perSecond: 1, burst: 5, clock: RefusingClock())
       .limitingConcurrency(TransferLimits(total: 1), clock: RefusingClock())
     _ = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(2)))
   }
@@ -141,7 +141,7 @@ struct RateLimitTests {
   @Test("ask for nothing when the task was cancelled before")
   func early() async throws {
     let log = Log()
-    let downloader = engine(log).rateLimited(RateLimit(perSecond: 1, burst: 5), clock: clock)
+    let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 1, burst: 5), clock: clock)
     let task = Task {
       try await Turns.until { Task.isCancelled }
       return try await downloader.download(Ask.request("https://e.com/a"))
@@ -154,8 +154,8 @@ struct RateLimitTests {
   @Test("are alike where numbers and engine are")
   func identity() {
     let network = ScriptedDownloader()
-    #expect(network.rateLimited(RateLimit(perSecond: 2)).id == network.rateLimited(RateLimit(perSecond: 2)).id)
-    #expect(network.rateLimited(RateLimit(perSecond: 2)).id != network.rateLimited(RateLimit(perSecond: 2, burst: 2)).id)
+    #expect(network.rateLimited(perSecond: 2).id == network.rateLimited(perSecond: 2).id)
+    #expect(network.rateLimited(perSecond: 2).id != network.rateLimited(perSecond: 2, burst: 2).id)
   }
 }
 

@@ -18,7 +18,7 @@ struct SocketTests {
       .restrictingAddresses(to: AddressPolicy(refusing: .all, except: [own]))
       .intercepted(by: RequestInterceptor(willSend: { $0.head.headerFields[.userAgent] = "App/1" }))
       .limitingConcurrency(TransferLimits(total: 16, perHost: 6))
-      .rateLimited(RateLimit(perSecond: 1_000, burst: 25))
+      .rateLimited(perSecond: 1_000, burst: 25)
       .limitingBodies(to: 1 << 20)
     let response = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: origin.url("/a"))))
     #expect(try await response.body.collect() == pattern(100_000))
@@ -31,7 +31,7 @@ struct SocketTests {
     let origin = try await OriginServer.start()
     let (gate, until) = (Gate(), Gate())
     origin.setRoute("/held", Route(pattern(200_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1_000)))
-    let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 4, perHost: 2))
+    let downloader = LimitedDownloader(SessionDownloader(), limits: TransferLimits(total: 4, perHost: 2))
     let url = origin.url("/held")
     let tasks = (0..<6).map { _ in
       Task {
