@@ -97,15 +97,16 @@ extension AsyncHTTPDownloader.TLS.PEM {
 }
 
 extension HTTPClient.Configuration.Proxy {
-  init(_ proxy: AsyncHTTPDownloader.Proxy) throws(CacheError) {
+  init(_ proxy: ProxySettings.Proxy) throws(CacheError) {
     let host = try HostName.ascii(proxy.host)
-    switch proxy.kind {
-    case .socks5: self = .socksServer(host: host, port: proxy.port)
-    case .http(nil): self = .server(host: host, port: proxy.port)
-    case .http(.basic(let user, let password)):
-      self = .server(host: host, port: proxy.port, authorization: .basic(username: user, password: password))
-    case .http(.bearer(let token)):
-      self = .server(host: host, port: proxy.port, authorization: .bearer(tokens: token))
+    switch (proxy.kind, proxy.user) {
+    case (.socks5, _): self = .socksServer(host: host, port: proxy.port)
+    case (.http, nil): self = .server(host: host, port: proxy.port)
+    case (.http, let user?):
+      self = .server(
+        host: host, port: proxy.port, authorization: .basic(username: user, password: proxy.password ?? ""))
+    case (.https, _):
+      throw CacheError(.invalidConfiguration, reason: "the proxy \(proxy) needs TLS, which this engine does not use to a proxy")
     }
   }
 }

@@ -40,8 +40,12 @@ extension AsyncHTTPDownloader {
     public var connectionIdleTime = Duration.seconds(60)
     /// Versions of HTTP that are spoken.
     public var version = Version.automatic
-    /// Through which proxy; nil: none. The environment (`HTTP_PROXY`) is not looked at.
-    public var proxy: Proxy?
+    /// The proxy that requests go through, or `nil` for none: HTTP or SOCKS 5, not HTTP over TLS. The environment (`HTTP_PROXY`)
+    /// is not read.
+    ///
+    /// To an HTTP proxy every request is a tunnel (`CONNECT`, RFC 9110 §9.3.6), also one in plain text, so it must allow that. A
+    /// user and password are sent to an HTTP proxy (Basic, RFC 7617), and not to a SOCKS proxy.
+    public var proxy: ProxySettings.Proxy?
     /// Whom TLS trusts, and who this client is.
     public var tls = TLS()
     /// Which addresses may be connected to; nil: all. See `Docs/AsyncHTTPNetworking.md` for how strong the guarantee is.
@@ -57,41 +61,6 @@ extension AsyncHTTPDownloader {
 
     /// The defaults, changed by `change`.
     public init(_ change: (inout Configuration) -> Void) { change(&self) }
-  }
-
-  /// A server that requests go through.
-  ///
-  /// To an HTTP proxy every request is a tunnel (`CONNECT`, RFC 9110 §9.3.6), also one in plain text, so it must allow that.
-  public struct Proxy: Hashable, Sendable {
-    /// What the proxy speaks.
-    public enum Kind: Hashable, Sendable {
-      /// HTTP, with a credential where it wants one.
-      case http(Authorization?)
-      /// SOCKS 5 (RFC 1928), without a credential.
-      case socks5
-    }
-
-    /// What an HTTP proxy is told.
-    public enum Authorization: Hashable, Sendable {
-      /// A name with a password (RFC 7617).
-      case basic(user: String, password: String)
-      /// A token (RFC 6750).
-      case bearer(String)
-    }
-
-    /// Name or address.
-    public var host: String
-    /// Its port.
-    public var port: Int
-    /// What it speaks.
-    public var kind: Kind
-
-    /// A proxy of its parts.
-    public init(host: String, port: Int, kind: Kind = .http(nil)) {
-      self.host = host
-      self.port = port
-      self.kind = kind
-    }
   }
 
   /// Whom TLS trusts, and who this client is.

@@ -9,7 +9,7 @@ import Testing
 @Suite("async-http-client through a proxy", .timeLimit(.minutes(30)))
 struct ProxyTests {
   private func downloader(
-    _ proxy: AsyncHTTPDownloader.Proxy, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void = { _ in }
+    _ proxy: ProxySettings.Proxy, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void = { _ in }
   ) throws -> AsyncHTTPDownloader {
     try AsyncHTTPDownloader(
       configuration: .init {
@@ -129,12 +129,16 @@ struct ProxyTests {
     try await proxy.stop()
   }
 
+  @Test("a proxy over TLS is refused before anything is sent")
+  func overTLS() {
+    #expect(throws: CacheError.self) { try downloader(.init(kind: .https, host: "127.0.0.1", port: 1)) }
+  }
+
   @Test("the proxy's credential goes to the proxy alone")
   func credential() async throws {
     let expected = "Basic " + Data("me:secret".utf8).base64EncodedString()
     try await run(credential: expected) { origin, proxy in
-      let credential = AsyncHTTPDownloader.Proxy.Authorization.basic(user: "me", password: "secret")
-      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port, kind: .http(credential)))
+      let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port, user: "me", password: "secret"))
       let body = try await downloader.download(request("http://far.example/a")).body.collect()
       await downloader.close()
       #expect(body == Data("through".utf8))
@@ -145,17 +149,17 @@ struct ProxyTests {
   @Test(
     "a proxy that refuses is an error of its own, and its answer is not taken for the server's",
     arguments: ["http://far.example/a", "https://far.example/a"],
-    [nil, .basic(user: "me", password: "wrong"), .basic(user: "me", password: "secret")]
-      as [AsyncHTTPDownloader.Proxy.Authorization?])
-  func refused(_ address: String, _ credential: AsyncHTTPDownloader.Proxy.Authorization?) async throws {
+    [nil, "wrong", "secret"] as [String?])
+  func refused(_ address: String, _ password: String?) async throws {
     let proxy = try await OriginServer.start()
     // 407 without the right credential; with it 501, since it makes no tunnels.
     proxy.setProxyCredential(.init(user: "me", password: "secret"))
-    let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port, kind: .http(credential)))
+    let downloader = try downloader(
+      .init(host: "127.0.0.1", port: proxy.port, user: password.map { _ in "me" }, password: password))
     let error = await failure(downloader, try request(address))
     await downloader.close()
     #expect(error?.code == .proxyFailure && error?.status == nil)
-    let isPassed = credential == .basic(user: "me", password: "secret")
+    let isPassed = password == "secret"
     #expect(error?.reason.contains(isPassed ? "refused" : "wants a credential") == true)
     let port = address.hasPrefix("https") ? 443 : 80
     #expect(
