@@ -79,7 +79,7 @@ final class CoalescingKey: Hashable, Sendable {
   /// Compares alternatives by their kinds and by the requests that would be sent to them.
   private static func asksAlike(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
     mine.elementsEqual(others) { a, b in
-      a.kind == b.kind && (try? a.source.get().head) == (try? b.source.get().head)
+      a.alternative == b.alternative && (try? a.source.get().head) == (try? b.source.get().head)
     }
   }
 }

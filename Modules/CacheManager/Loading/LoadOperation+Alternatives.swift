@@ -19,14 +19,14 @@ extension LoadOperation {
       failures.append(error.about(request.address))
     }
     for alternative in request.alternatives {
-      guard alternative.kind != .lowData || failures.contains(where: { $0.code == .networkRestricted }) else { continue }
+      guard !alternative.alternative.isLowData || failures.contains(where: { $0.code == .networkRestricted }) else { continue }
       if Task.isCancelled { throw .cancelled }
       do throws(CacheError) {
         let spent = account.spent
         return try await ask(alternative, account).with { $0.metrics = spent.followed(by: $0.metrics) }
       } catch {
         if error.isCancellation || isAboutTarget(error) { throw error }
-        failures.append(error.about(alternative.url.address))
+        failures.append(error.about(alternative.alternative.url.address))
       }
     }
     if let standIn, let whole = try await whole(standIn) { return whole.with { $0.metrics = account.spent } }
@@ -46,15 +46,15 @@ extension LoadOperation {
 
   /// The request for the original. It does not use constrained networks if there is a low-data alternative.
   private var original: ResolvedRequest {
-    guard request.alternatives.contains(where: { $0.kind == .lowData }) else { return request }
+    guard request.alternatives.contains(where: { $0.alternative.isLowData }) else { return request }
     var parts = request.settings
     parts.networkAccess.remove(.constrained)
     return ResolvedRequest(parts)
   }
 
   private func ask(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> LoadOutcome {
-    let permitted = alternative.kind == .lowData ? request : original
-    let asking = ResolvedRequest(permitted.settings.asking(try alternative.source.get(), as: alternative.kind))
+    let permitted = alternative.alternative.isLowData ? request : original
+    let asking = ResolvedRequest(permitted.settings.asking(try alternative.source.get(), as: alternative.alternative))
     report(.progress(LoadProgress(received: 0)))
     return try await fetch(account.metering(asking))
   }

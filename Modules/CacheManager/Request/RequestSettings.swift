@@ -202,12 +202,12 @@ struct RequestSettings: Sendable {
   }
 
   /// The load of an alternative in the original's place.
-  func asking(_ source: RequestTarget, as kind: AlternativeSource.Kind) -> RequestSettings {
+  func asking(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
     var load = self
     (load.head, load.statedURL) = (source.head, source.url)
     (load.downloader, load.isFromSchemeHandler) = (source.downloader, source.isFromSchemeHandler)
     load.alternatives = []
-    switch kind {
+    switch alternative {
     case .mirror: load.role = .mirror
     case .lowData:
       load.role = .lowData

@@ -74,16 +74,15 @@ struct RequestTarget: Sendable {
 
 /// An alternative of a load, ready to be asked.
 struct ResolvedAlternative: Sendable {
-  var kind: AlternativeSource.Kind
-  var url: URL
-  /// What to ask; or why it can't be asked.
-  var source: Result<RequestTarget, CacheError>
+  let alternative: AlternativeSource
+  /// The request to the source, or the error for a source that cannot be asked.
+  let source: Result<RequestTarget, CacheError>
 
   init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ manager: ResourceManager.Configuration) {
-    kind = alternative.kind
-    url = alternative.url
+    self.alternative = alternative
+    let url = alternative.url
     var fields = request.headerFields
-    // Conditions speak of what the original has, credentials and cookies are for its origin's eyes.
+    // Conditions are about the original's responses. Credentials and cookies are for its origin.
     for name in ConfidentialFields.conditions { fields[name] = nil }
     if !url.isSameOrigin(as: request.url) { for name in ConfidentialFields.credentials { fields[name] = nil } }
     do throws(CacheError) {
