@@ -106,7 +106,7 @@ extension CacheFixture {
   }
 
   private mutating func apply(_ changes: StoreChanges) {
-    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for (index, metadata) in changes.updates { entries[index].metadata = metadata }
     for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
     invalidated += changes.invalidations
   }

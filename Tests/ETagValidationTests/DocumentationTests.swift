@@ -54,7 +54,7 @@ private struct TinyCache {
   }
 
   private mutating func apply(_ changes: StoreChanges) {
-    for update in changes.updates { entries[update.index].metadata = update.metadata }
+    for (index, metadata) in changes.updates { entries[index].metadata = metadata }
     for index in changes.drops.sorted(by: >) { entries.remove(at: index) }
     for uri in changes.invalidations { entries.removeAll { ResourceID.uri(of: $0.metadata.request) == uri } }
   }

@@ -1,16 +1,5 @@
-/// What an answer means for the stored ones, whatever becomes of the answer itself. Indices point into `stored`.
+/// The changes of stored responses that a response brings, whether it is stored itself or not. Indices refer to `stored`.
 public struct StoreChanges: Hashable, Sendable {
-  /// New metadata for a stored answer whose body stays: a HEAD, or the 304 of another variant, has news of it.
-  public struct Update: Hashable, Sendable {
-    /// Which stored answer.
-    public var index: Int
-    /// What is known of it from now on; its revision is the stored one's.
-    public var metadata: StoredMetadata
-
-    /// An update of its parts.
-    public init(_ index: Int, _ metadata: StoredMetadata) { (self.index, self.metadata) = (index, metadata) }
-  }
-
   /// A stored answer that answers a request with other selecting fields as well: a 304 has named it.
   public struct Copy: Hashable, Sendable {
     /// Which stored answer: its body is the copy's.
@@ -26,8 +15,9 @@ public struct StoreChanges: Hashable, Sendable {
     }
   }
 
-  /// Stored answers with new metadata.
-  public var updates: [Update]
+  /// New metadata, with the same revision, for stored responses whose bodies stay: a HEAD, or the 304 of another variant, has
+  /// updated them. The keys are indices.
+  public var updates: [Int: StoredMetadata]
   /// Stored answers to remove. Remove them before anything is stored: one may bear the new answer's own variant.
   public var drops: [Int]
   /// Resources of which everything is to be removed (RFC 9111 §4.4), as URIs in the form of ``ResourceID``.
@@ -36,7 +26,7 @@ public struct StoreChanges: Hashable, Sendable {
   public var copy: Copy?
 
   /// Changes of their parts; by default none.
-  public init(updates: [Update] = [], drops: [Int] = [], invalidations: [String] = [], copy: Copy? = nil) {
+  public init(updates: [Int: StoredMetadata] = [:], drops: [Int] = [], invalidations: [String] = [], copy: Copy? = nil) {
     self.updates = updates
     self.drops = drops
     self.invalidations = invalidations

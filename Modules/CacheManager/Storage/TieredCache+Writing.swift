@@ -223,9 +223,9 @@ extension TieredCache {
   ///
   /// - Parameter candidates: The stored responses that the indices of the changes refer to.
   func apply(_ changes: StoreChanges, to candidates: [Candidate], of head: HTTPRequest) async {
-    for update in changes.updates {
-      var candidate = candidates[update.index]
-      candidate.metadata = update.metadata
+    for (index, metadata) in changes.updates.sorted(by: { $0.key < $1.key }) {
+      var candidate = candidates[index]
+      candidate.metadata = metadata
       await self.update(candidate)
     }
     await drop(changes.drops.map { candidates[$0] })

@@ -4,20 +4,22 @@ internal import HTTPTypes
 extension ETagValidator {
   /// What a HEAD's 200 says of the stored answers that its GET would have selected (RFC 9111 §4.3.5): the same validators and
   /// length update them, others make them stale.
-  func news(of exchange: Exchange, stored: [StoredMetadata]) -> [StoreChanges.Update] {
-    guard !keepsNothing(of: exchange) else { return [] }
-    return stored.indices.compactMap { index in
-      let metadata = stored[index]
-      guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, exchange.request) else { return nil }
+  func news(of exchange: Exchange, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
+    guard !keepsNothing(of: exchange) else { return [:] }
+    var news: [Int: StoredMetadata] = [:]
+    for (index, metadata) in stored.enumerated() {
+      guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, exchange.request) else { continue }
       guard isSame(exchange.response.headerFields, metadata) else {
         let freshness = metadata.freshness.markedStale(at: exchange.responseTime)
-        guard freshness != metadata.freshness else { return nil }
+        guard freshness != metadata.freshness else { continue }
         var stale = metadata
         stale.freshness = freshness
-        return StoreChanges.Update(index, stale)
+        news[index] = stale
+        continue
       }
-      return StoreChanges.Update(index, freshened(metadata, by: exchange))
+      news[index] = freshened(metadata, by: exchange)
     }
+    return news
   }
 
   private func isSame(_ fields: HTTPFields, _ metadata: StoredMetadata) -> Bool {

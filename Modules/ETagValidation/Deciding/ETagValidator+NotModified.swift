@@ -84,7 +84,8 @@ extension ETagValidator {
         && stored[index].response.headerFields.hasRoom(for: exchange.response.headerFields.count)
         && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
     }
-    return StoreChanges(updates: same.map { StoreChanges.Update($0, freshened(stored[$0], by: exchange)) })
+    return StoreChanges(
+      updates: Dictionary(uniqueKeysWithValues: same.map { ($0, freshened(stored[$0], by: exchange)) }))
   }
 
   /// Another variant's answer that the 304 has named is this request's too: filed under its selecting fields, it answers the next

@@ -101,7 +101,7 @@ private struct FuzzedCache {
   }
 
   private mutating func apply(_ changes: StoreChanges) {
-    for update in changes.updates { stored[update.index] = update.metadata }
+    for (index, metadata) in changes.updates { stored[index] = metadata }
     for index in Set(changes.drops).sorted(by: >) { stored.remove(at: index) }
     if !changes.invalidations.isEmpty { stored = [] }
   }
