@@ -2,48 +2,27 @@ public import CacheCore
 public import CacheManager
 public import ImageCodecs
 
-/// What the stream of a picture's load yields.
+/// An event of an image's load.
 public enum ImageEvent: Sendable {
-  /// Bytes came.
+  /// Bytes were received.
   case progress(LoadProgress)
-  /// The picture as far as it has come: a progressive JPEG, with less detail than it will have.
+  /// A preview of a progressive JPEG, with less detail than the final image.
   case preview(DecodedImage)
-  /// A stored picture that may be outdated; the final one follows, or the stream throws.
+  /// A stored image that may be outdated. The final image follows, or the stream throws.
   case stale(Resource<DecodedImage>)
-  /// The result. Nothing follows.
+  /// The result. No event follows.
   case final(Resource<DecodedImage>)
 }
 
-/// The events of one picture's load, as an asynchronous sequence: see
-/// `ResourceManager.imageEvents(for:_:scale:previews:options:)`. Used once.
+/// The events of one image's load, as an asynchronous sequence: see
+/// `ResourceManager.imageEvents(for:_:scale:previews:options:)`. Iterate it once.
 public struct ImageEvents: AsyncSequence, Sendable {
-  public typealias Element = ImageEvent
-  public typealias Failure = CacheError
-
   let start: @Sendable (EventChannel<ImageEvent>) -> Void
 
-  /// Pulls one event after the other.
-  public final class AsyncIterator: AsyncIteratorProtocol {
-    private let start: @Sendable (EventChannel<ImageEvent>) -> Void
-    private let channel = EventChannel<ImageEvent>(merging: ImageEvent.merge)
-    private var isStarted = false
-
-    init(start: @escaping @Sendable (EventChannel<ImageEvent>) -> Void) { self.start = start }
-
-    deinit { channel.abandon() }
-
-    public func next() async throws(CacheError) -> ImageEvent? {
-      if !isStarted {
-        isStarted = true
-        start(channel)
-      }
-      return try await channel.next()
-    }
-
-    public func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> ImageEvent? { try await next() }
+  /// Returns an iterator, whose first step starts the load.
+  public func makeAsyncIterator() -> some AsyncIteratorProtocol<ImageEvent, CacheError> {
+    EventIterator(merging: ImageEvent.merge, start: start)
   }
-
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(start: start) }
 }
 
 extension ImageEvent {

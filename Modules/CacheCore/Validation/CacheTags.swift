@@ -1,15 +1,15 @@
-public import HTTPTypes
+package import HTTPTypes
 
 /// The names by which an origin lets groups of answers be purged: `Cache-Tag`, a list with commas, and `Surrogate-Key`, one with
 /// spaces.
 ///
 /// No RFC defines them; both are what the caches of content delivery networks read. Tags are compared byte for byte.
-public struct CacheTags: Hashable, Sendable {
+package struct CacheTags: Hashable, Sendable {
   /// Each tag once.
-  public let names: Set<String>
+  package let names: Set<String>
 
   /// The tags that an answer's fields state. Empty members are none.
-  public init(_ fields: HTTPFields) {
+  package init(_ fields: HTTPFields) {
     var names: Set<String> = []
     for field in fields {
       let isList: Bool
@@ -28,5 +28,5 @@ public struct CacheTags: Hashable, Sendable {
   }
 
   /// Whether the answer bears the tag.
-  public func contains(_ name: String) -> Bool { names.contains(name) }
+  package func contains(_ name: String) -> Bool { names.contains(name) }
 }

@@ -15,35 +15,12 @@ public import CacheCore
 /// }
 /// ```
 public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
-  public typealias Element = ResourceEvent<Value>
-  public typealias Failure = CacheError
-
   let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
 
-  /// An iterator that pulls one event after the other.
-  public final class AsyncIterator: AsyncIteratorProtocol {
-    private let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
-    private let channel = EventChannel<ResourceEvent<Value>>(merging: ResourceEvent.merge)
-    private var isStarted = false
-
-    init(start: @escaping @Sendable (EventChannel<ResourceEvent<Value>>) -> Void) { self.start = start }
-
-    deinit { channel.abandon() }
-
-    public func next() async throws(CacheError) -> ResourceEvent<Value>? {
-      if !isStarted {
-        isStarted = true
-        start(channel)
-      }
-      return try await channel.next()
-    }
-
-    public func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> ResourceEvent<Value>? {
-      try await next()
-    }
+  /// Returns an iterator, whose first step starts the load.
+  public func makeAsyncIterator() -> some AsyncIteratorProtocol<ResourceEvent<Value>, CacheError> {
+    EventIterator(merging: ResourceEvent.merge, start: start)
   }
-
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(start: start) }
 }
 
 extension EventChannel {

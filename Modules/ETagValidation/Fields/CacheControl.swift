@@ -1,4 +1,4 @@
-public import HTTPTypes
+package import HTTPTypes
 
 /// The directives of `Cache-Control`, of a request or a response (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
@@ -15,64 +15,64 @@ public import HTTPTypes
 /// let directives = CacheControl("public, max-age=60, stale-while-revalidate=30")
 /// directives.maxAge  // 60 seconds
 /// ```
-public struct CacheControl: Hashable, Sendable {
+package struct CacheControl: Hashable, Sendable {
   /// Response: the lifetime (§5.2.2.1). Request: the greatest age that is accepted (§5.2.1.1).
-  public var maxAge: Duration?
+  package var maxAge: Duration?
   /// The lifetime in a shared cache, where it counts instead of ``maxAge``; a private one ignores it (§5.2.2.10).
-  public var sharedMaxAge: Duration?
+  package var sharedMaxAge: Duration?
   /// How long after its lifetime an answer may be used while it is revalidated (RFC 5861 §3).
-  public var staleWhileRevalidate: Duration?
+  package var staleWhileRevalidate: Duration?
   /// How long after its lifetime an answer may stand in for an error (RFC 5861 §4).
-  public var staleIfError: Duration?
+  package var staleIfError: Duration?
   /// Request: how long the answer must stay fresh yet (§5.2.1.3).
-  public var minFresh: Duration?
+  package var minFresh: Duration?
   /// Request: how long after its lifetime an answer is accepted; ``anyAge`` when no number was given (§5.2.1.2).
-  public var maxStale: Duration?
+  package var maxStale: Duration?
 
   /// Nothing of it may be stored (§5.2.1.5, §5.2.2.5).
-  public var noStore = false
+  package var noStore = false
   /// Ask before every use (§5.2.1.4, §5.2.2.4). False for the form with field names in quotes, unless one of them is a field that
   /// caches decide by.
-  public var noCache = false
+  package var noCache = false
   /// The fields that `no-cache="…"` lets nobody see without asking, in lower case: the answer is stored without them.
-  public var noCacheFields: [String] = []
+  package var noCacheFields: [String] = []
   /// Don't change the content (§5.2.1.6, §5.2.2.6).
-  public var noTransform = false
+  package var noTransform = false
   /// Request: don't ask the network (§5.2.1.7).
-  public var onlyIfCached = false
+  package var onlyIfCached = false
   /// Never use it stale (§5.2.2.2).
-  public var mustRevalidate = false
+  package var mustRevalidate = false
   /// As ``mustRevalidate``, for shared caches (§5.2.2.8).
-  public var proxyRevalidate = false
+  package var proxyRevalidate = false
   /// Store it only when its status is understood (§5.2.2.3).
-  public var mustUnderstand = false
+  package var mustUnderstand = false
   /// May be stored though it usually would not (§5.2.2.9).
-  public var isPublic = false
+  package var isPublic = false
   /// Not for shared caches (§5.2.2.7). False for the form with field names in quotes, unless one of them is a field that caches
   /// decide by.
-  public var isPrivate = false
+  package var isPrivate = false
   /// The fields that `private="…"` keeps from shared caches, in lower case: these store the answer without them.
-  public var privateFields: [String] = []
+  package var privateFields: [String] = []
   /// Does not change while it is fresh (RFC 8246 §2).
-  public var immutable = false
+  package var immutable = false
 
   /// What ``maxStale`` is when the request states no limit.
-  public static let anyAge = Duration.seconds(Int64.max)
+  package static let anyAge = Duration.seconds(Int64.max)
 
   /// No directives.
-  public init() {}
+  package init() {}
 
   /// The directives of one field line.
-  public init(_ line: String) { read(line) }
+  package init(_ line: String) { read(line) }
 
   /// The directives of all `Cache-Control` lines.
-  public init(_ fields: HTTPFields) {
+  package init(_ fields: HTTPFields) {
     guard fields.contains(.cacheControl) else { return }
     for line in fields[values: .cacheControl] { read(line) }
   }
 
   /// A request's directives. `Pragma: no-cache` is `no-cache` when there is no `Cache-Control` at all (§5.4).
-  public init(request: HTTPRequest) {
+  package init(request: HTTPRequest) {
     self.init(request.headerFields)
     guard !request.headerFields.contains(.cacheControl) else {
       // Names mean nothing in a request.

@@ -1,4 +1,4 @@
-public import HTTPTypes
+package import HTTPTypes
 
 /// An entity tag: the origin's label for one state of a resource (RFC 9110 §8.8.3).
 ///
@@ -8,17 +8,17 @@ public import HTTPTypes
 /// ```swift
 /// EntityTag("W/\"1\"")?.weaklyMatches(EntityTag("\"1\"")!)  // true
 /// ```
-public struct EntityTag: Hashable, Sendable {
+package struct EntityTag: Hashable, Sendable {
   /// Whether it labels what the bytes mean rather than the bytes (RFC 9110 §8.8.1).
-  public let isWeak: Bool
+  package let isWeak: Bool
   /// The bytes between the quotes.
-  public let opaque: [UInt8]
+  package let opaque: [UInt8]
 
   /// A tag of a field's text; nil when it is empty.
-  public init?(_ text: String) { self.init(bytes: Array(text.utf8)) }
+  package init?(_ text: String) { self.init(bytes: Array(text.utf8)) }
 
   /// A tag of a field; nil when its value is empty.
-  public init?(_ field: HTTPField) {
+  package init?(_ field: HTTPField) {
     guard let tag = field.withUnsafeBytesOfValue({ EntityTag($0) }) else { return nil }
     self = tag
   }
@@ -49,13 +49,13 @@ public struct EntityTag: Hashable, Sendable {
   static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Both label the same bytes (RFC 9110 §8.8.3.2).
-  public func stronglyMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
+  package func stronglyMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 
   /// Both label the same state, weak or not (RFC 9110 §8.8.3.2).
-  public func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
+  package func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 }
 
 extension EntityTag: CustomStringConvertible {
   /// The tag as a field states it, such as `W/"1"`.
-  public var description: String { "\(isWeak ? "W/" : "")\"\(String(decoding: opaque, as: UTF8.self))\"" }
+  package var description: String { "\(isWeak ? "W/" : "")\"\(String(decoding: opaque, as: UTF8.self))\"" }
 }
