@@ -13,12 +13,12 @@ public import Foundation
 /// The request to it has the load's own method and fields, without conditions. At another origin it has no credentials and
 /// cookies.
 public enum AlternativeSource: Hashable, Sendable {
-  /// The same resource at another URL, which may be a `file:` URL if the manager has a handler for it. Its response is stored under
-  /// the original's URL, without the validators (`ETag`, `Last-Modified`) of the other server: the original is never asked about
-  /// bytes that are not its own.
+  /// The same resource at another URL, which may be a `file:` URL if the manager has a handler for it. Its response is stored
+  /// under the original's URL, without the validators (`ETag`, `Last-Modified`) of the other server: the original is never asked
+  /// about bytes that are not its own.
   case mirror(URL)
-  /// A smaller resource for networks in low-data mode (``NetworkAccess/constrained``). It is requested only if the original needs a
-  /// network that may not be used. Its response is stored under its own URL, so the original is loaded in full when the network
+  /// A smaller resource for networks in low-data mode (``NetworkAccess/constrained``). It is requested only if the original needs
+  /// a network that may not be used. Its response is stored under its own URL, so the original is loaded in full when the network
   /// allows it again.
   case lowData(URL)
 

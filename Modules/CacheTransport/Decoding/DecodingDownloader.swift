@@ -67,8 +67,8 @@ extension Downloader {
   /// origin's name for the response in a later revalidation. Responses with status 204, 206 or 304, responses to HEAD, and
   /// bodies with another coding are returned as they are.
   ///
-  /// A response with too many codings, or a damaged one, ends with `CacheError.Code.damagedContentCoding`. A body that ends in the
-  /// middle of a coding throws `truncatedBody`, and a body beyond a limit throws `bodyTooLarge`.
+  /// A response with too many codings, or a damaged one, ends with `CacheError.Code.damagedContentCoding`. A body that ends in
+  /// the middle of a coding throws `truncatedBody`, and a body beyond a limit throws `bodyTooLarge`.
   ///
   /// ```swift
   /// let downloader = engine.decoding(limit: 64 << 20)

@@ -60,8 +60,8 @@ extension Downloader {
   /// A slot is held from the request until the body has ended, failed, been cancelled or been released. An unread body keeps its
   /// slot, so a load must not wait for another load of the same downloader meanwhile. A request's `timeout` includes the wait.
   ///
-  /// A request ends with `CacheError.Code.queueFull` if too many requests wait, and with `timedOut` if its time is over before its
-  /// turn.
+  /// A request ends with `CacheError.Code.queueFull` if too many requests wait, and with `timedOut` if its time is over before
+  /// its turn.
   ///
   /// ```swift
   /// let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 16, perHost: 6))

@@ -77,10 +77,11 @@ extension CacheError {
 }
 
 extension Downloader {
-  /// Returns this downloader with a largest body size. The size is checked when it is announced, and again while the body is read.
+  /// Returns this downloader with a largest body size. The size is checked when it is announced, and again while the body is
+  /// read.
   ///
-  /// The limit counts the bytes that the caller receives: around a downloader that decodes, the decoded ones. A larger body throws
-  /// `CacheError.Code.bodyTooLarge` with both numbers, and its transfer stops.
+  /// The limit counts the bytes that the caller receives: around a downloader that decodes, the decoded ones. A larger body
+  /// throws `CacheError.Code.bodyTooLarge` with both numbers, and its transfer stops.
   ///
   /// - Parameter limit: the largest body in bytes. A negative number is 0.
   public func limitingBodies(to limit: Int64) -> some Downloader { SizeLimitedDownloader(self, limit: limit) }

@@ -3,9 +3,9 @@ public import CacheCore
 /// The limits of concurrent transfers, and the order of the waiting requests.
 ///
 /// The most urgent request is next (`LoadPriority`, which may rise while it waits), and within one level the first or the last
-/// that came. Every eighth slot goes to the oldest request, whatever its priority, so that no request waits forever. The slots are
-/// counted in all and for each host. A request with *n* older ones before it waits for at most *8 (n + 1)* slots that it could
-/// have had.
+/// that came. Every eighth slot goes to the oldest request, whatever its priority, so that no request waits forever. The slots
+/// are counted in all and for each host. A request with *n* older ones before it waits for at most *8 (n + 1)* slots that it
+/// could have had.
 public struct TransferLimits: Hashable, Sendable {
   /// The order of waiting requests of one priority.
   public enum Order: String, Hashable, Sendable, CaseIterable {

@@ -34,8 +34,8 @@ package struct RateLimitedDownloader: Downloader {
 extension Downloader {
   /// Returns this downloader with a limited rate of requests (a token bucket). Requests are sent in the order in which they came.
   ///
-  /// For a list that scrolls: the first screens are loaded at once, later ones at this rate. A request that is cancelled before its
-  /// turn leaves at once and takes no token. A request's `timeout` includes the wait, and the request ends with
+  /// For a list that scrolls: the first screens are loaded at once, later ones at this rate. A request that is cancelled before
+  /// its turn leaves at once and takes no token. A request's `timeout` includes the wait, and the request ends with
   /// `CacheError.Code.timedOut` if its time is over before its turn.
   ///
   /// ```swift
