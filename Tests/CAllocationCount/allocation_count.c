@@ -1,5 +1,7 @@
 #include "CAllocationCount.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #if defined(__has_feature)
@@ -9,6 +11,8 @@
 #endif
 
 static _Thread_local uint64_t count;
+static atomic_bool counts_all;
+static _Atomic uint64_t all;
 
 #if defined(__GLIBC__) && !defined(SANITIZED)
 /* The program's own definition is found before the library's, by every library that it is linked with. */
@@ -16,8 +20,20 @@ extern void *__libc_malloc(size_t size);
 
 void *malloc(size_t size) {
   count++;
+  /* Read alone, as nearly always: what is written by all threads would slow down whatever is measured. */
+  if (atomic_load_explicit(&counts_all, memory_order_relaxed)) atomic_fetch_add_explicit(&all, 1, memory_order_relaxed);
   return __libc_malloc(size);
 }
 #endif
 
 uint64_t etagere_allocation_count(void) { return count; }
+
+void etagere_count_allocations_of_all_threads(void) {
+  atomic_store(&all, 0);
+  atomic_store(&counts_all, true);
+}
+
+uint64_t etagere_allocations_of_all_threads(void) {
+  atomic_store(&counts_all, false);
+  return atomic_load(&all);
+}

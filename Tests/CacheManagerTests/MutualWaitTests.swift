@@ -18,8 +18,9 @@ struct MutualWaitTests {
 
     let result: Result<LoadOutcome, CacheError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let waiter = CoalescedLoad<LoadOutcome>.Waiter(
-          post: { _ in }, deliver: {}, end: { continuation.resume(returning: $0) }, askAlone: {})
+        let waiter = CoalescedLoad<LoadOutcome>.Waiter { message in
+          if case .end(let result) = message { continuation.resume(returning: result) }
+        }
         _ = core.coalescer.join(CoalescedLoadID(request: CoalescingKey(load)), load, alone: false, task: loading, waiter: waiter)
         { coalesced in
           // The load can be found from here on, and has not looked for others yet.

@@ -16,6 +16,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
 
 extension Optional {
   /// Returns the component in effect, given the manager's.
+  @inlinable
   package func resolved<Component>(_ inherited: Component?) -> Component? where Wrapped == Override<Component> {
     switch self {
     case nil: inherited

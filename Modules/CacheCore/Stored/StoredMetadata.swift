@@ -1,54 +1,56 @@
 public import HTTPTypes
 
-/// Everything about a stored answer but its bytes.
+/// The metadata of a stored response: everything except its bytes.
+///
+/// The heads are large, so they are read and changed in place. Each change copies the metadata once.
 public struct StoredMetadata: Hashable, Sendable {
-  /// The method, the URI and the selecting fields alone: a request's credentials and cookies never reach a store.
+  /// The method, the URI and the selecting fields of the request. Credentials and cookies of a request never reach a store.
   public var request: HTTPRequest {
     _read { yield boxed.content.heads.box.heads.request }
     _modify { yield &boxed.content.heads.values.request }
   }
-  /// The answer's head, hop-by-hop fields removed.
+  /// The head of the response, without hop-by-hop fields.
   public var response: HTTPResponse {
     _read { yield boxed.content.heads.box.heads.response }
     _modify { yield &boxed.content.heads.values.response }
   }
-  /// Fields that came after the body.
+  /// The fields that came after the body.
   public var trailers: HTTPFields? {
     _read { yield boxed.content.heads.box.heads.trailers }
     _modify { yield &boxed.content.heads.values.trailers }
   }
-  /// When the request went out that brought, or last confirmed, this answer.
+  /// The time at which the request was sent that brought this response, or that last confirmed it.
   public var requestTime: Timestamp {
-    _read { yield boxed.content.requestTime }
-    _modify { yield &boxed.content.requestTime }
+    get { boxed.content.requestTime }
+    set { boxed.content.requestTime = newValue }
   }
-  /// When its answer came in. The store's own time to live counts from here, so a 304 restarts it.
+  /// The time at which that request's response was received. The store's own time to live begins here, so a 304 restarts it.
   public var responseTime: Timestamp {
-    _read { yield boxed.content.responseTime }
-    _modify { yield &boxed.content.responseTime }
+    get { boxed.content.responseTime }
+    set { boxed.content.responseTime = newValue }
   }
-  /// Bytes; nil while the body is still being written.
+  /// The length of the body in bytes, or `nil` while the body is written.
   public var bodyLength: Int64? {
-    _read { yield boxed.content.bodyLength }
-    _modify { yield &boxed.content.bodyLength }
+    get { boxed.content.bodyLength }
+    set { boxed.content.bodyLength = newValue }
   }
-  /// The body's identity; a 304 keeps it.
+  /// The identity of the body, which a 304 keeps.
   public var revision: Revision {
-    _read { yield boxed.content.revision }
-    _modify { yield &boxed.content.revision }
+    get { boxed.content.revision }
+    set { boxed.content.revision = newValue }
   }
-  /// What a hit needs to know.
+  /// The freshness, which is all that a hit needs to know.
   public var freshness: Freshness {
-    _read { yield boxed.content.freshness }
-    _modify { yield &boxed.content.freshness }
+    get { boxed.content.freshness }
+    set { boxed.content.freshness = newValue }
   }
-  /// The time to live in the store; nil: the store's default.
+  /// The time to live in the store, or `nil` for the store's default.
   public var expiration: Expiration? {
-    _read { yield boxed.content.expiration }
-    _modify { yield &boxed.content.expiration }
+    get { boxed.content.expiration }
+    set { boxed.content.expiration = newValue }
   }
 
-  /// Metadata of its parts.
+  /// Creates metadata from its parts.
   public init(
     request: HTTPRequest, response: HTTPResponse, trailers: HTTPFields? = nil, requestTime: Timestamp, responseTime: Timestamp,
     bodyLength: Int64? = nil, revision: Revision, freshness: Freshness, expiration: Expiration? = nil
@@ -59,7 +61,7 @@ public struct StoredMetadata: Hashable, Sendable {
         responseTime: responseTime, bodyLength: bodyLength, revision: revision, freshness: freshness, expiration: expiration))
   }
 
-  /// Metadata whose heads are read when somebody asks for them.
+  /// Creates metadata whose heads are decoded at their first use.
   init(
     heads: EncodedHeads, requestTime: Timestamp, responseTime: Timestamp, bodyLength: Int64?, revision: Revision,
     freshness: Freshness, expiration: Expiration?

@@ -39,18 +39,32 @@ protocol AnyCoalescedLoad: AnyObject, Sendable {
 /// no more waiters. A later request starts a new load. If a waiter left because a stale value was enough, the work that brings
 /// the fresh value goes on without waiters.
 final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
+  /// A message to a waiter.
+  enum Message: Sendable {
+    /// An event to queue. Sent in order, under the lock of the coalesced load, so the waiter must only store it and call nothing.
+    case post(CoalescedLoadEvent<Output>)
+    /// The request to deliver the queued events. Sent outside the lock.
+    case deliver
+    case end(Result<Output, CacheError>)
+    /// Sent in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
+    case askAlone
+  }
+
+  /// One waiter. A structure around a single closure, because a load makes it of a few of them, and each closure costs memory.
   struct Waiter: Sendable {
-    /// Queues an event. Called in order, under the lock of the coalesced load, so it must only store the event and call nothing.
-    var post: @Sendable (CoalescedLoadEvent<Output>) -> Void
-    /// Delivers the queued events. Called outside the lock.
-    var deliver: @Sendable () -> Void
-    var end: @Sendable (Result<Output, CacheError>) -> Void
-    /// Called in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
-    var askAlone: @Sendable () -> Void
+    let receive: @Sendable (Message) -> Void
+
+    /// Returns a waiter that calls `load` if the outcome is for the first waiter alone.
+    func askingAlone(by load: @escaping @Sendable () -> Void) -> Waiter {
+      Waiter { message in
+        if case .askAlone = message { load() } else { receive(message) }
+      }
+    }
   }
 
   private struct State {
-    var waiters: [Int: Waiter] = [:]
+    /// The waiters in the order in which they joined, with their tokens.
+    var waiters: [(token: Int, waiter: Waiter)] = []
     var nextToken = 0
     var task: Task<Void, Never>?
     /// Whether the load takes no more waiters.
@@ -65,11 +79,6 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var lastProgress: LoadProgress?
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
-
-    /// The waiters in the order in which they joined.
-    var waitersInOrder: [Waiter] {
-      waiters.count < 2 ? Array(waiters.values) : waiters.sorted { $0.key < $1.key }.map(\.value)
-    }
 
     /// Closes the load and returns `true` if the work is to be cancelled now, because no waiter needs it.
     mutating func cancelsWhenUnattended() -> Bool {
@@ -91,29 +100,28 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   let priority: LoadPriority
   /// The representation that the waiters want, or `nil` for the bytes and a stored original.
   let representation: RequestedRepresentation?
-  private let onClose: @Sendable (CoalescedLoad<Output>) -> Void
-  private let onOver: @Sendable (CoalescedLoad<Output>) -> Void
+  private let coalescer: RequestCoalescer
+  private let coalescingID: CoalescedLoadID
 
   /// - Parameters:
   ///   - id: The identifier of the load that begins this one.
+  ///   - coalescer: The coalescer that the load leaves when it takes no more waiters, and when it is over.
+  ///   - coalescingID: The identity under which waiters find the load.
   ///   - number: The number of the load, higher than that of every coalesced load before it.
   ///   - logPosition: The current position of the ``InvalidationLog``.
   ///   - priority: The priority of the load.
   ///   - representation: The representation that the first waiter wants. Waiters that join add to it.
-  ///   - onClose: Called when the coalesced load takes no more waiters, possibly twice.
-  ///   - onOver: Called after every waiter was told the outcome.
   init(
-    id: LoadID, number: Int, logPosition: Int = 0, priority: LoadPriority, representation: RequestedRepresentation? = nil,
-    onClose: @escaping @Sendable (CoalescedLoad<Output>) -> Void,
-    onOver: @escaping @Sendable (CoalescedLoad<Output>) -> Void
+    id: LoadID, in coalescer: RequestCoalescer, as coalescingID: CoalescedLoadID, number: Int, logPosition: Int,
+    priority: LoadPriority, representation: RequestedRepresentation?
   ) {
     self.id = id
+    self.coalescer = coalescer
+    self.coalescingID = coalescingID
     self.number = number
     self.logPosition = logPosition
     self.priority = priority
     self.representation = representation
-    self.onClose = onClose
-    self.onOver = onOver
   }
 
   /// Starts the work, which reports to the coalesced load that `body` receives. If every waiter has left already, no work starts.
@@ -162,24 +170,27 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     let token: Int? = state.withLock { state in
       guard !state.isClosed else { return nil }
       state.nextToken += 1
-      state.waiters[state.nextToken] = waiter
-      if let stale = state.stale { waiter.post(.stale(stale)) }
-      if let progress = state.lastProgress { waiter.post(.progress(progress)) }
+      state.waiters.append((state.nextToken, waiter))
+      if let stale = state.stale { waiter.receive(.post(.stale(stale))) }
+      if let progress = state.lastProgress { waiter.receive(.post(.progress(progress))) }
       return state.nextToken
     }
-    if token != nil { waiter.deliver() }
+    if token != nil { waiter.receive(.deliver) }
     return token
   }
 
   /// Removes one waiter and does not affect the other waiters. Does nothing if the load is settled or has ended for the waiter.
-  func leave(_ token: Int, _ departure: LeaveReason) {
+  func leave(_ token: Int, _ reason: LeaveReason) {
     let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
-      guard !state.isSettled, let waiter = state.waiters.removeValue(forKey: token) else { return (nil, nil, false) }
-      if case .satisfied = departure { state.survivesItsWaiters = true }
+      guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0.token == token }) else {
+        return (nil, nil, false)
+      }
+      let waiter = state.waiters.remove(at: index).waiter
+      if case .satisfied = reason { state.survivesItsWaiters = true }
       return (waiter, state.task, state.cancelsWhenUnattended())
     }
     if cancels { cancel(task) }
-    if let waiter, case .failed(let error) = departure { waiter.end(.failure(error)) }
+    if let waiter, case .failed(let error) = reason { waiter.receive(.end(.failure(error))) }
   }
 
   /// Stops waiters from leaving, because the outcome is about to be made. Every present waiter gets the outcome, and a
@@ -203,11 +214,11 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
 
   /// Ends every waiter with `error`. Does nothing for waiters that are about to get the outcome.
   func dismissWaiters(_ error: CacheError) {
-    for token in state.withLock({ Array($0.waiters.keys) }) { leave(token, .failed(error)) }
+    for (token, _) in state.withLock({ $0.waiters }) { leave(token, .failed(error)) }
   }
 
   private func cancel(_ task: Task<Void, Never>?) {
-    onClose(self)
+    coalescer.forget(self, coalescingID)
     task?.cancel()
   }
 
@@ -235,27 +246,24 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       case .progress(let progress): state.lastProgress = progress
       case .stale(let output): state.stale = output
       }
-      let waiters = state.waitersInOrder
-      for waiter in waiters { waiter.post(event) }
-      return waiters
+      for (_, waiter) in state.waiters { waiter.receive(.post(event)) }
+      return state.waiters
     }
-    for waiter in waiters { waiter.deliver() }
+    for (_, waiter) in waiters { waiter.receive(.deliver) }
   }
 
   private func finish(_ result: Result<Output, CacheError>) {
     let waiters = state.withLock { state in
       defer {
         state.isClosed = true
-        state.waiters = [:]
+        state.waiters = []
       }
-      return state.waitersInOrder
+      return state.waiters
     }
-    onClose(self)
+    coalescer.forget(self, coalescingID)
     let isShareable = (try? result.get().isShareable) ?? true
-    for (index, waiter) in waiters.enumerated() {
-      if index == 0 || isShareable { waiter.end(result) } else { waiter.askAlone() }
-    }
-    onOver(self)
+    for (index, (_, waiter)) in waiters.enumerated() { waiter.receive(index == 0 || isShareable ? .end(result) : .askAlone) }
+    coalescer.remove(self)
     let closers = state.withLock { state in
       state.isOver = true
       defer { state.closers = [] }

@@ -110,14 +110,8 @@ final class RequestCoalescer: Sendable {
       }
       state.last += 1
       let coalesced = CoalescedLoad<Output>(
-        id: load.id, number: state.last, logPosition: load.invalidations.current, priority: LoadPriority(load.priority),
-        representation: load.representation,
-        // The capture is strong. `running` holds a coalesced load no longer than its work, and the coalescer must exist until
-        // then.
-        onClose: { coalesced in if isShared { self.forget(coalesced, id) } },
-        onOver: { coalesced in
-          _ = self.state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(coalesced)) }
-        })
+        id: load.id, in: self, as: id, number: state.last, logPosition: load.invalidations.current,
+        priority: LoadPriority(load.priority), representation: load.representation)
       if isShared {
         if id.transform == CoalescedLoadID.storing, state.open[id] == nil { state.storing += 1 }
         state.open[id] = coalesced
@@ -127,12 +121,18 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  private func forget(_ coalesced: any AnyCoalescedLoad, _ id: CoalescedLoadID) {
+  /// Removes a load that takes no more waiters. Does nothing for a load that no waiter could find.
+  func forget(_ coalesced: any AnyCoalescedLoad, _ id: CoalescedLoadID) {
     state.withLock { state in
       guard state.open[id] === coalesced else { return }
       state.open[id] = nil
       if id.transform == CoalescedLoadID.storing { state.storing -= 1 }
     }
+  }
+
+  /// Removes a load whose work has ended and whose waiters have the outcome.
+  func remove(_ coalesced: any AnyCoalescedLoad) {
+    _ = state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(coalesced)) }
   }
 
   /// Stops waiters from joining the running loads, which were requested before now. The present waiters go on waiting.

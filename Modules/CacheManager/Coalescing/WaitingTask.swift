@@ -22,8 +22,14 @@ struct WaitingTask<Output: Shareable>: Sendable {
     let channel = EventChannel<Step>(merging: Step.merge)
     self.channel = channel
     link = LoadTask(priority: priority)
-    waiter = .init(
-      post: { channel.send(.event($0)) }, deliver: {}, end: { channel.finish(with: .end($0)) }, askAlone: { channel.finish() })
+    waiter = .init { message in
+      switch message {
+      case .post(let event): channel.send(.event(event))
+      case .deliver: break
+      case .end(let result): channel.finish(with: .end(result))
+      case .askAlone: channel.finish()
+      }
+    }
   }
 
   /// Waits for the end of the coalesced load.

@@ -66,21 +66,22 @@ final class EventMailbox<Value: Sendable>: Sendable {
   func waiter<Output: Shareable>(
     _ unpack: @escaping @Sendable (Output) -> (Value, LoadOutcome)?
   ) -> CoalescedLoad<Output>.Waiter {
-    let resource: @Sendable (Output) -> Resource<Value>? = { [load, start] output in
-      unpack(output).map { $1.resource($0, clock: load.clock, startedAt: start) }
+    .init { message in
+      switch message {
+      case .post(.progress(let progress)): if self.sink.event != nil { self.post(.progress(progress)) }
+      case .post(.stale(let output)): if let old = self.resource(unpack(output)) { self.post(.stale(old)) }
+      case .deliver: self.deliver()
+      case .end(.success(let output)):
+        self.end(self.resource(unpack(output)).map { .success($0) } ?? .failure(.cancelled))
+      case .end(.failure(let error)): self.end(.failure(error))
+      // The coordinator starts another load: see `askingAlone(by:)`.
+      case .askAlone: break
+      }
     }
-    return CoalescedLoad<Output>.Waiter(
-      post: { event in
-        switch event {
-        case .progress(let progress): if self.sink.event != nil { self.post(.progress(progress)) }
-        case .stale(let output): if let old = resource(output) { self.post(.stale(old)) }
-        }
-      },
-      deliver: { self.deliver() },
-      end: { result in
-        self.end(result.flatMap { output in resource(output).map { .success($0) } ?? .failure(.cancelled) })
-      },
-      askAlone: {})
+  }
+
+  private func resource(_ unpacked: (value: Value, outcome: LoadOutcome)?) -> Resource<Value>? {
+    unpacked.map { $0.outcome.resource($0.value, clock: load.clock, startedAt: start) }
   }
 
   private func post(_ event: ResourceEvent<Value>) {

@@ -4,9 +4,14 @@ public import CacheCore
 public final class LoadTask: Sendable {
   private enum Phase {
     case waiting
-    case joined(leave: @Sendable (LeaveReason) -> Void)
+    case joined(Departure)
     case cancelled(CacheError)
     case ended
+  }
+
+  /// The way out of a coalesced load. A structure, because a bare closure is wrapped anew each time it passes a generic function.
+  private struct Departure: Sendable {
+    let leave: @Sendable (LeaveReason) -> Void
   }
 
   private struct State {
@@ -16,16 +21,16 @@ public final class LoadTask: Sendable {
 
     /// Ends the load.
     ///
-    /// - Returns: The closure to call and the observation to release, both outside the lock.
-    mutating func end(_ end: Phase) -> (leave: (@Sendable (LeaveReason) -> Void)?, LoadPriority.Observation?) {
+    /// - Returns: The departure to take and the observation to release, both outside the lock.
+    mutating func end(_ end: Phase) -> (Departure?, LoadPriority.Observation?) {
       defer { observation = nil }
       switch phase {
       case .waiting:
         phase = end
         return (nil, observation)
-      case .joined(let leave):
+      case .joined(let departure):
         phase = end
-        return (leave, observation)
+        return (departure, observation)
       case .cancelled, .ended: return (nil, nil)
       }
     }
@@ -56,9 +61,9 @@ public final class LoadTask: Sendable {
 
   /// Ends the load with `error`. If the load has not joined a coalesced load yet, it leaves as soon as it joins.
   func end(with error: CacheError) {
-    let (leave, observation) = state.withLock { $0.end(.cancelled(error)) }
+    let (departure, observation) = state.withLock { $0.end(.cancelled(error)) }
     observation?.cancel()
-    leave?(.failed(error))
+    departure?.leave(.failed(error))
   }
 
   /// Calls `observer` at each raise of the priority, until the load ends or another observer replaces this one.
@@ -80,22 +85,22 @@ public final class LoadTask: Sendable {
 
   /// Links the load to the coalesced load that it waits for. Called again if the waiter needs a load of its own.
   func link(_ leave: @escaping @Sendable (LeaveReason) -> Void) {
-    let departure = state.withLock { state -> LeaveReason? in
+    let reason = state.withLock { state -> LeaveReason? in
       switch state.phase {
       case .waiting, .joined:
-        state.phase = .joined(leave: leave)
+        state.phase = .joined(Departure(leave: leave))
         return nil
       case .cancelled(let error): return .failed(error)
       case .ended: return .satisfied
       }
     }
-    if let departure { leave(departure) }
+    if let reason { leave(reason) }
   }
 
   /// Ends the task after the load has its outcome. The work that the load waited for may go on without it.
   func finish() {
-    let (leave, observation) = state.withLock { $0.end(.ended) }
+    let (departure, observation) = state.withLock { $0.end(.ended) }
     observation?.cancel()
-    leave?(.satisfied)
+    departure?.leave(.satisfied)
   }
 }

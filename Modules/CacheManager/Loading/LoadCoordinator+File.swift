@@ -117,11 +117,10 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, task: LoadTask, _ waiter: CoalescedLoad<Drafted>.Waiter
   ) {
     let writing = load.with { $0.destination = .file(draft) }
-    var waiter = waiter
-    waiter.askAlone = { [waiter] in self.join(load, draft, alone: true, task: task, waiter) }
+    let joining = waiter.askingAlone { self.join(load, draft, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
-    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
+    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
       coalesced.start { coalesced in
         let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
           switch event {
@@ -133,6 +132,6 @@ extension LoadCoordinator {
         return result.map { Drafted(fetched: $0, draft: draft) { coalesced.hasBeenShared } }
       }
     }
-    if !isAccepted { waiter.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { waiter.receive(.end(.failure(load.managerIsClosed))) }
   }
 }

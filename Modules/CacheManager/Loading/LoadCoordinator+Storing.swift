@@ -44,8 +44,8 @@ extension LoadCoordinator {
     _ storing: ResolvedRequest, as load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ once: EventMailbox<Value>,
     _ value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
-    var waiter = once.waiter { (fetched: LoadOutcome) in (value(fetched), fetched) }
-    waiter.askAlone = { self.join(storing, as: load, alone: true, task, once, value) }
+    let waiter = once.waiter { (fetched: LoadOutcome) in (value(fetched), fetched) }
+      .askingAlone { self.join(storing, as: load, alone: true, task, once, value) }
     let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
         let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }

@@ -90,17 +90,16 @@ final class LoadCoordinator: Sendable {
   ) {
     // A decision that was made before this waiter joined ignores its needs.
     let wantsBytes = load.representation?.wantsBytes ?? true
-    let joining = CoalescedLoad<LoadOutcome>.Waiter(
-      post: { event in
-        if wantsBytes, case .stale(let old) = event, old.isBodyLeft { return }
-        waiter.post(event)
-      }, deliver: waiter.deliver,
-      end: { result in
-        guard wantsBytes, case .success(let outcome) = result, outcome.isBodyLeft else { return waiter.end(result) }
+    let joining = CoalescedLoad<LoadOutcome>.Waiter { message in
+      switch message {
+      case .post(.stale(let old)) where wantsBytes && old.isBodyLeft: break
+      case .end(.success(let outcome)) where wantsBytes && outcome.isBodyLeft:
         // The load was accepted once, so it is accepted also if the manager closes meanwhile.
         self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
-      },
-      askAlone: { self.joinBytes(load, alone: true, task: task, waiter) })
+      case .askAlone: self.joinBytes(load, alone: true, task: task, waiter)
+      case .post, .deliver, .end: waiter.receive(message)
+      }
+    }
     let id = CoalescedLoadID(request: CoalescingKey(load))
     queuedPriorities.raise(load, to: task.priority.level)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
@@ -110,7 +109,7 @@ final class LoadCoordinator: Sendable {
         return result
       }
     }
-    if !isAccepted { waiter.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { waiter.receive(.end(.failure(load.managerIsClosed))) }
   }
 
   // MARK: Values
@@ -118,8 +117,8 @@ final class LoadCoordinator: Sendable {
   private func joinDerived<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, once: EventMailbox<Value>
   ) {
-    var waiter = once.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.fetched) }
-    waiter.askAlone = { self.joinDerived(load, transform, alone: true, task: task, once: once) }
+    let waiter = once.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.fetched) }
+      .askingAlone { self.joinDerived(load, transform, alone: true, task: task, once: once) }
     let id = CoalescedLoadID(
       request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
       executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)

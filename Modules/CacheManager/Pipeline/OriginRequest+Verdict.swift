@@ -44,7 +44,7 @@ extension OriginRequest {
   ) async throws(CacheError) -> TransactionResponse {
     // A load cannot make a resource of a part.
     if metadata.response.status == .partialContent, !request.destination.isStream { return pass(received, isShareable: true) }
-    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+    await applyWithoutDrops(changes)
     var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
     if request.role == .mirror {
       // An error or a redirect is the mirror's own.
@@ -69,9 +69,12 @@ extension OriginRequest {
     _ reservation: MemoryReservation?, as response: inout TransactionResponse
   ) async throws(CacheError) {
     var candidate = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
-    candidate.metadata.expiration = .earlier(metadata.expiration, request.expiration, from: metadata.responseTime)
+    // Each change copies the metadata, and most responses need none here.
+    if let expiration = request.expiration {
+      candidate.metadata.expiration = .earlier(metadata.expiration, expiration, from: metadata.responseTime)
+    }
     // Announced, so that a store that is too small can refuse before it has taken half of the body.
-    candidate.metadata.bodyLength = body.length
+    if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
     let omitsOriginal = request.representation.map { !$0.keepsOriginal && request.isResult(metadata.response) } ?? false
     let writer = omitsOriginal ? nil : try await cache.writer(candidate)
@@ -190,7 +193,7 @@ extension OriginRequest {
       received.reservation?.release()
       return .again(transaction.head, received)
     }
-    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+    await applyWithoutDrops(changes)
     var response = response(received, source: .network)
     response.head = transaction.reply(from: metadata).head
     response.status = forwarded(received.response.head.status.code)
@@ -243,7 +246,16 @@ extension OriginRequest {
       reservation: received.reservation)
   }
 
-  private func apply(_ changes: StoreChanges) async { await cache.apply(changes, to: candidates, of: transaction.head) }
+  private func apply(_ changes: StoreChanges) async {
+    guard changes != .none else { return }
+    await cache.apply(changes, to: candidates, of: transaction.head)
+  }
+
+  /// Carries out the changes except for the responses to remove, which give way when the new response is stored.
+  @inline(never)
+  private func applyWithoutDrops(_ changes: StoreChanges) async {
+    await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
+  }
 
   /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5). Its connection can then be used again, and its metrics are
   /// complete. Any other body may be slow, and the caller waits.

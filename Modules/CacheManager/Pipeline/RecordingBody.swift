@@ -217,7 +217,7 @@ final class RecordingBody: ResourceBody.Source {
     var recording = Recording(data: ending.data, count: ending.count)
     if let storage {
       var candidate = storage.candidate
-      candidate.metadata.bodyLength = ending.count
+      if candidate.metadata.bodyLength != ending.count { candidate.metadata.bodyLength = ending.count }
       let complete = candidate
       let outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
       if let outcome {

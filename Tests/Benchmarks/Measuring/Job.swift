@@ -11,7 +11,7 @@ protocol Job: Codable, Sendable {
 /// Every job, by name: what a started process looks up.
 enum Jobs {
   private static var all: [any Job.Type] {
-    var all: [any Job.Type] = [DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
+    var all: [any Job.Type] = [ColdJob.self, DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
     #if VIPS
     all += [ThumbnailJob.self, ThumbnailsJob.self, VariantsJob.self]
     #endif

@@ -16,7 +16,20 @@ struct FacadeScenario {
       report.take(failuresOf: found, by: hit.rawValue)
       if hit == .disk { addDisk(found, to: &report) } else { addMemory(hit, found, to: &report) }
     }
+    try await addCold(to: &report)
     return report
+  }
+
+  /// The allocations of a cold load. They are the same in each run, so one is enough.
+  private func addCold(to report: inout ScenarioReport) async throws {
+    let found = try await bench.rounds(["cold"], count: 1) { _ in ColdJob(size: 20 << 10, loads: 1_000) }["cold"] ?? []
+    report.take(failuresOf: found, by: "a cold load")
+    let allocations = found.flatMap { $0[.allocations] }
+    var row = ScenarioReport.Row(name: "cold load, manager alone")
+    row.figures = [Figure("allocations", .count, allocations)].compactMap(\.self)
+    report.rows.append(row)
+    guard !allocations.isEmpty else { return }
+    report.goals.append(Goal("allocations of a cold load, beyond the engine's", Sample.median(allocations), .atMost(40)))
   }
 
   private func addMemory(_ hit: FacadeJob.Hit, _ found: [Measurement], to report: inout ScenarioReport) {
