@@ -55,7 +55,10 @@ final class RequestCoalescer: Sendable {
   ) -> Bool {
     let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
-      guard let (coalesced, isNew) = coalesced(id, load, as: Output.self, isShared: isShared, isAccepted: alone) else {
+      guard
+        let (coalesced, isNew): (CoalescedLoad<Output>, Bool) = coalesced(
+          id, load, for: task, isShared: isShared, isAccepted: alone)
+      else {
         return false
       }
       guard let token = coalesced.join(waiter) else {
@@ -98,7 +101,7 @@ final class RequestCoalescer: Sendable {
   }
 
   private func coalesced<Output: Shareable>(
-    _ id: CoalescedLoadID, _ load: ResolvedRequest, as output: Output.Type, isShared: Bool, isAccepted: Bool
+    _ id: CoalescedLoadID, _ load: ResolvedRequest, for task: LoadTask, isShared: Bool, isAccepted: Bool
   ) -> (CoalescedLoad<Output>, isNew: Bool)? {
     state.withLock { state in
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
@@ -111,7 +114,8 @@ final class RequestCoalescer: Sendable {
       state.last += 1
       let coalesced = CoalescedLoad<Output>(
         id: load.id, in: self, as: id, number: state.last, logPosition: load.invalidations.current,
-        priority: LoadPriority(load.priority), representation: load.representation)
+        // No caller raises the priority of a task that none has, so the coalesced load can take it over.
+        priority: task.isHandedOut ? LoadPriority(load.priority) : task.priority, representation: load.representation)
       if isShared {
         if id.transform == CoalescedLoadID.storing, state.open[id] == nil { state.storing += 1 }
         state.open[id] = coalesced

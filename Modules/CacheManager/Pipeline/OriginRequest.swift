@@ -82,7 +82,12 @@ struct OriginRequest: Sendable {
     }
     // Before memory is reserved: making the body may load something through this manager.
     let body = try await content.open()
-    let reservation = try await reservation()
+    var reservation: MemoryReservation?
+    if !request.destination.isStream {
+      // Most loads find room, and an asynchronous call takes memory of its own.
+      reservation = request.budget.placeWithoutWaiting(transaction.priority, upTo: expectedBody, isNested: request.isNested)
+      if reservation == nil { reservation = try await request.budget.place(transaction.priority, upTo: expectedBody) }
+    }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     request.observe(.requestSent(url: transaction.address, conditional: sent.isConditional))
     let received: ReceivedResponse
@@ -112,12 +117,9 @@ struct OriginRequest: Sendable {
     }
   }
 
-  /// Memory for the body of a load. A streamed body is not collected, so it reserves none.
-  private func reservation() async throws(CacheError) -> MemoryReservation? {
-    if request.destination.isStream { return nil }
-    return try await request.budget.place(
-      transaction.priority, upTo: request.destination.isMemory ? request.maximumBodySize : Int64(MemoryBudget.streamed),
-      isNested: request.isNested)
+  /// The largest part of a collected body that is in memory at once, in bytes. A streamed body is not collected.
+  private var expectedBody: Int64 {
+    request.destination.isMemory ? request.maximumBodySize : Int64(MemoryBudget.streamed)
   }
 
   /// Loads that the downloader makes itself, of a token for example, must not wait for the memory that this load has reserved.

@@ -219,7 +219,13 @@ final class RecordingBody: ResourceBody.Source {
       var candidate = storage.candidate
       if candidate.metadata.bodyLength != ending.count { candidate.metadata.bodyLength = ending.count }
       let complete = candidate
-      let outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
+      // Memory alone takes no time, so it needs no deadline.
+      let outcome: Result<StoredMetadata, CacheError>? =
+        if request.store == nil {
+          await store(complete, ending, storage)
+        } else {
+          await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
+        }
       if let outcome {
         recording.metadata = try outcome.get()
       } else {

@@ -10,6 +10,9 @@ final class MemoryBudget: Sendable {
     /// `true`: granted; `false`: cancelled.
     var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
+    /// The bytes that a body of at most this size is expected to take.
+    func expected(upTo most: Int64) -> Int { Int(min(Int64(ledger.expectation), max(most, 0))) }
+
     /// Those of them who wait already; the others look when they begin to.
     mutating func continuations(of tickets: [MemoryAccounting.Ticket]) -> [CheckedContinuation<Bool, Never>] {
       tickets.compactMap { waiting.removeValue(forKey: $0) }
@@ -44,18 +47,31 @@ final class MemoryBudget: Sendable {
     }
   }
 
-  /// A place for a load that is about to ask for a body.
+  /// Reserves memory for a load that is about to request a body, or returns `nil` if the load must wait for it.
   ///
-  /// - Parameter isNested: it does not wait.
-  /// - Throws: a cancellation, when the task is cancelled while it waits.
-  func place(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) async throws(CacheError) -> MemoryReservation {
+  /// - Parameters:
+  ///   - most: The largest body that the load accepts, in bytes.
+  ///   - isNested: Whether a load that has its reservation already waits for this one. A nested load never waits, and holds nothing.
+  func placeWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
     let (number, expected, isGranted) = state.withLock { state in
+      let expected = state.expected(upTo: most)
+      guard isNested || state.ledger.grantWithoutWaiting(.place(expected)) else { return (0, 0, false) }
       state.lastShare += 1
-      let expected = Int(min(Int64(state.ledger.expectation), max(most, 0)))
-      return (state.lastShare, expected, !isNested && state.ledger.grantWithoutWaiting(.place(expected)))
+      return (state.lastShare, expected, true)
     }
-    guard !isNested else { return MemoryReservation(self, number, priority, expecting: expected) }
-    if !isGranted { try await claim(.place(expected), priority) }
+    guard isGranted else { return nil }
+    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: isNested ? 0 : expected))
+  }
+
+  /// Reserves memory for a load that is about to request a body, and waits for it if necessary.
+  ///
+  /// - Throws: A cancellation of the calling task while it waits.
+  func place(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
+    let (number, expected) = state.withLock { state in
+      state.lastShare += 1
+      return (state.lastShare, state.expected(upTo: most))
+    }
+    try await claim(.place(expected), priority)
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 

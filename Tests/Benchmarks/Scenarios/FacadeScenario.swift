@@ -29,7 +29,7 @@ struct FacadeScenario {
     row.figures = [Figure("allocations", .count, allocations)].compactMap(\.self)
     report.rows.append(row)
     guard !allocations.isEmpty else { return }
-    report.goals.append(Goal("allocations of a cold load, beyond the engine's", Sample.median(allocations), .atMost(40)))
+    report.goals.append(Goal("allocations of a cold load, beyond the engine's", Sample.median(allocations), .atMost(40), .count))
   }
 
   private func addMemory(_ hit: FacadeJob.Hit, _ found: [Measurement], to report: inout ScenarioReport) {
