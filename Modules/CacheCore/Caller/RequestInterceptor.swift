@@ -2,11 +2,12 @@ public import HTTPTypes
 
 /// Changes requests, or refuses them, at up to three stages of a load.
 ///
-/// | stage | called | a change |
-/// | --- | --- | --- |
-/// | `willLookUp` | once for each load and for each alternative source, before the cache is looked at | takes part in the resource's identity and in `Vary`, as if the caller had made it |
-/// | `willRedirect` | for each redirect, whether its response came from the network or from the cache | applies to the request that follows the redirect |
-/// | `willSend` | for each request that goes to the downloader: redirects, conditional requests and alternatives included | is not seen by the cache |
+/// - `willLookUp` is called once for each load and for each alternative source, before the cache is looked at. A change takes
+///   part in the resource's identity and in `Vary`, as if the caller had made it.
+/// - `willRedirect` is called for each redirect, whether its response came from the network or from the cache. A change applies
+///   to the request that follows the redirect.
+/// - `willSend` is called for each request that goes to the downloader: redirects, conditional requests and alternatives
+///   included. The cache does not see the change.
 ///
 /// ```swift
 /// configuration.interceptor = RequestInterceptor(

@@ -51,7 +51,8 @@ final class MemoryBudget: Sendable {
   ///
   /// - Parameters:
   ///   - most: The largest body that the load accepts, in bytes.
-  ///   - isNested: Whether a load that has its reservation already waits for this one. A nested load never waits, and holds nothing.
+  ///   - isNested: Whether a load that has its reservation already waits for this one. A nested load never waits, and holds
+  ///     nothing.
   func placeWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
     let (number, expected, isGranted) = state.withLock { state in
       let expected = state.expected(upTo: most)

@@ -7,8 +7,8 @@ import Foundation
 import HTTPTypes
 import MemoryStore
 
-/// The heap allocations of a load that finds nothing in the cache, beyond those of its downloader. The downloader responds at once,
-/// so the count is the manager's own.
+/// The heap allocations of a load that finds nothing in the cache, beyond those of its downloader. The downloader responds at
+/// once, so the count is the manager's own.
 struct ColdJob: Job {
   static let name = "cold"
 
