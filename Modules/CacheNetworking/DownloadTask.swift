@@ -16,7 +16,7 @@ public final class DownloadTask: Sendable {
     case idle
     /// A download has begun; the closures cancel what goes on before there is a transfer.
     case preparing([@Sendable () -> Void])
-    case linked(SessionDataTask.CancelToken)
+    case linked
     /// There will be no transfer, or it is over.
     case over
   }
@@ -50,11 +50,10 @@ public final class DownloadTask: Sendable {
 
   /// A handle for one download.
   ///
-  /// - Parameter sideEffects: what this download does with its bytes beside handing them over, in this order; other downloads
-  ///   that share its transfer have their own.
+  /// - Parameter sideEffects: closures that receive each chunk before the reader, in this order.
   public init(sideEffects: [DataSideEffect] = []) { self.sideEffects = sideEffects }
 
-  /// Gives the download up. Others that share its transfer are not disturbed. Later calls do nothing.
+  /// Cancels the download. Later calls do nothing.
   public func cancel() { cancel(because: .cancelled) }
 
   /// The download's time is over. Does nothing when everything has come and was judged, though it may not have been read yet.
@@ -78,7 +77,7 @@ public final class DownloadTask: Sendable {
     switch phase {
     case .idle, .over: break
     case .preparing(let cancels): for cancel in cancels { cancel() }
-    case .linked(let token): transfer?.cancel(token: token, because: error)
+    case .linked: transfer?.cancel(because: error)
     }
   }
 
@@ -90,7 +89,7 @@ public final class DownloadTask: Sendable {
 
   /// Waits until the download's transfer is started: true, or until it is certain that none will be: false.
   ///
-  /// A transfer that is shared counts as started. False too when the waiting task is cancelled.
+  /// False too when the waiting task is cancelled.
   public var started: Bool {
     get async {
       let id = state.withLock { state in
@@ -142,12 +141,12 @@ public final class DownloadTask: Sendable {
     if isOver { cancel() }
   }
 
-  /// The download has its share of a transfer; false when it was cancelled before.
-  func link(_ task: SessionDataTask, _ token: SessionDataTask.CancelToken) -> Bool {
+  /// Links the download to its transfer. Returns `false` if the download was cancelled before.
+  func link(_ task: SessionDataTask) -> Bool {
     state.withLock { state in
       guard state.cancellation == nil else { return false }
       state.transfer = task
-      state.phase = .linked(token)
+      state.phase = .linked
       return true
     }
   }

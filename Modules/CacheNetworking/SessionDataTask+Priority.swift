@@ -6,7 +6,7 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {
-  /// Raises the platform's priority, never lowers it: others may wait for the same transfer. On Linux it has no effect.
+  /// Raises the platform's priority, never lowers it: the request may have been raised meanwhile. On Linux it has no effect.
   func raise(to level: LoadPriority.Level) {
     let value = Self.platformPriority(level)
     let isHigher = state.withLock { state in

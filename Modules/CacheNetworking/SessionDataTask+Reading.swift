@@ -1,23 +1,20 @@
 internal import CacheCore
 
 extension SessionDataTask {
-  /// A share that is read by asking; nil when it comes too late to get everything.
-  func join() -> CancelToken? { state.withLock { $0.log.join(.pull(nil)) } }
-
-  /// Waits for the share's next event. A cancelled task gives the share up, and gets the end that says so.
-  func nextEvent(for token: CancelToken) async -> Event {
+  /// Waits for the reader's next event. If the calling task is cancelled, the transfer stops and the event is its end.
+  func nextEvent() async -> Event {
     if Task.isCancelled {
-      cancel(token: token)
-    } else if let event = state.withLock({ $0.log.next(for: token) }) {
+      cancel()
+    } else if let event = state.withLock({ $0.buffer.nextUnlessAwaited() }) {
       return event
     }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let event = state.withLock { $0.log.wait(token, continuation) }
+        let event = state.withLock { $0.buffer.wait(continuation) }
         if let event { continuation.resume(returning: event) }
       }
     } onCancel: {
-      cancel(token: token)
+      cancel()
     }
   }
 }

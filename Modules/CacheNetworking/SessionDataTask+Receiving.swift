@@ -28,7 +28,7 @@ extension SessionDataTask {
   func watchIdleness(_ watch: DeadlineTimer, at now: Duration) {
     let scheduled = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
     state.withLock { state in
-      guard !state.log.hasEnded else { return }
+      guard !state.buffer.hasEnded else { return }
       state.lastActivity = now
       state.idleness = scheduled
     }
@@ -47,7 +47,7 @@ extension SessionDataTask {
   /// it has.
   func checkIdleness(at now: Duration) -> Duration? {
     let due: Duration? = state.withLock { state in
-      guard !state.log.hasEnded else { return nil }
+      guard !state.buffer.hasEnded else { return nil }
       return (state.lastActivity ?? now) + idleTimeout
     }
     guard let due, due <= now else { return due }
@@ -74,7 +74,7 @@ extension SessionDataTask {
   /// Bytes that are going to be delivered, once the head is there; nil: unknown.
   var bodyLength: Int64? { state.withLock { $0.assembler.bodyLength } }
 
-  /// Takes a body's next bytes and passes them on, in one critical section; false when they need ``receive(_:at:)``.
+  /// Takes the next bytes of a body and passes them on, in one critical section. Returns `false` if they need ``receive(_:at:)``.
   func pass(_ data: Data, at uptime: Duration) -> Bool {
     let delivery: Delivery? = state.withLock { state in
       guard state.assembler.count(data) else { return nil }
@@ -86,40 +86,42 @@ extension SessionDataTask {
     return true
   }
 
-  /// Passes an event on to everybody who waits.
+  /// Passes an event on to the reader.
   func publish(_ event: Event) {
     switch event {
     case .head(let head):
-      let wakeUps = state.withLock { state in
-        state.log.receive(head: head)
-        return state.log.wakeUps()
+      let wakeUp = state.withLock { state in
+        state.buffer.receive(head: head)
+        return state.buffer.wakeUp()
       }
-      perform(wakeUps)
+      wakeUp?()
     case .data(let data): carryOut(state.withLock { $0.deliver(data, limit: bufferLimit) })
     case .end(let error): finish(error)
     }
   }
 
   private func carryOut(_ delivery: Delivery) {
-    if !delivery.shed.isEmpty { left(delivery.shed, wasLast: delivery.wasLast) }
-    perform(delivery.wakeUps)
+    if delivery.stops { stop() }
+    delivery.wakeUp?()
   }
 
-  /// What a chunk brings about, to be done outside the lock.
+  /// The work that a chunk causes, to be done outside the lock.
   struct Delivery {
-    var wakeUps: [TransferLog.WakeUp]
-    /// Readers that were given up because of it.
-    var shed: [CancelToken] = []
-    /// Whether nobody was left then.
-    var wasLast = false
+    var wakeUp: TransferBuffer.WakeUp?
+    /// Whether the transfer ends because its reader is too slow.
+    var stops = false
   }
 }
 
 extension SessionDataTask.State {
-  fileprivate mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
-    log.receive(data)
-    let shed = limit.map { log.shed(beyond: $0) } ?? []
-    let wasLast = !shed.isEmpty && log.activeReaders == 0 && log.end(.cancelled)
-    return SessionDataTask.Delivery(wakeUps: log.wakeUps(), shed: shed, wasLast: wasLast)
+  mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
+    buffer.receive(data)
+    // A reader that waits takes the chunk, however large it is. The platform decides how large.
+    if let wakeUp = buffer.wakeUp() { return SessionDataTask.Delivery(wakeUp: wakeUp) }
+    guard let limit, buffer.retainedBytes > limit else { return SessionDataTask.Delivery() }
+    let error = CacheError(
+      .readerTooSlow, reason: "more than \(limit) bytes were received and not read; Foundation cannot make the server wait")
+    guard buffer.cancelReader(because: error) else { return SessionDataTask.Delivery() }
+    return SessionDataTask.Delivery(stops: buffer.end(.cancelled))
   }
 }

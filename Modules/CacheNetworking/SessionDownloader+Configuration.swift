@@ -15,8 +15,7 @@ extension SessionDownloader {
     /// their own. Counted from the start, the wait for a connection included, by the downloader's own clock.
     public var idleTimeout = Duration.seconds(60)
     /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is
-    /// not read is held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`; others that share
-    /// its transfer are not touched.
+    /// not read is held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`.
     public var bufferLimit: Int? = 512 << 20
     /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body
     /// whose bytes are at hand stays where it is.
@@ -27,12 +26,6 @@ extension SessionDownloader {
     public var proxy = ProxySource.platform
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
-    /// Whether equal requests that run at the same time share one transfer: GET and HEAD without a body, with equal URL and equal
-    /// fields.
-    public var sharesTransfers = true
-    /// Bytes of a body that are kept for requests that come while it is under way. A longer body is shared by those who came in
-    /// time.
-    public var joinLimit = 1 << 20
     /// `User-Agent` of requests that have none; nil: the platform's.
     ///
     /// One for all requests of a downloader, whose ``SessionDownloader/id`` no other has; it is added below the cache, which does

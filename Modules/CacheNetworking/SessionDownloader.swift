@@ -15,8 +15,8 @@ public import FoundationNetworking
 /// for try await chunk in response.body { print(chunk.count) }
 /// ```
 ///
-/// Equal requests that run at the same time share one transfer; see ``Configuration/sharesTransfers``. One session lives as long
-/// as the downloader. A downloader that is released lets its transfers come to their end.
+/// One session lives as long as the downloader. A downloader that is released lets its transfers come to their end. Each request is
+/// a transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
 ///
 /// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to
 /// ``Configuration/bufferLimit``; for large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed
@@ -94,7 +94,7 @@ public final class SessionDownloader: Downloader {
   /// Replaces the session. What is nil stays as it is.
   ///
   /// Downloads that have begun come to their end in the old session, with the old settings and the old delegate, those too whose
-  /// transfer does not run yet; whatever is asked for from here on goes through the new one, and shares no transfer of the old.
+  /// transfer does not run yet; later requests go through the new one.
   /// After ``close(finishingTransfers:)`` nothing happens.
   ///
   /// - Parameters:
@@ -120,8 +120,7 @@ public final class SessionDownloader: Downloader {
 
   /// Sends the request and returns at the head of the answer.
   ///
-  /// Cancelling the calling task, or letting go of the body, gives up this request's share of the transfer; the last one stops
-  /// it.
+  /// Cancelling the calling task, or releasing the body, stops the transfer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     try await download(request, as: DownloadTask())
   }
@@ -158,7 +157,7 @@ public final class SessionDownloader: Downloader {
   public func cancel(url: URL) -> Int {
     let wanted = (try? HTTPRequest(resource: url))?.absoluteURL?.absoluteString ?? url.absoluteString
     let matching = transfers.all().filter { $0.url.absoluteString == wanted }
-    for transfer in matching { transfer.forceCancel() }
+    for transfer in matching { transfer.cancel() }
     return matching.count
   }
 
@@ -168,7 +167,7 @@ public final class SessionDownloader: Downloader {
   @discardableResult
   public func cancelAll() -> Int {
     let running = transfers.all()
-    for transfer in running { transfer.forceCancel() }
+    for transfer in running { transfer.cancel() }
     return running.count
   }
 
@@ -260,13 +259,12 @@ public final class SessionDownloader: Downloader {
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
     let body = try await outgoingBody(of: request, in: engine, handle)
-    let share = try enter(request, in: engine, url: url, body: body, startedAt: began)
-    let transfer = share.transfer
-    let source = TransferBody(share, priority: request.priority, deadline: deadline)
-    guard handle.link(transfer, share.token) else { throw .cancelled }
+    let transfer = try transfer(for: request, in: engine, url: url, body: body, startedAt: began)
+    let source = TransferBody(transfer, priority: request.priority, deadline: deadline)
+    guard handle.link(transfer) else { throw .cancelled }
     handle.didStart()
     let head = try await source.head()
-    // By this request's own clock: who joins late has not waited as long as the first.
+    // From the call on, with the time that hooks and the collecting of a body took.
     let timeToHead = clock.uptime - began
     return DownloadResponse(
       head: head, body: ResourceBody(length: transfer.bodyLength, source: source),
@@ -278,34 +276,30 @@ public final class SessionDownloader: Downloader {
       })
   }
 
-  private func enter(
-    _ request: DownloadRequest, in engine: SessionEngine, url: URL, body: OutgoingBody, startedAt: Duration
-  ) throws(CacheError) -> TransferTable.Share {
+  private func transfer(
+    for request: DownloadRequest, in engine: SessionEngine, url: URL, body: OutgoingBody, startedAt: Duration
+  ) throws(CacheError) -> SessionDataTask {
     let (configuration, delegate) = (engine.configuration, engine.delegate)
     let plan = TransferPlan(
       head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? configuration.idleTimeout,
       networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url))
-    let isShared =
-      configuration.sharesTransfers && request.mayShare && request.body == nil && [.get, .head].contains(request.head.method)
-    let key = isShared ? TransferTable.Key(engine: engine.number, plan: plan) : nil
     // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold
     // each other, until the transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)
-    // Out here, since it asks the system: before the transfer starts, and in vain where one that runs is joined.
+    // Before the transfer starts, since it asks the system.
     background.enter()
-    var isNew = false
-    defer { if !isNew { background.leave() } }
-    return try transfers.enter(key, in: engine) {
+    var isMade = false
+    defer { if !isMade { background.leave() } }
+    return try transfers.start(in: engine) {
       let transfer = SessionDataTask(
         Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
-        joinLimit: isShared ? configuration.joinLimit : 0,
         bufferLimit: configuration.bufferLimit, startedAt: startedAt
       ) { transfer, error in
-        transfers.leave(transfer, key)
+        transfers.leave(transfer)
         delegate.unregister(transfer, error)
         background.leave()
       }
-      isNew = true
+      isMade = true
       delegate.register(transfer, clock: clock)
       transfer.watchIdleness(watch, at: clock.uptime)
       return transfer

@@ -2,37 +2,35 @@ internal import CacheCore
 internal import Foundation
 internal import HTTPTypes
 
-/// One sharer's view of a transfer's body. Letting go of it gives up its share; the last one stops the transfer.
+/// The body of a transfer, as its reader sees it. Releasing it stops the transfer.
 final class TransferBody: ResourceBody.Source {
   private enum Outcome { case complete, failed(CacheError) }
 
-  /// What the request adds to the transfer, until its body has ended.
+  /// The parts that are released when the body has ended.
   private struct Held {
-    /// The request's own time limit.
+    /// The time limit of the request.
     var deadline: DeadlineTimer.ScheduledDeadline?
     /// Raises the transfer with the request's priority.
     var observation: LoadPriority.Observation?
   }
 
   private let task: SessionDataTask
-  private let token: SessionDataTask.CancelToken
   private let outcome = Lock<Outcome?>(nil)
   private let held: Lock<Held>
 
-  init(_ share: TransferTable.Share, priority: LoadPriority, deadline: DeadlineTimer.ScheduledDeadline?) {
-    task = share.transfer
-    token = share.token
-    let observation = priority.onRaise { [weak task = share.transfer] level in task?.raise(to: level) }
+  init(_ task: SessionDataTask, priority: LoadPriority, deadline: DeadlineTimer.ScheduledDeadline?) {
+    self.task = task
+    let observation = priority.onRaise { [weak task] level in task?.raise(to: level) }
     held = Lock(Held(deadline: deadline, observation: observation))
-    // After the observer is there: an earlier raise was not told to it.
+    // The raise follows the registration, because the observer is not told of earlier raises.
     task.raise(to: priority.level)
   }
 
-  deinit { task.cancel(token: token) }
+  deinit { task.cancel() }
 
-  /// Waits for the head; to be called once, before the first ``next()``.
+  /// Waits for the head. Called once, before the first ``next()``.
   func head() async throws(CacheError) -> HTTPResponse {
-    switch await task.nextEvent(for: token) {
+    switch await task.nextEvent() {
     case .head(let head): return head
     case .data: throw CacheError(.malformedResponse, reason: "bytes came before the head of the answer")
     case .end(let error): throw error ?? CacheError(.malformedResponse, reason: "the answer had no head")
@@ -46,7 +44,7 @@ final class TransferBody: ResourceBody.Source {
     case nil: break
     }
     while true {
-      switch await task.nextEvent(for: token) {
+      switch await task.nextEvent() {
       case .head: continue
       case .data(let data): return data
       case .end(nil):
@@ -72,7 +70,7 @@ final class TransferBody: ResourceBody.Source {
   }
 
   func cancel() {
-    task.cancel(token: token)
+    task.cancel()
     releaseHeld()
   }
 

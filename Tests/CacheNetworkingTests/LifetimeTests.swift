@@ -141,7 +141,6 @@ import Testing
         let downloader = SessionDownloader()
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<12 {
-            // Some share a transfer, some don't.
             let request = DownloadRequest(head: try HTTPRequest(resource: origin.url("/a?\(number % 8)")))
             group.addTask {
               do throws(CacheError) {

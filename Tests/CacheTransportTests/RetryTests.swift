@@ -170,12 +170,11 @@ struct RetryTests {
     var asked = request("/mirror/2", fields: [.accept: "image/png"])
     asked.idleTimeout = .seconds(3)
     asked.networkAccess = [.cellular]
-    asked.mayShare = false
     _ = try await probe.retrying(.eager()).download(asked)
     for sent in probe.received {
       #expect(sent.head == asked.head)
       #expect(sent.priority === asked.priority)
-      #expect(sent.idleTimeout == .seconds(3) && sent.networkAccess == [.cellular] && !sent.mayShare)
+      #expect(sent.idleTimeout == .seconds(3) && sent.networkAccess == [.cellular])
     }
   }
 

@@ -7,7 +7,7 @@ struct PassThrough: Responder {
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
     let response = try await downloader.download(
-      DownloadRequest(head: request.head, body: request.body, mayShare: false))
+      DownloadRequest(head: request.head, body: request.body))
     return ProxyAnswer(head: response.head, body: response.body, outcome: .bypass)
   }
 }

@@ -15,16 +15,13 @@ public struct DownloadRequest: Sendable {
   /// The networks that may be used. Heeded where the platform tells them apart (Apple's); what is not allowed fails with
   /// ``CacheError/Code/networkRestricted``.
   public var networkAccess: NetworkAccess
-  /// Whether an engine that shares transfers may answer this request and an equal one with one transfer. A manager says no: it
-  /// has decided already who may have whose answer.
-  public var mayShare: Bool
   /// Counted from 1: how often the resource has been asked for, this time included.
   public var attempt: Int
 
   /// A request for one hop.
   public init(
     head: HTTPRequest, body: ResourceBody? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
-    timeout: Duration? = nil, networkAccess: NetworkAccess = .all, mayShare: Bool = true, attempt: Int = 1
+    timeout: Duration? = nil, networkAccess: NetworkAccess = .all, attempt: Int = 1
   ) {
     self.head = head
     self.body = body
@@ -32,7 +29,6 @@ public struct DownloadRequest: Sendable {
     self.idleTimeout = idleTimeout
     self.timeout = timeout
     self.networkAccess = networkAccess
-    self.mayShare = mayShare
     self.attempt = attempt
   }
 }

@@ -95,7 +95,7 @@ struct OriginRequest: Sendable {
       let response = try await download(
         DownloadRequest(
           head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
-          timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess, mayShare: false,
+          timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
           attempt: retry.attempt), by: downloader)
       received = ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,

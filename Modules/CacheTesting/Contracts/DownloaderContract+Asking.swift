@@ -9,10 +9,10 @@ internal import Foundation
 
 extension DownloaderContract {
   static func get(
-    _ url: URL, _ fields: HTTPFields = [:], mayShare: Bool = true, from downloader: any Downloader
+    _ url: URL, _ fields: HTTPFields = [:], from downloader: any Downloader
   ) async throws -> DownloadResponse {
     try await downloader.download(
-      DownloadRequest(head: HTTPRequest(resource: url, headerFields: fields), mayShare: mayShare))
+      DownloadRequest(head: HTTPRequest(resource: url, headerFields: fields)))
   }
 
   /// All bytes of an answer to GET.

@@ -93,7 +93,7 @@ extension DownloaderContract {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for index in 0..<100 {
           group.addTask {
-            let load = Task { try await get(url, mayShare: index % 3 == 0, from: downloader).body.collect() }
+            let load = Task { try await get(url, from: downloader).body.collect() }
             if index % 2 == 0 {
               for _ in 0..<index { await Task.yield() }
               load.cancel()

@@ -76,7 +76,7 @@ extension DownloaderContract {
             let url = try await origin.serve(ContractAnswer(body: body))
             for _ in 0..<100 {
               try ContractViolation.expect(
-                try await get(url, mayShare: false, from: downloader).body.collect() == body, "a request got other bytes")
+                try await get(url, from: downloader).body.collect() == body, "a request got other bytes")
             }
             return url
           }

@@ -11,8 +11,6 @@ extension DownloaderContract {
 
     /// It talks to an origin over connections of its own; a double that makes up its answers has none.
     public static let sockets = Trait(rawValue: "sockets")
-    /// Equal requests that run at the same time, and may share, are one transfer.
-    public static let sharing = Trait(rawValue: "sharing")
     /// A request's body goes out as it is made, without being collected first.
     public static let streamingRequests = Trait(rawValue: "streamingRequests")
     /// It outlives a header section that breaks off. Foundation's URLSession on Linux does not: the process traps, and nothing

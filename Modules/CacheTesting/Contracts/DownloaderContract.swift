@@ -45,5 +45,5 @@ public enum DownloaderContract {
 
   /// Every statement.
   public static let cases: [Case] =
-    answers + heads + requests + sharing + failures + malformedAnswers + cancellation + time + connections
+    answers + heads + requests + concurrency + failures + malformedAnswers + cancellation + time + connections
 }

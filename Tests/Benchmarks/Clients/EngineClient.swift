@@ -20,7 +20,7 @@ struct EngineClient: Client {
   func close() async { await open.close() }
 
   private func answer(_ address: Address) async throws -> DownloadResponse {
-    let request = DownloadRequest(head: try HTTPRequest(resource: address.url), mayShare: false)
+    let request = DownloadRequest(head: try HTTPRequest(resource: address.url))
     let response = try await open.downloader.download(request)
     guard response.head.status == .ok else { throw BenchmarkFailure("status \(response.head.status.code)") }
     return response

@@ -35,7 +35,7 @@ struct SocketTests {
     let url = origin.url("/held")
     let tasks = (0..<6).map { _ in
       Task {
-        let request = DownloadRequest(head: try HTTPRequest(resource: url), mayShare: false)
+        let request = DownloadRequest(head: try HTTPRequest(resource: url))
         // Held here, and not as the task's result, which would live as long as the task.
         let response = try await downloader.download(request)
         await until.pass()

@@ -1,0 +1,125 @@
+internal import CacheCore
+internal import Foundation
+internal import HTTPTypes
+
+/// The events of one transfer on their way to its reader: a head, any number of chunks, one end.
+///
+/// A value without a lock or a thread. ``SessionDataTask`` guards it and resumes the reader.
+struct TransferBuffer {
+  typealias Event = SessionDataTask.Event
+
+  /// A reader that waits no longer, to be resumed outside the lock.
+  struct WakeUp {
+    let continuation: CheckedContinuation<Event, Never>
+    let event: Event
+
+    func callAsFunction() { continuation.resume(returning: event) }
+  }
+
+  private enum Reader {
+    case reading
+    /// The reader's next event is the end, with this error.
+    case cancelled(CacheError)
+    case finished
+  }
+
+  private enum Outcome { case complete, failed(CacheError) }
+
+  private var reader = Reader.reading
+  private var waiting: CheckedContinuation<Event, Never>?
+  /// The head, until the reader takes it.
+  private var head: HTTPResponse?
+  private var hasReceivedHead = false
+  /// The chunks that were received. Those before ``taken`` were read and are empty.
+  private var chunks: [Data] = []
+  private var taken = 0
+  private var outcome: Outcome?
+  /// The number of bytes that were received and not read.
+  private(set) var retainedBytes = 0
+
+  /// Whether the transfer has ended.
+  var hasEnded: Bool { outcome != nil }
+
+  // MARK: The transfer
+
+  mutating func receive(head: HTTPResponse) {
+    guard outcome == nil, !hasReceivedHead else { return }
+    self.head = head
+    hasReceivedHead = true
+  }
+
+  mutating func receive(_ data: Data) {
+    guard outcome == nil, hasReceivedHead, !data.isEmpty else { return }
+    chunks.append(data)
+    retainedBytes += data.count
+  }
+
+  /// Ends the transfer. Returns `false` if it had ended before.
+  mutating func end(_ error: CacheError?) -> Bool {
+    guard outcome == nil else { return false }
+    outcome = error.map { .failed($0) } ?? .complete
+    return true
+  }
+
+  // MARK: The reader
+
+  /// Returns the reader's next event, or `nil` if there is none yet.
+  mutating func next() -> Event? {
+    switch reader {
+    case .cancelled(let error):
+      reader = .finished
+      return .end(error)
+    case .finished: return .end(.cancelled)
+    case .reading: break
+    }
+    if let head {
+      self.head = nil
+      return .head(head)
+    }
+    if taken < chunks.count { return .data(take()) }
+    guard let outcome else { return nil }
+    reader = .finished
+    if case .failed(let error) = outcome { return .end(error) }
+    return .end(nil)
+  }
+
+  /// Returns the next event for a task that begins to read, or `nil` if there is none yet or if another task waits for it.
+  mutating func nextUnlessAwaited() -> Event? { waiting == nil ? next() : nil }
+
+  private mutating func take() -> Data {
+    let data = chunks[taken]
+    chunks[taken] = Data()
+    taken += 1
+    retainedBytes -= data.count
+    // In batches, so that a chunk costs O(1).
+    if taken == chunks.count || taken > 32 && taken * 2 > chunks.count {
+      chunks.removeFirst(taken)
+      taken = 0
+    }
+    return data
+  }
+
+  /// Returns the reader's next event, or `nil` if `continuation` waits for it from now on.
+  mutating func wait(_ continuation: CheckedContinuation<Event, Never>) -> Event? {
+    // The first task that reads goes on.
+    guard waiting == nil else { return .end(CacheError(.misuse, reason: "a body was read by two tasks at once")) }
+    if let event = next() { return event }
+    waiting = continuation
+    return nil
+  }
+
+  /// Returns the wake-up of a waiting reader that has an event now, or `nil` if there is none.
+  mutating func wakeUp() -> WakeUp? {
+    guard let continuation = waiting, let event = next() else { return nil }
+    waiting = nil
+    return WakeUp(continuation: continuation, event: event)
+  }
+
+  /// Cancels the reader: its next event is the end, with this error. Returns `false` if it has ended before.
+  mutating func cancelReader(because error: CacheError) -> Bool {
+    guard case .reading = reader else { return false }
+    reader = .cancelled(error)
+    (head, chunks, taken, retainedBytes) = (nil, [], 0, 0)
+    return true
+  }
+}

@@ -1,0 +1,70 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension DownloaderContract {
+  /// Statements about several requests at once. An engine sends each of them: only a cache knows which may share a response.
+  static let concurrency: [Case] = [
+    Case("one of several equal requests that is cancelled fails alone") { downloader, origin in
+      let gate = Gate()
+      let body = StoreContract.bytes(300_000)
+      let url = try await origin.serve(ContractAnswer(body: body, bodyGate: gate))
+      var responses: [DownloadResponse] = []
+      for _ in 0..<3 { responses.append(try await get(url, from: downloader)) }
+      responses[1].body.source.cancel()
+      let error = try await failure("a cancelled request") { _ = try await responses[1].body.collect() }
+      try ContractViolation.expect(error.isCancellation, "a cancelled request is \(error)")
+      gate.open()
+      for response in [responses[0], responses[2]] {
+        try ContractViolation.expect(try await response.body.collect() == body, "another request got other bytes")
+      }
+    },
+    Case("one of several equal requests that is cancelled before its head fails alone") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: Data("head".utf8), gate: gate))
+      let tasks = (0..<5).map { _ in Task { try await bytes(of: url, from: downloader) } }
+      await gate.arrived()
+      tasks[2].cancel()
+      if origin.hasSockets {
+        let error = try await failure("a cancelled download") { _ = try await tasks[2].value }
+        try ContractViolation.expect(error.isCancellation, "a cancelled download is \(error)")
+      }
+      gate.open()
+      for (index, task) in tasks.enumerated() where index != 2 {
+        try ContractViolation.expect(try await task.value == Data("head".utf8), "another request got other bytes")
+      }
+    },
+    Case("each of several equal requests is sent") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: Data("own".utf8), gate: gate))
+      let tasks = (0..<3).map { _ in Task { try await get(url, from: downloader).body.collect() } }
+      await gate.arrived(3)
+      gate.open()
+      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the bytes arrived changed") }
+      try ContractViolation.expectEqual(await origin.received(at: url).count, 3, "requests")
+    },
+    Case("each of several requests that differ in a field or in the method is sent") { downloader, origin in
+      let gate = Gate()
+      let url = try await origin.serve(ContractAnswer(body: Data("own".utf8), gate: gate))
+      let heads = [
+        HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil, headerFields: [.acceptLanguage: "de"]),
+        HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil, headerFields: [.acceptLanguage: "en"]),
+        HTTPRequest(method: .post, scheme: nil, authority: nil, path: nil),
+        HTTPRequest(method: .post, scheme: nil, authority: nil, path: nil),
+      ]
+      let tasks = try heads.map { head in
+        let request = try HTTPRequest(resource: url, method: head.method, headerFields: head.headerFields)
+        return Task { try await downloader.download(DownloadRequest(head: request)).body.collect() }
+      }
+      await gate.arrived(4)
+      gate.open()
+      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the bytes arrived changed") }
+      try ContractViolation.expectEqual(await origin.received(at: url).count, 4, "requests")
+    },
+  ]
+}
