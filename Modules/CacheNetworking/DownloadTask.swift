@@ -46,12 +46,9 @@ public final class DownloadTask: Sendable {
   }
 
   private let state = Lock(State())
-  let sideEffects: [DataSideEffect]
 
-  /// A handle for one download.
-  ///
-  /// - Parameter sideEffects: closures that receive each chunk before the reader, in this order.
-  public init(sideEffects: [DataSideEffect] = []) { self.sideEffects = sideEffects }
+  /// Creates a handle for one download.
+  public init() {}
 
   /// Cancels the download. Later calls do nothing.
   public func cancel() { cancel(because: .cancelled) }

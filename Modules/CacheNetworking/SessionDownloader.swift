@@ -191,17 +191,9 @@ public final class SessionDownloader: Downloader {
     try engine.configuration.check()
     var request = request
     request.head = engine.configuration.complete(request.head)
-    guard let hooks else {
-      var response = try await send(request, in: engine, handle, deadline, began)
-      if !handle.sideEffects.isEmpty {
-        let (length, base) = (response.body.length, response.body.source)
-        let source = HookedBody(base, length: length, head: response.head, exchange: nil, sideEffects: handle.sideEffects)
-        response.body = ResourceBody(length: length, source: source)
-      }
-      return response
-    }
+    guard let hooks else { return try await send(request, in: engine, handle, deadline, began) }
     let exchange = HookedExchange(hooks, request)
-    request.head = try await willStart(exchange, handle)
+    exchange.willStart()
     handle.awaitJudgement()
     let response: DownloadResponse
     do {
@@ -214,13 +206,13 @@ public final class SessionDownloader: Downloader {
     return try await admit(response, exchange, handle)
   }
 
-  /// In a task of its own, as ``willStart(_:_:)`` is: the hook may take its time.
+  /// Asks the hooks about the response, in a task that the handle's cancel and the deadline can cancel.
   private func admit(
     _ response: DownloadResponse, _ exchange: HookedExchange, _ handle: DownloadTask
   ) async throws(CacheError) -> DownloadResponse {
     let judging = Task { () async -> Result<DownloadResponse, CacheError> in
       do throws(CacheError) {
-        return .success(try await exchange.admit(response, sideEffects: handle.sideEffects))
+        return .success(try await exchange.admit(response))
       } catch {
         return .failure(error)
       }
@@ -234,24 +226,7 @@ public final class SessionDownloader: Downloader {
     }.get()
   }
 
-  /// In a task of its own, so that the handle's cancel, and the deadline's, reach the hook.
-  private func willStart(_ exchange: HookedExchange, _ handle: DownloadTask) async throws(CacheError) -> HTTPRequest {
-    let asking = Task { () async -> Result<HTTPRequest, CacheError> in
-      do throws(CacheError) {
-        return .success(try await exchange.willStart())
-      } catch {
-        return .failure(error)
-      }
-    }
-    handle.whilePreparing { asking.cancel() }
-    return try await withTaskCancellationHandler {
-      await asking.value
-    } onCancel: {
-      asking.cancel()
-    }.get()
-  }
-
-  /// What every request goes through, with hooks or without.
+  /// Sends the request, with hooks or without.
   private func send(
     _ request: DownloadRequest, in engine: SessionEngine, _ handle: DownloadTask, _ deadline: DeadlineTimer.ScheduledDeadline?,
     _ began: Duration
@@ -259,6 +234,8 @@ public final class SessionDownloader: Downloader {
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
     let body = try await outgoingBody(of: request, in: engine, handle)
+    // A body that is cancelled may end as if it were complete.
+    guard !handle.isCancelled else { throw .cancelled }
     let transfer = try transfer(for: request, in: engine, url: url, body: body, startedAt: began)
     let source = TransferBody(transfer, priority: request.priority, deadline: deadline)
     guard handle.link(transfer) else { throw .cancelled }

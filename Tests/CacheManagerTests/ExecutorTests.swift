@@ -73,7 +73,7 @@ struct ExecutorTests {
   func hooked() {
     final class Silent: DownloaderHooks {}
     let (engine, hooks) = (ThreadedDownloader(), Silent())
-    let executor = HookedDownloader(engine, hooks: hooks).preferredExecutor
+    let executor = engine.hooked(by: hooks).preferredExecutor
     #expect(executor.map { ObjectIdentifier($0) } == ObjectIdentifier(engine.executor))
   }
 }

@@ -142,18 +142,17 @@ import Testing
     }
   }
 
-  @Test("the limit covers what is done before anything is sent: a hook that waits, a body that does not come")
+  @Test("the limit covers the time before the request is sent: the collecting of a body that does not come")
   func beforeTheRequest() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
-      let gate = Gate()
-      let hooks = RecordingHooks(start: { (exchange) in
-        await gate.pass()
-        return exchange.request
-      })
+      let body = HeldBody()
+      let hooks = RecordingHooks()
       fixture.downloader.hooks = hooks
-      let task = outcome(fixture, try fixture.request("/a", timeout: .seconds(2)))
-      await gate.arrived()
+      let request = try fixture.request(
+        "/a", method: .put, body: ResourceBody(length: nil, source: body), timeout: .seconds(2))
+      let task = outcome(fixture, request)
+      await body.gate.arrived()
       await clock.sleepers(1)
 
       clock.advance(by: .seconds(2))
@@ -163,6 +162,20 @@ import Testing
       #expect(fixture.origin.requests.isEmpty)
     }
   }
+}
+
+/// A body whose first chunk does not come before it is cancelled.
+private final class HeldBody: ResourceBody.Source {
+  let gate = Gate()
+
+  var trailers: HTTPFields? { nil }
+
+  func next() async throws(CacheError) -> Data? {
+    await gate.pass()
+    return nil
+  }
+
+  func cancel() { gate.open() }
 }
 
 @Suite("The watch over time limits", .timeLimit(.minutes(30))) struct DeadlineWatchTests {

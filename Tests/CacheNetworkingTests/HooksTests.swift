@@ -13,14 +13,14 @@ final class RecordingHooks: DownloaderHooks {
 
   let calls = Recorder<String>()
   let exchanges = Recorder<DownloadExchange>()
-  private let start: @Sendable (DownloadExchange) async throws(CacheError) -> HTTPRequest
+  private let start: @Sendable (DownloadExchange) -> Void
   private let valid: @Sendable (HTTPResponse.Status) -> Bool
   private let verdict: DownloadVerdict
   private let chunk: Chunk
   let decodedDataLimit: Int
 
   init(
-    start: @escaping @Sendable (DownloadExchange) async throws(CacheError) -> HTTPRequest = { (exchange) in exchange.request },
+    start: @escaping @Sendable (DownloadExchange) -> Void = { _ in },
     valid: @escaping @Sendable (HTTPResponse.Status) -> Bool = { _ in true }, verdict: DownloadVerdict = .proceed,
     chunk: @escaping Chunk = { (data, _) in data }, decodedDataLimit: Int = 0
   ) {
@@ -28,10 +28,10 @@ final class RecordingHooks: DownloaderHooks {
     self.decodedDataLimit = decodedDataLimit
   }
 
-  func willStart(_ exchange: DownloadExchange) async throws(CacheError) -> HTTPRequest {
+  func willStart(_ exchange: DownloadExchange) {
     calls.record("will start")
     exchanges.record(exchange)
-    return try await start(exchange)
+    start(exchange)
   }
 
   func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool {
@@ -111,19 +111,14 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("see the request as it goes out, with the fields that the configuration adds, and may change it")
-  func changed() async throws {
+  @Test("see the request as it is sent, with the fields that the configuration adds")
+  func request() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.additionalHeaders = [.accept: "image/*"]
     configuration.userAgent = "Test/1"
     try await Fixture.run(configuration) { fixture async throws in
-      fixture.origin.setRoute("/b", Route(pattern(5)))
-      let hooks = RecordingHooks(start: { (exchange) in
-        var request = exchange.request
-        request.path = "/b"
-        request.headerFields[.authorization] = "Bearer x"
-        return request
-      })
+      fixture.origin.setRoute("/a", Route(pattern(5)))
+      let hooks = RecordingHooks()
 
       #expect(try await fetch(fixture, hooks) == pattern(5))
 
@@ -131,25 +126,6 @@ final class RecordingHooks: DownloaderHooks {
       #expect(seen.path == "/a")
       #expect(seen.headerFields[.accept] == "image/*")
       #expect(seen.headerFields[.userAgent] == "Test/1")
-      let sent = try #require(fixture.origin.requests.first)
-      #expect(sent.path == "/b")
-      #expect(sent.fields[.authorization] == "Bearer x")
-      #expect(sent.fields[.accept] == "image/*")
-    }
-  }
-
-  @Test("may refuse a request: nothing is sent, and the end is told once")
-  func refusedRequest() async throws {
-    try await Fixture.run { fixture async throws in
-      let hooks = RecordingHooks(start: { (_) throws(CacheError) in throw CacheError(.refused, reason: "not today") })
-      fixture.downloader.hooks = hooks
-
-      let error = await fixture.failure(of: try fixture.request("/a"))
-
-      #expect(error?.code == .refused)
-      #expect(error?.reason == "not today")
-      #expect(fixture.origin.requests.isEmpty)
-      #expect(hooks.calls.values == ["will start", "failed refused"])
     }
   }
 
@@ -245,10 +221,7 @@ final class RecordingHooks: DownloaderHooks {
       fixture.origin.setRoute("/a", Route(pattern(300_000), delivery: OriginDelivery(bodyGate: bodyGate)))
       let order = Recorder<UInt64>()
       let hooks = RecordingHooks(
-        start: { (exchange) in
-          order.record(exchange.id)
-          return exchange.request
-        },
+        start: { order.record($0.id) },
         chunk: { (data, exchange) throws(CacheError) in
           switch order.values.firstIndex(of: exchange.id) {
           case 0: await slowGate.pass()
@@ -279,7 +252,7 @@ final class RecordingHooks: DownloaderHooks {
     let network = ScriptedDownloader()
     network.answer(url, .ok("hello"), .failure(.connectionLost))
     let hooks = RecordingHooks(decodedDataLimit: 100)
-    let engine = HookedDownloader(network, hooks: hooks)
+    let engine = network.hooked(by: hooks)
     let request = DownloadRequest(head: try HTTPRequest(resource: url), attempt: 3)
 
     #expect(try await engine.download(request).body.collect() == Data("hello".utf8))
@@ -288,33 +261,6 @@ final class RecordingHooks: DownloaderHooks {
     #expect(hooks.calls.values.prefix(3) == ["will start", "status 200", "response"])
     #expect(hooks.calls.values.suffix(4) == ["finished 200", "decoded 5 5", "will start", "failed connectionLost"])
     #expect(hooks.exchanges.values.map(\.attempt) == [3, 3])
-  }
-
-  @Test("a cancel by the handle reaches a hook that makes the request wait")
-  func cancelledInHook() async throws {
-    try await Fixture.run { fixture async throws in
-      let gate = Gate()
-      let hooks = RecordingHooks(start: { (exchange) in
-        await gate.pass()
-        return exchange.request
-      })
-      fixture.downloader.hooks = hooks
-      let handle = DownloadTask()
-      let request = try fixture.request("/a")
-      let task = Task { () -> CacheError? in
-        do throws(CacheError) {
-          _ = try await fixture.downloader.download(request, as: handle)
-          return nil
-        } catch { return error }
-      }
-      await gate.arrived()
-
-      handle.cancel()
-
-      #expect(await task.value?.isCancellation == true)
-      #expect(fixture.origin.requests.isEmpty)
-      #expect(hooks.calls.values == ["will start", "failed cancelled"])
-    }
   }
 }
 
@@ -351,59 +297,6 @@ private final class PonderingHooks: DownloaderHooks {
         handle.cancel()
       }
       #expect(await task.value?.code == (isByTime ? .timedOut : .cancelled))
-    }
-  }
-}
-
-@Suite("Side effects on a download's bytes", .timeLimit(.minutes(30))) struct DataSideEffectTests {
-  @Test("see every chunk in order, with its place in the whole")
-  func chunks() async throws {
-    try await Fixture.run { fixture async throws in
-      fixture.origin.setRoute("/a", Route(pattern(200_000)))
-      let seen = Recorder<DataSideEffect.Chunk>()
-      let handle = DownloadTask(sideEffects: [DataSideEffect { (chunk) in seen.record(chunk) }])
-
-      let response = try await fixture.downloader.download(fixture.request("/a"), as: handle)
-      #expect(try await response.body.collect() == pattern(200_000))
-
-      #expect(seen.values.reduce(into: Data()) { $0 += $1.data } == pattern(200_000))
-      var offset: Int64 = 0
-      for chunk in seen.values {
-        #expect(chunk.offset == offset)
-        #expect(chunk.expected == 200_000)
-        offset += Int64(chunk.data.count)
-      }
-    }
-  }
-
-  @Test("each has its own gate, and its own download: other downloads do not notice")
-  func gates() async throws {
-    try await Fixture.run { fixture async throws in
-      let (bodyGate, slowGate) = (Gate(), Gate())
-      fixture.origin.setRoute("/a", Route(pattern(5000), delivery: OriginDelivery(bodyGate: bodyGate)))
-      let (shut, open) = (Recorder<Void>(), Recorder<Void>())
-      let gated = DownloadTask(sideEffects: [
-        DataSideEffect(when: { false }) { (_) in shut.record(()) }, DataSideEffect { (_) in open.record(()) },
-      ])
-      let refusing = DownloadTask(sideEffects: [
-        DataSideEffect { (_) throws(CacheError) in throw CacheError(.refused, reason: "enough") }
-      ])
-      let slow = DownloadTask(sideEffects: [DataSideEffect { (_) in await slowGate.pass() }])
-      let request = try fixture.request("/a")
-      let slowResponse = try await fixture.downloader.download(request, as: slow)
-      let refusingResponse = try await fixture.downloader.download(request, as: refusing)
-      let gatedResponse = try await fixture.downloader.download(request, as: gated)
-      let slowBytes = Task { try await slowResponse.body.collect() }
-      bodyGate.open()
-
-      #expect(try await gatedResponse.body.collect() == pattern(5000))
-      #expect(shut.values.isEmpty)
-      #expect(!open.values.isEmpty)
-      let error = await #expect(throws: CacheError.self) { try await refusingResponse.body.collect() }
-      #expect(error?.reason == "enough")
-      await slowGate.arrived()
-      slowGate.open()
-      #expect(try await slowBytes.value == pattern(5000))
     }
   }
 }

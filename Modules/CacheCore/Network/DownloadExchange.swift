@@ -1,13 +1,13 @@
 public import HTTPTypes
 private import Synchronization
 
-/// One request as ``DownloaderHooks`` see it, and what tells it from others.
+/// A request as ``DownloaderHooks`` see it.
 public struct DownloadExchange: Hashable, Sendable, Identifiable {
-  /// Unlike any other request's of this process.
+  /// An identifier that no other request of this process has.
   public let id: UInt64
-  /// The request: in the first call as it would go out, then as that call left it.
-  public internal(set) var request: HTTPRequest
-  /// Counted from 1: how often the resource has been asked for, this time included.
+  /// The request as it is sent.
+  public let request: HTTPRequest
+  /// The number of the request for this resource, counted from 1.
   public let attempt: Int
 
   init(request: HTTPRequest, attempt: Int) {

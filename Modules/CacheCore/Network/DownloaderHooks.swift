@@ -6,94 +6,93 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Six places at which an app sees a download, or steps in. Each has a default that does nothing.
+/// The hooks through which an app observes downloads, and accepts or refuses their responses. Each has a default that does nothing.
 ///
 /// For each request, in this order:
 ///
-/// 1. ``willStart(_:)``: the request as it would go out; may change or refuse it.
-/// 2. ``isValid(_:of:)``: the answer's status alone.
-/// 3. ``mayContinue(_:of:)``: the answer's head; may refuse it before any byte of the body is taken.
-/// 4. ``received(_:of:)``: each chunk, before whoever reads the body gets it; may replace or refuse it.
-/// 5. ``finished(_:with:)``: once for each request that got to 1, also when it was refused there.
-/// 6. ``decoded(_:of:)``: after a success, the body as it was handed over: its content codings taken off by the engine, its
-///    chunks replaced in 4.
+/// 1. ``willStart(_:)`` is called with the request as it is sent.
+/// 2. ``isValid(_:of:)`` is called with the status of the response.
+/// 3. ``mayContinue(_:of:)`` is called with the head of the response, and may refuse it before the body is read.
+/// 4. ``received(_:of:)`` is called with each chunk before the reader gets it, and may replace or refuse it.
+/// 5. ``finished(_:with:)`` is called once for each request that was started.
+/// 6. ``decoded(_:of:)`` is called after a success, with the body as the reader got it: without content codings, and with the
+///    chunks that step 4 replaced.
 ///
-/// Where several requests share one transfer, each has its own calls: a hook that is slow with one, or refuses it, does not touch
-/// the others. Calls of one request never overlap; those of different ones may.
+/// Each request has its own calls: a hook that is slow with one request, or refuses it, does not affect another one. The calls for
+/// one request never overlap. Those for different requests may.
+///
+/// To change or refuse a request before it is sent, use a ``RequestInterceptor``.
 ///
 /// ```swift
-/// final class OnlyPictures: DownloaderHooks {
+/// final class OnlyImages: DownloaderHooks {
 ///   func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
-///     response.headerFields[.contentType]?.hasPrefix("image/") == true ? .proceed : .refuse("not a picture")
+///     response.headerFields[.contentType]?.hasPrefix("image/") == true ? .proceed : .refuse("not an image")
 ///   }
 /// }
 /// ```
 ///
-/// - Important: An object that an app owns, so whoever calls it holds it weakly: once it is gone, the rest of its calls are not
+/// - Important: The hooks are an object that the app owns, so they are held weakly. After the object is released, no more calls are
 ///   made.
 public protocol DownloaderHooks: AnyObject, Sendable {
-  /// A request is about to go out, with every field that the engine adds by its settings.
-  ///
-  /// - Returns: the request to send: the given one, or another.
-  /// - Throws: to refuse it: the download ends with this error, and nothing is sent.
-  func willStart(_ exchange: DownloadExchange) async throws(CacheError) -> HTTPRequest
+  /// A request is about to be sent. `exchange.request` has every field that the engine adds by its settings.
+  func willStart(_ exchange: DownloadExchange)
 
-  /// Whether an answer with this status is one. False ends the download with ``CacheError/Code/unacceptableStatus``, its body
-  /// unread. A 304 belongs to whoever set the condition: refusing it breaks revalidation.
+  /// Whether a response with this status is accepted. Otherwise the download ends with ``CacheError/Code/unacceptableStatus``, and
+  /// the body is not read. To refuse a 304 breaks revalidation.
   func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool
 
-  /// Whether this answer's body is wanted.
+  /// Returns whether the body of this response is wanted.
   func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict
 
-  /// The next bytes of the body, never empty.
+  /// Receives the next bytes of the body, which are never empty.
   ///
-  /// - Returns: the bytes to hand over: the given ones; others of the same number; others of any number, also none, where
-  ///   ``mayContinue(_:of:)`` said ``DownloadVerdict/proceedReplacingBody``.
-  /// - Throws: to refuse them: the body ends with this error, and its transfer is given up.
+  /// - Returns: the bytes for the reader: the given ones, or others of the same number. After
+  ///   ``DownloadVerdict/proceedReplacingBody``, any number of bytes, also none.
+  /// - Throws: an error that refuses the bytes. It ends the body and stops the transfer.
   func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data
 
-  /// The request is over: with the answer's head when everything came, else with the error. A body that is let go of before its
-  /// end is a cancellation.
+  /// The request has ended: with the head of a response that is complete, or with an error. A body that is released before its end
+  /// is a cancellation.
   func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>)
 
-  /// Everything was handed over.
+  /// The reader got the whole body.
   func decoded(_ body: DecodedBody, of exchange: DownloadExchange)
 
-  /// Bytes up to which a body is kept for ``decoded(_:of:)``; of a longer one it is told the number alone. 0 by default: nothing
-  /// is kept.
+  /// The largest body in bytes that is kept for ``decoded(_:of:)``. Of a longer one only the number of bytes is reported. The
+  /// default is 0.
   var decodedDataLimit: Int { get }
 }
 
 extension DownloaderHooks {
-  /// The request as it is.
-  public func willStart(_ exchange: DownloadExchange) async throws(CacheError) -> HTTPRequest { exchange.request }
+  /// Does nothing.
+  public func willStart(_ exchange: DownloadExchange) {}
 
-  /// Every status: what it means is for whoever asked to say.
+  /// Accepts every status.
   public func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool { true }
 
-  /// Every answer.
+  /// Accepts every response.
   public func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict { .proceed }
 
-  /// The bytes as they are.
+  /// Returns the given bytes.
   public func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data { data }
 
-  /// Nothing.
+  /// Does nothing.
   public func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>) {}
 
-  /// Nothing.
+  /// Does nothing.
   public func decoded(_ body: DecodedBody, of exchange: DownloadExchange) {}
 
-  /// Nothing is kept.
+  /// Keeps no body.
   public var decodedDataLimit: Int { 0 }
 }
 
-/// What a hook thinks of an answer's head.
+/// A hook's decision about a response.
 public enum DownloadVerdict: Hashable, Sendable {
-  /// Go on, with the bytes as they come.
+  /// The response is accepted, with its bytes as they are received.
   case proceed
-  /// Go on, and ``DownloaderHooks/received(_:of:)`` may make more or fewer bytes of them: the head loses its `Content-Length`,
-  /// and `Accept-Ranges` is `none`, since a part of the server's bytes is no part of these.
+  /// The response is accepted, and ``DownloaderHooks/received(_:of:)`` may change the number of bytes. The head loses its
+  /// `Content-Length`, and `Accept-Ranges` is `none`, because a part of the server's bytes is no part of the replaced ones.
   case proceedReplacingBody
-  /// Stop: the body is not taken, and the download ends with ``CacheError/Code/refused`` and this reason.
+  /// The response is refused: the body is not read, and the download ends with ``CacheError/Code/refused`` and this reason.
   case refuse(String)
 }

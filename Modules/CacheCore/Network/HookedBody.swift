@@ -6,14 +6,14 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A body that passes hooks and side effects as it is read. They run in the reader's own task, so they hold up nobody else.
+/// A body whose chunks pass hooks as they are read. The hooks run in the reader's task.
 package final class HookedBody: ResourceBody.Source {
   private struct State {
-    /// Bytes as the engine delivered them.
+    /// The number of bytes that the engine delivered.
     var taken: Int64 = 0
-    /// Bytes as they were handed over.
+    /// The number of bytes that the reader got.
     var given: Int64 = 0
-    /// What was handed over, as long as it is within the limit.
+    /// The bytes that the reader got, unless they exceed the limit.
     var kept: Data?
     var outcome: Outcome?
   }
@@ -24,31 +24,27 @@ package final class HookedBody: ResourceBody.Source {
   private let length: Int64?
   private let head: HTTPResponse
   private let replaces: Bool
-  private let exchange: HookedExchange?
-  private let sideEffects: [DataSideEffect]
+  private let exchange: HookedExchange
   private let keepLimit: Int
   private let state: Lock<State>
 
   /// - Parameters:
-  ///   - length: bytes that `base` is going to deliver, where that is known.
-  ///   - replaces: whether hooks may hand over another number of bytes than they were given.
-  ///   - exchange: nil where there are side effects alone.
+  ///   - length: The number of bytes that `base` delivers, or `nil` if it is unknown.
+  ///   - replaces: Whether the hooks may return another number of bytes than they were given.
   package init(
-    _ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool = false, exchange: HookedExchange?,
-    sideEffects: [DataSideEffect]
+    _ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool, exchange: HookedExchange
   ) {
     self.base = base
     self.length = length
     self.head = head
     self.replaces = replaces
     self.exchange = exchange
-    self.sideEffects = sideEffects
-    keepLimit = exchange?.hooks?.decodedDataLimit ?? 0
+    keepLimit = exchange.hooks?.decodedDataLimit ?? 0
     state = Lock(State(kept: keepLimit > 0 ? Data() : nil))
   }
 
-  /// Who let go of it has had everything when all announced bytes were taken, or when none were coming.
-  deinit { exchange?.finish(isWhole ? .success(head) : .failure(.cancelled)) }
+  /// A body that is released is complete if all announced bytes were read.
+  deinit { exchange.finish(isWhole ? .success(head) : .failure(.cancelled)) }
 
   package func next() async throws(CacheError) -> Data? {
     switch state.withLock({ $0.outcome }) {
@@ -63,18 +59,18 @@ package final class HookedBody: ResourceBody.Source {
       }
       return end()
     } catch {
-      // Read by two tasks at once: the first goes on.
+      // A second task has read at the same time. The first one goes on.
       guard error.code != .misuse || state.withLock({ $0.outcome }) != nil else { throw error }
       state.withLock { $0.outcome = .failed(error) }
       base.cancel()
-      exchange?.finish(.failure(error))
+      exchange.finish(.failure(error))
       throw error
     }
   }
 
   package func cancel() {
     base.cancel()
-    if !isWhole { exchange?.finish(.failure(.cancelled)) }
+    if !isWhole { exchange.finish(.failure(.cancelled)) }
   }
 
   package var trailers: HTTPFields? { base.trailers }
@@ -88,7 +84,7 @@ package final class HookedBody: ResourceBody.Source {
 
   private func pass(_ data: Data) async throws(CacheError) -> Data {
     var passed = data
-    if let exchange, let hooks = exchange.hooks {
+    if let hooks = exchange.hooks {
       passed = try await hooks.received(data, of: exchange.exchange)
       guard replaces || passed.count == data.count else {
         let reason = "a hook made \(passed.count) of \(data.count) bytes, and had not said that it replaces the body"
@@ -98,15 +94,10 @@ package final class HookedBody: ResourceBody.Source {
     }
     let count = passed.count
     let kept = passed
-    let offset = state.withLock { state in
+    state.withLock { state in
       state.taken += Int64(data.count)
-      defer { state.given += Int64(count) }
+      state.given += Int64(count)
       if let sum = state.kept?.count { if sum + count <= keepLimit { state.kept?.append(kept) } else { state.kept = nil } }
-      return state.given
-    }
-    guard !passed.isEmpty else { return passed }
-    for effect in sideEffects where effect.applies() {
-      try await effect.run(DataSideEffect.Chunk(data: passed, offset: offset, expected: replaces ? nil : length))
     }
     return passed
   }
@@ -117,8 +108,8 @@ package final class HookedBody: ResourceBody.Source {
       defer { state.kept = nil }
       return DecodedBody(head: head, count: state.given, data: state.given <= Int64(keepLimit) ? state.kept : nil)
     }
-    exchange?.finish(.success(head))
-    if let exchange { exchange.hooks?.decoded(body, of: exchange.exchange) }
+    exchange.finish(.success(head))
+    exchange.hooks?.decoded(body, of: exchange.exchange)
     return nil
   }
 }

@@ -1,7 +1,6 @@
 package import HTTPTypes
 
-/// One request on its way past ``DownloaderHooks``, for engines and for what goes around them: makes the calls, in order, and the
-/// last ones once.
+/// One request and the calls of its ``DownloaderHooks``: in order, and the last ones once.
 package final class HookedExchange: Sendable {
   private struct State {
     weak var hooks: (any DownloaderHooks)?
@@ -18,23 +17,11 @@ package final class HookedExchange: Sendable {
   var hooks: (any DownloaderHooks)? { state.withLock { $0.hooks } }
   var exchange: DownloadExchange { state.withLock { $0.exchange } }
 
-  /// The first call: the request as it goes out.
-  package func willStart() async throws(CacheError) -> HTTPRequest {
-    guard let hooks else { return exchange.request }
-    do {
-      let request = try await hooks.willStart(exchange)
-      state.withLock { $0.exchange.request = request }
-      return request
-    } catch {
-      finish(.failure(error))
-      throw error
-    }
-  }
+  /// The first call.
+  package func willStart() { hooks?.willStart(exchange) }
 
-  /// The second and third call, and what the others need. An answer that is refused is cancelled.
-  package func admit(
-    _ response: DownloadResponse, sideEffects: [DataSideEffect] = []
-  ) async throws(CacheError) -> DownloadResponse {
+  /// The second and third call. Returns the response with a body that makes the other calls. A refused response is cancelled.
+  package func admit(_ response: DownloadResponse) async throws(CacheError) -> DownloadResponse {
     do {
       let replaces = try await judge(response.head)
       var admitted = response
@@ -43,8 +30,7 @@ package final class HookedExchange: Sendable {
         admitted.head.headerFields[.acceptRanges] = "none"
       }
       let source = HookedBody(
-        response.body.source, length: response.body.length, head: admitted.head, replaces: replaces, exchange: self,
-        sideEffects: sideEffects)
+        response.body.source, length: response.body.length, head: admitted.head, replaces: replaces, exchange: self)
       admitted.body = ResourceBody(length: replaces ? nil : response.body.length, source: source)
       return admitted
     } catch {
@@ -54,7 +40,7 @@ package final class HookedExchange: Sendable {
     }
   }
 
-  /// The fifth call, once, whoever comes first.
+  /// The fifth call. Later ends of the same request are not reported.
   package func finish(_ result: Result<HTTPResponse, CacheError>) {
     let isFirst = state.withLock { state in
       defer { state.isFinished = true }
@@ -63,13 +49,13 @@ package final class HookedExchange: Sendable {
     if isFirst { hooks?.finished(exchange, with: result) }
   }
 
-  /// Whether the answer's bytes may be replaced.
+  /// Returns whether the bytes of the response may be replaced.
   private func judge(_ head: HTTPResponse) async throws(CacheError) -> Bool {
     guard let hooks else { return false }
     let exchange = exchange
     guard hooks.isValid(head.status, of: exchange) else {
       throw CacheError(
-        .unacceptableStatus, reason: "a hook takes no answer with status \(head.status.code)", status: head.status.code)
+        .unacceptableStatus, reason: "a hook refused the status \(head.status.code)", status: head.status.code)
     }
     switch await hooks.mayContinue(head, of: exchange) {
     case .proceed: return false
