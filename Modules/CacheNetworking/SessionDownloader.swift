@@ -15,8 +15,8 @@ public import FoundationNetworking
 /// for try await chunk in response.body { print(chunk.count) }
 /// ```
 ///
-/// One session lives as long as the downloader. A downloader that is released lets its transfers come to their end. Each request is
-/// a transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
+/// One session lives as long as the downloader. A downloader that is released lets its transfers come to their end. Each request
+/// is a transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
 ///
 /// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to
 /// ``Configuration/bufferLimit``; for large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed
