@@ -6,7 +6,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The hooks through which an app observes downloads, and accepts or refuses their responses. Each has a default that does nothing.
+/// The hooks through which an app observes downloads, and accepts or refuses their responses. Each has a default that does
+/// nothing.
 ///
 /// For each request, in this order:
 ///
@@ -18,8 +19,8 @@ public import Foundation
 /// 6. ``decoded(_:of:)`` is called after a success, with the body as the reader got it: without content codings, and with the
 ///    chunks that step 4 replaced.
 ///
-/// Each request has its own calls: a hook that is slow with one request, or refuses it, does not affect another one. The calls for
-/// one request never overlap. Those for different requests may.
+/// Each request has its own calls: a hook that is slow with one request, or refuses it, does not affect another one. The calls
+/// for one request never overlap. Those for different requests may.
 ///
 /// To change or refuse a request before it is sent, use a ``RequestInterceptor``.
 ///
@@ -31,14 +32,14 @@ public import Foundation
 /// }
 /// ```
 ///
-/// - Important: The hooks are an object that the app owns, so they are held weakly. After the object is released, no more calls are
-///   made.
+/// - Important: The hooks are an object that the app owns, so they are held weakly. After the object is released, no more calls
+///   are made.
 public protocol DownloaderHooks: AnyObject, Sendable {
   /// A request is about to be sent. `exchange.request` has every field that the engine adds by its settings.
   func willStart(_ exchange: DownloadExchange)
 
-  /// Whether a response with this status is accepted. Otherwise the download ends with ``CacheError/Code/unacceptableStatus``, and
-  /// the body is not read. To refuse a 304 breaks revalidation.
+  /// Whether a response with this status is accepted. Otherwise the download ends with ``CacheError/Code/unacceptableStatus``,
+  /// and the body is not read. To refuse a 304 breaks revalidation.
   func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool
 
   /// Returns whether the body of this response is wanted.
@@ -51,8 +52,8 @@ public protocol DownloaderHooks: AnyObject, Sendable {
   /// - Throws: an error that refuses the bytes. It ends the body and stops the transfer.
   func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data
 
-  /// The request has ended: with the head of a response that is complete, or with an error. A body that is released before its end
-  /// is a cancellation.
+  /// The request has ended: with the head of a response that is complete, or with an error. A body that is released before its
+  /// end is a cancellation.
   func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>)
 
   /// The reader got the whole body.

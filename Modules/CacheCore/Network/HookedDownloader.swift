@@ -31,8 +31,8 @@ package final class HookedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with hooks, for engines that do not have hooks themselves. Its identity is equal to no other, because
-  /// hooks cannot be compared.
+  /// Returns this downloader with hooks, for engines that do not have hooks themselves. Its identity is equal to no other,
+  /// because hooks cannot be compared.
   ///
   /// ```swift
   /// let watched = engine.hooked(by: watcher)  // `watcher` is held weakly
