@@ -9,11 +9,13 @@ internal import Foundation
 /// The file that a caller wants a resource in.
 struct FileDestination: Sendable {
   var url: URL
-  /// Whether the bytes are on the disk before the file is there.
+  /// Whether the bytes are durable before the file appears.
   var isDurable: Bool
   var calls: FileSystemCalls
 
-  /// The path, when it can be one of a file.
+  /// The path of the file.
+  ///
+  /// - Throws: An error if the URL cannot be that of a file.
   func path() throws(CacheError) -> String {
     let path = url.path(percentEncoded: false)
     guard url.isFileURL, !path.isEmpty else {

@@ -1,13 +1,13 @@
 internal import CacheCore
 internal import Dispatch
 
-/// Where the calls that write callers' files block: never on the cooperative pool, and in a few lanes, so that one slow file
-/// system does not hold up all others.
+/// The queues for the blocking calls that write callers' files. They never block the cooperative pool. There are several, so that
+/// one slow file system does not delay all files.
 enum FileQueues {
   private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.download.\($0)", qos: .utility) }
   private static let turn = Lock(0)
 
-  /// A lane for one file: what is done in it happens in the order in which it was asked for.
+  /// Returns the queue for one file. Work on the file runs in the order in which it was submitted.
   static func next() -> DispatchQueue {
     lanes[
       turn.withLock { turn in
@@ -18,7 +18,7 @@ enum FileQueues {
 }
 
 extension DispatchQueue {
-  /// Does blocking work here and waits for it without blocking.
+  /// Runs blocking work in the queue, and waits for it without blocking.
   func perform<Value: Sendable>(
     _ work: @escaping @Sendable () throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {

@@ -14,23 +14,23 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A file that is being written beside the one it will be, and takes its place in one step.
+/// A file that is written beside its destination, and replaces it in one step.
 ///
-/// Until then, and when it never comes to that, the file that was there before stays as it was. What a process that was killed
-/// leaves behind is named `.etagere-….part`. Used by one task at a time, but for what is said to be otherwise.
+/// Until then, the file at the destination stays as it was. A killed process leaves a file that is named `.etagere-….part`. One
+/// task at a time uses a partial file, except for the members that say otherwise.
 final class PartialFile: Sendable {
   private struct State {
-    /// Taken, and not written yet: many small chunks become one call.
+    /// Bytes that were taken and not written yet, so that many small chunks become one call.
     var pending = Data()
     var written: Int64 = 0
     var isSealed = false
-    /// Whether the draft still has its name.
+    /// Whether the partial file still has its own name.
     var isNamed = true
   }
 
   private static let batch = 256 << 10
 
-  /// The path of the file that it is to become.
+  /// The path of the destination.
   let target: String
   private let path: String
   private let descriptor: Int32
@@ -39,10 +39,10 @@ final class PartialFile: Sendable {
   private let lane: DispatchQueue
   private let state = Lock(State())
 
-  /// Makes an empty draft in the folder of the file that is wanted.
+  /// Creates an empty partial file in the folder of the destination.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull` with path and number: no such folder, a folder in the
-  ///   file's place, no permission.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and number: there is no such folder, a
+  ///   folder is at the destination, or permission is missing.
   static func open(_ destination: FileDestination) async throws(CacheError) -> PartialFile {
     let target = try destination.path()
     let lane = FileQueues.next()
@@ -61,8 +61,8 @@ final class PartialFile: Sendable {
       descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
     } while descriptor < 0 && errno == EINTR
     guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside it", target) }
-    // The new file may be read by those who could read the old one. Where that can't be set the file is as private as any new
-    // one.
+    // The new file gets the permissions of the one that it replaces. If they cannot be set, the file is as private as any new
+    // file.
     if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
     self.target = target
     self.path = path
@@ -73,7 +73,7 @@ final class PartialFile: Sendable {
   }
 
   deinit {
-    // The last reference may go on any thread, also the main one, and both calls may wait for the disk.
+    // The last reference may be released on any thread, also on the main thread, and both calls may wait for the disk.
     let isNamed = state.withLock { $0.isNamed }
     lane.async { [path, descriptor, calls] in
       if isNamed { _ = unlink(path) }
@@ -90,16 +90,16 @@ final class PartialFile: Sendable {
 
   // MARK: Writing
 
-  /// Bytes that have been taken.
+  /// The number of bytes that were taken.
   var count: Int64 { state.withLock { $0.written + Int64($0.pending.count) } }
 
-  /// Whether what is in it is final. May be asked at any time.
+  /// Whether the content is final. May be read at any time.
   var isSealed: Bool { state.withLock { $0.isSealed } }
 
-  /// From here on nothing changes it: somebody has it already. What is written goes nowhere.
+  /// Seals the file, because a load has its content. Later writes have no effect.
   func seal() { state.withLock { $0.isSealed = true } }
 
-  /// Begins anew, with an empty file.
+  /// Removes the content.
   func restart() async throws(CacheError) {
     let wasWritten = state.withLock { state in
       guard !state.isSealed else { return false }
@@ -112,18 +112,18 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Appends bytes; returns when they are written, or, where they are few, when they are taken.
+  /// Appends bytes. Returns when they are written, or when they are taken if they are few.
   func write(_ chunk: Data) async throws(CacheError) {
     let isFull = state.withLock { state in
       guard !state.isSealed else { return false }
-      // A large chunk goes on as it is, without a copy.
+      // A large chunk is written without a copy.
       if state.pending.isEmpty { state.pending = chunk } else { state.pending.append(chunk) }
       return state.pending.count >= Self.batch
     }
     if isFull { try await flush() }
   }
 
-  /// Writes what has been taken.
+  /// Writes the bytes that were taken.
   func flush() async throws(CacheError) {
     let (batch, offset) = state.withLock { state in
       defer {
@@ -155,7 +155,7 @@ final class PartialFile: Sendable {
 
   // MARK: The end
 
-  /// Takes over what is in another draft, which is complete.
+  /// Copies the content of another partial file, which is complete.
   func copy(_ other: PartialFile) async throws(CacheError) {
     try await restart()
     let end = other.count
@@ -181,7 +181,7 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Puts the draft into the file's place, whole, in one step.
+  /// Moves the partial file to its destination in one step.
   func place() async throws(CacheError) {
     try await lane.perform { [self] () throws(CacheError) in
       if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
@@ -190,7 +190,7 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Removes the draft from its folder. Others may still be reading, or writing, it: it goes when they let go of it.
+  /// Removes the partial file from its folder. Its bytes exist until the last task that reads or writes it has closed it.
   func discard() async {
     _ = try? await lane.perform { [self] () throws(CacheError) in
       let isNamed = state.withLock { state in
@@ -202,5 +202,5 @@ final class PartialFile: Sendable {
   }
 }
 
-// Outside the type, where the name means the system's function and not the member.
+// Outside the type, because the name means the system's function here and not the member.
 private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }

@@ -1,7 +1,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A purge in the terms of what is stored: a pure question to keys and metadata.
+/// A purge as a predicate on the keys and metadata of stored responses.
 struct Purge: Sendable {
   private enum Subject: Sendable {
     case uri(String)
@@ -15,7 +15,9 @@ struct Purge: Sendable {
   private let subject: Subject
   private let scope: PurgeScope
 
-  /// - Parameter uri: the URI that loads of a URL file their answers under.
+  /// Creates the purge of a selection.
+  ///
+  /// - Parameter uri: Returns the URI under which loads of a URL store their responses.
   init(
     _ selection: PurgeSelection, _ mode: PurgeMode, in scope: PurgeScope,
     uri: (PurgeSelection.Kind) throws(CacheError) -> String
@@ -31,7 +33,7 @@ struct Purge: Sendable {
     }
   }
 
-  /// Everything that anybody has loaded.
+  /// A purge of everything in all partitions.
   static let everything = Purge(.everything, in: .all)
 
   private init(_ subject: Subject, in scope: PurgeScope) {
@@ -40,7 +42,7 @@ struct Purge: Sendable {
     self.scope = scope
   }
 
-  /// The one resource that it is about, where that can be told without a list of what is stored.
+  /// The only resource that the purge is about, or `nil` if the stored entries must be listed.
   var resource: String? {
     guard case .partition(let partition) = scope else { return nil }
     return switch subject {
@@ -50,10 +52,10 @@ struct Purge: Sendable {
     }
   }
 
-  /// Whether something that is stored of a resource may be meant, as far as its name tells.
+  /// Whether stored responses of a resource may match, as far as its name tells.
   func mayMeet(_ resource: String) -> Bool { meets(resource, nil) }
 
-  /// Whether a stored answer is meant.
+  /// Whether a stored response matches.
   func meets(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { meets(key.resource, metadata) }
 
   private func meets(_ resource: String, _ metadata: StoredMetadata?) -> Bool {

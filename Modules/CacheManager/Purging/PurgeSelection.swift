@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Which stored answers a purge is about.
+/// The stored responses that a purge is about.
 public struct PurgeSelection: Hashable, Sendable {
   enum Kind: Hashable, Sendable {
     case url(URL)
@@ -16,22 +16,23 @@ public struct PurgeSelection: Hashable, Sendable {
 
   let kind: Kind
 
-  /// What is filed under a URL, in every variant.
+  /// The responses that are stored under a URL, in every variant.
   public static func url(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .url(url)) }
 
-  /// What is filed under a caller's own key (`RequestOptions.key`), in every variant.
+  /// The responses that are stored under a caller's own key (`RequestOptions.key`), in every variant.
   public static func key(_ key: String) -> PurgeSelection { PurgeSelection(kind: .key(key)) }
 
-  /// What is filed under a URI that begins with this one, or came from one and is filed under a caller's own key.
+  /// The responses that are stored under a URI with this prefix, or that came from such a URI and are stored under a caller's own
+  /// key.
   ///
-  /// Compared are the bytes of the URIs in normal form (see `ResourceID`): `…/news` meets `…/newsletter` too, `…/news/` only what
-  /// is below it. A URL without a path is its host's root, so it meets no other host.
+  /// The bytes of the URIs in normal form are compared (see `ResourceID`). The prefix `…/news` matches `…/newsletter` too, and
+  /// `…/news/` only the URIs below it. A URL without a path is the root of its host, so it matches no other host.
   public static func prefix(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .prefix(url)) }
 
-  /// What its origin gave this tag, in `Cache-Tag` or `Surrogate-Key` (see `CacheTags`).
+  /// The responses to which their origin gave this tag, in `Cache-Tag` or `Surrogate-Key`. Tags are compared byte for byte.
   public static func tag(_ name: String) -> PurgeSelection { PurgeSelection(kind: .tag(name)) }
 
-  /// Everything that is stored.
+  /// All stored responses.
   public static let everything = PurgeSelection(kind: .everything)
 }
 
@@ -40,22 +41,22 @@ extension PurgeSelection: CustomStringConvertible {
   public var description: String { "\(kind)" }
 }
 
-/// What a purge does with the answers it meets.
+/// The effect of a purge on the responses that it matches.
 public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
-  /// Removes them.
+  /// Removes the responses.
   case hard
-  /// Marks them stale: the next use asks the origin, which may confirm them with a 304. Until then they are stale answers like
-  /// any others: shown where those are (`stale-while-revalidate`, `stale-if-error`, offline, policies that use whatever is
-  /// stored), and nowhere else.
+  /// Marks the responses stale. The next use asks the origin, which may confirm them with a 304. Until then they are served where
+  /// stale responses are: with `stale-while-revalidate` and `stale-if-error`, offline, and by policies that use any stored
+  /// response.
   ///
-  /// A manager without a validator asks nobody about an answer, so there it is as ``hard``.
+  /// A manager without a validator never asks about a response, so there the mode is the same as ``hard``.
   case soft
 }
 
 /// The parts of a cache that a purge reaches.
 public enum PurgeScope: Hashable, Sendable {
-  /// What was loaded in this partition (`RequestOptions.partition`); nil: what was loaded in none.
+  /// The responses of this partition (`RequestOptions.partition`), or those without a partition if it is `nil`.
   case partition(String?)
-  /// Everything, whoever loaded it.
+  /// The responses of all partitions.
   case all
 }

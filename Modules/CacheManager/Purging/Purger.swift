@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// Carries a purge out in both layers.
+/// Carries out a purge in both layers.
 ///
-/// Memory comes twice. A load that looked at the disk before the purge got there may put what it saw into memory: either it does
-/// so before the count goes up, and the second look finds it, or it is refused.
+/// Memory is purged twice. A load that has read the disk before the purge may put that response into memory. If it does so before
+/// the log records the purge, the second pass finds the response. Later it is refused.
 struct Purger: Sendable {
   let purge: Purge
   let memory: MemoryTier?
@@ -11,15 +11,15 @@ struct Purger: Sendable {
   let clock: any CacheClock
   let core: LoadCoordinator
 
-  /// Goes on where an entry fails: what can be purged, is.
+  /// Runs the purge. If an entry fails, the purge goes on with the others.
   ///
-  /// - Returns: how many answers it met.
-  /// - Throws: the first thing that failed.
+  /// - Returns: The number of responses that matched.
+  /// - Throws: The first error.
   func run() async throws(CacheError) -> Int {
     var met: Set<CacheKey> = []
     var failure: CacheError?
     core.invalidations.advance(with: purge)
-    // Also one that leads there by a redirect, whose name tells nothing of it.
+    // Also a response that a redirect leads to, because its name does not tell that.
     core.coalescer.closeToOthers()
     purgeMemory(&met, &failure)
     if let store {
@@ -50,7 +50,7 @@ struct Purger: Sendable {
     }
     for entry in listed {
       do throws(CacheError) {
-        // What has replaced it since it was listed was asked for after the purge, or is looked at when it is stored.
+        // A response that has replaced it since it was listed was requested after the purge, or is checked when it is stored.
         let revision = entry.metadata.revision
         switch purge.mode {
         case .hard: try await store.remove(entry.key, ifRevision: revision)
@@ -73,7 +73,7 @@ struct Purger: Sendable {
 }
 
 extension StoredMetadata {
-  /// The same answer, stale from now on.
+  /// Returns the metadata marked stale from now on.
   func markedStale(at now: Timestamp) -> StoredMetadata {
     var metadata = self
     metadata.freshness = freshness.markedStale(at: now)

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 
 extension HTTPRequest {
-  /// Whether the target is absolute, of `http` or `https`, and of such bytes only that any reader makes the same URL of it (RFC
-  /// 3986 §3): nothing has to be escaped, no user information, no address in brackets. What is not may be a target all the same.
+  /// Whether the target is an absolute `http` or `https` URL that every reader understands alike (RFC 3986 §3). Nothing in it has
+  /// to be escaped, and it has no user information and no address in brackets. `false` does not mean that the target is invalid.
   var hasPlainTarget: Bool {
     guard let scheme, scheme == "http" || scheme == "https", let authority, let path else { return false }
     return Self.isPlain(authority: authority.utf8) && Self.isPlain(path: path.utf8)

@@ -7,17 +7,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a load is made of: a request with every component settled, by the caller, else by the manager.
+/// The settings of one load: a request with every component resolved, from the request's options or from the manager.
 struct RequestSettings: Sendable {
   /// The identifier of the load in the events that an observer receives.
   let id: LoadID
   var head: HTTPRequest
-  /// Nil: as ``head`` names it; an exchange needs it for errors and events alone.
+  /// The URL of the load, or `nil` if ``head`` states it. HTTP requests of `respond(to:)` need a URL for errors and events only.
   private var statedURL: URL?
   var body: RequestBody?
   var downloader: (any Downloader)?
   var isFromSchemeHandler: Bool
-  /// Where else to ask; empty for the load of an alternative.
+  /// The alternative sources. Empty for the load of an alternative.
   var alternatives: [ResolvedAlternative] = []
   /// The role of the server that is asked.
   var role = SourceRole.original
@@ -25,16 +25,17 @@ struct RequestSettings: Sendable {
   var store: (any CacheStore)?
   var validator: (any ResponseValidator)?
   var observer: (any LoadObserver)?
-  /// The interceptor, if it has a say about redirects.
+  /// The interceptor, or `nil` if it has no stage for redirects.
   var redirectInterceptor: RequestInterceptor?
   var clock: any CacheClock
-  /// Loads with a clock of their own share nothing: clocks can't be compared.
+  /// The identity of the request's own clock. Loads with clocks of their own are not coalesced, because clocks cannot be
+  /// compared.
   let clockIdentity: ComponentID?
   var executor: (any TaskExecutor)?
   var callbackQueue: CallbackQueue
   var policy: LoadPolicy
   var partition: String?
-  /// What the answer is filed under, but for redirects.
+  /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
   var reads: CacheLayers
   var writes: CacheLayers
@@ -48,28 +49,29 @@ struct RequestSettings: Sendable {
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
   let maximumBodyInMemory: Int64
-  /// The place that the bytes go to. A stream is for a caller that speaks HTTP: its conditions, ranges and stored parts count,
-  /// and methods, statuses and redirects are its own affair.
+  /// The destination of the bytes. A stream is for a caller that speaks HTTP: its conditions, its ranges and stored parts are
+  /// used, and it handles methods, statuses and redirects itself.
   var destination = BodyDestination.memory
   /// The representation that the waiters want, or `nil` for the bytes and a stored original.
   var representation: RequestedRepresentation?
   let storagePolicy: StoragePolicy
-  /// What users remove while the load runs.
+  /// The log of removals, which shows what was removed while the load runs.
   let invalidations: InvalidationLog
-  /// How long the load waits for the durable store to take what it brings.
+  /// The limit of the time that the load waits for the durable store to write.
   let writeDeadline: StoreWriteDeadline
-  /// How much memory loads take at once.
+  /// The memory that loads may take at once.
   let budget: MemoryBudget
-  /// Whether another load waits for this one, which has its place in the budget already.
+  /// Whether another load waits for this one. That load has reserved memory already, so this one does not wait for any.
   var isNested = false
 
   /// The role of the server that is asked.
   enum SourceRole {
-    /// The resource's own.
+    /// The server of the resource.
     case original
-    /// The original's, under whose name the answer is kept: what is stored there is no word of this server's.
+    /// A mirror. Its response is stored under the original's URL, so stored responses of the original say nothing about this
+    /// server.
     case mirror
-    /// The original's, but the answer is kept as what it is.
+    /// A low-data alternative. Its response is stored under its own URL.
     case lowData
   }
 
@@ -127,14 +129,14 @@ struct RequestSettings: Sendable {
       uri: ResourceID.uri(of: source.head) ?? source.url?.absoluteString ?? "", key: options.key, partition: options.partition)
   }
 
-  /// What is asked for.
+  /// The URL of the load.
   var url: URL {
-    // A head that no URL can be made of has one beside it.
+    // A head from which no URL can be made comes with a URL.
     get { statedURL ?? head.absoluteURL ?? URL(filePath: "/") }
     set { statedURL = newValue }
   }
 
-  /// An exchange: the request goes out as it stands.
+  /// Creates the settings of an HTTP request, which is sent as it is.
   init(
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
     _ core: LoadCoordinator
@@ -148,7 +150,7 @@ struct RequestSettings: Sendable {
     if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
   }
 
-  /// An exchange whose target has to be looked at, or changed.
+  /// Creates the settings of an HTTP request whose target must be checked, or may be changed by an interceptor.
   private init(
     modified request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
   ) throws(CacheError) {
@@ -158,7 +160,7 @@ struct RequestSettings: Sendable {
     let interceptor = options.interceptor.resolved(manager.interceptor)
     var options = options
     options.alternatives = []
-    // It sees the request itself, below, and not the one that stands for it here.
+    // The interceptor receives the request itself below, and not the substitute that is made here.
     options.interceptor = interceptor.map { .use($0.withoutLookups) } ?? .disabled
     try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
     head = request
@@ -175,7 +177,7 @@ struct RequestSettings: Sendable {
 
   private mutating func settleLayers() {
     if body != nil, head.method == .get {
-      // What a body asks for can't be told from the resource's name: such an answer is nobody else's (RFC 9110 §9.3.1).
+      // The resource's name does not tell what the body requests, so the response is for this request alone (RFC 9110 §9.3.1).
       (memory, store) = (nil, nil)
     }
     switch policy {
@@ -196,12 +198,12 @@ struct RequestSettings: Sendable {
   private mutating func settle(
     _ sources: [AlternativeSource], _ request: ResourceRequest, _ manager: ResourceManager.Configuration
   ) {
-    // What may have changed something at one server is not asked of another.
+    // A request that may have changed something at one server is not sent to another.
     guard head.method == .get || head.method == .head else { return }
     alternatives = sources.map { ResolvedAlternative($0, request, manager) }
   }
 
-  /// The load of an alternative in the original's place.
+  /// Returns the settings for the load of an alternative in place of the original.
   func asking(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
     var load = self
     (load.head, load.statedURL) = (source.head, source.url)

@@ -7,10 +7,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A place that a load may ask, the original or an alternative: the request, and who answers it.
+/// The target of a load, the original or an alternative: the request, and the downloader that sends it.
 struct RequestTarget: Sendable {
   var head: HTTPRequest
-  /// Nil: as the head names it.
+  /// The URL, or `nil` if the head states it.
   var url: URL?
   var downloader: (any Downloader)?
   var isFromSchemeHandler: Bool
@@ -72,7 +72,7 @@ struct RequestTarget: Sendable {
   }
 }
 
-/// An alternative of a load, ready to be asked.
+/// An alternative source with its request.
 struct ResolvedAlternative: Sendable {
   let alternative: AlternativeSource
   /// The request to the source, or the error for a source that cannot be asked.
@@ -93,14 +93,14 @@ struct ResolvedAlternative: Sendable {
   }
 }
 
-/// Fields that are meant for one origin.
+/// The request fields that are for one origin only.
 enum ConfidentialFields {
   static let credentials: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
   static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange]
 }
 
 extension URL {
-  /// Scheme, host and port (RFC 6454 §4).
+  /// Whether scheme, host and port are equal (RFC 6454 §4).
   func isSameOrigin(as other: URL) -> Bool {
     func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
     func host(_ url: URL) -> String? { url.host().map(HostName.comparable) }
@@ -108,7 +108,7 @@ extension URL {
       && port(self) == port(other)
   }
 
-  /// The URL as it may be told: without user information, and not longer than a line (a `data:` URL carries its whole resource).
+  /// The URL as text for errors and events: without user information, and shortened if it is very long, as `data:` URLs are.
   var address: String {
     var text = absoluteString
     if user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {

@@ -7,8 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A load on its way: ``RequestSettings`` behind one reference, since every stage keeps them and a copy of all of them costs more
-/// than some stages do.
+/// The settings of a running load behind one reference. Every stage keeps them, and a copy of all settings costs more than some
+/// stages do.
 @dynamicMemberLookup
 final class ResolvedRequest: Sendable {
   let settings: RequestSettings
@@ -21,22 +21,22 @@ final class ResolvedRequest: Sendable {
     self.init(try RequestSettings(request, manager, core, id: id))
   }
 
-  /// The same load, but for what `change` sets.
+  /// Returns the load with the settings that `change` has changed.
   func with(_ change: (inout RequestSettings) -> Void) -> ResolvedRequest {
     var changed = settings
     change(&changed)
     return ResolvedRequest(changed)
   }
 
-  /// The same load, which knows whether another one waits for it.
+  /// The load, marked as nested if another load waits for it.
   var markedIfNested: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
 
   subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { settings[keyPath: part] }
 
-  /// What the caller asked for, as text: in errors and events.
+  /// The URL of the load as text, for errors and events.
   var address: String { settings.url.address }
 
-  /// The same error with the URL that was asked for, and with the redirects that led to `url`.
+  /// Returns the error with the URL of the load, and with the redirects that led to `url`.
   ///
   /// An error that names another URL is about another request, such as one that a downloader sent for a token. It stays as it is.
   func naming(_ error: CacheError, at url: URL, after redirects: [URL]) -> CacheError {
@@ -53,20 +53,20 @@ final class ResolvedRequest: Sendable {
     CacheError(.bodyTooLarge, reason: "the body is larger than the \(settings.maximumBodySize) bytes that this load takes")
   }
 
-  /// Whether an answer may be a load's result: its status is accepted, and it is no redirect that is to be followed.
+  /// Whether a response may be the result of a load: its status is accepted, and it is no redirect to follow.
   func isResult(_ response: HTTPResponse) -> Bool {
     settings.acceptedStatuses.contains(response.status.code) && (settings.redirectLimit == 0 || !RedirectRules.leads(response))
   }
 
-  /// The resource of a request. The caller's own key stands for what was asked for, not for where a redirect leads; but wherever
-  /// a mirror leads to, it stands in for what was asked for.
+  /// Returns the resource of a request. The caller's own key stands for the requested URL, and not for the target of a redirect.
+  /// A redirect of a mirror is an exception: it still stands for the requested URL.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
     if isFirstHop || settings.role == .mirror { return settings.resource }
     return ResourceID.make(uri: ResourceID.uri(of: request) ?? settings.url.absoluteString, partition: settings.partition)
   }
 
-  /// Where the bytes of a stored answer came from: the URL that is asked, but for what an alternative brought, or another URL
-  /// under the caller's own key.
+  /// Returns the URL from which the bytes of a stored response came. It differs from the requested URL if an alternative brought
+  /// the response, or if the response is stored under the caller's own key.
   func origin(of metadata: StoredMetadata, for request: HTTPRequest, at url: URL) -> URL {
     let stored = metadata.request
     guard stored.path != request.path || stored.authority != request.authority || stored.scheme != request.scheme,
@@ -85,7 +85,7 @@ final class ResolvedRequest: Sendable {
 
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
 
-  /// Tells of a revalidation that may have nobody left to tell: it failed, or the stored answer stood in.
+  /// Reports the failure of a revalidation whose result may reach no waiter, also if a stored response was served instead.
   func observeBackground(_ result: Result<LoadOutcome, CacheError>) {
     switch result {
     case .failure(let error):

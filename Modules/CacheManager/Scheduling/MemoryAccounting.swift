@@ -1,28 +1,30 @@
 internal import CacheCore
 
-/// How a manager's memory budget is spent, and who is next: the decisions, without waiting. O(log n) for each.
+/// The decisions about a manager's memory budget: which claims are granted, and which is next. It never waits. Each decision
+/// takes O(log n).
 ///
-/// Nobody waits for somebody who may be waiting for him:
-/// - Who waits for a place holds nothing.
-/// - Who waits for his body holds a place, which bodies are not measured against, only other places are.
-/// - Of those whose body grows beyond what is left, one at a time goes on whatever it takes; the others wait for it, or for room.
-/// - Of those who compute, one at a time is never made to wait. Who has a value between two steps does not compute, so he is not
-///   that one.
+/// No claim waits for another one that may wait for it:
+/// - A claim for a place holds nothing.
+/// - A claim for a body holds a place. Places count against other places only, and not against bodies.
+/// - Of the bodies that grow beyond the remaining budget, one at a time grows without limit. The others wait for its end, or for
+///   room.
+/// - Of the claims for work, one at a time is granted in any case. A value between two steps needs no work, so it is not that
+///   one.
 struct MemoryAccounting {
   typealias Ticket = PriorityQueue.Ticket
 
   enum Claim: Equatable {
-    /// To ask for a body, which is thought to become so large.
+    /// A place for a load that is about to request a body of this expected size.
     case place(Int)
-    /// To take a body of this size in.
+    /// A body of this size.
     case body(Int)
-    /// To take in so much more of it, by the share with this number.
+    /// The growth of the body of a reservation.
     case growth(Int, share: Int)
-    /// To compute with so much beside the bodies.
+    /// Work that takes this number of bytes in addition to the bodies.
     case work(Int)
   }
 
-  /// What somebody has.
+  /// The memory that a reservation holds.
   struct Holding: Equatable {
     var places = 0
     var bodies = 0
@@ -30,22 +32,22 @@ struct MemoryAccounting {
     var workers = 0
   }
 
-  /// In the order in which they are served: what lets others end goes before what begins something.
+  /// The queues in the order in which they are served. Claims that let loads end come before claims that begin something.
   private enum Stage: Int, CaseIterable { case work, growth, body, place }
 
-  /// Bytes.
+  /// The budget in bytes.
   let limit: Int
-  /// What bodies and places may have of it; the rest is for those who compute.
+  /// The part of the budget for bodies and places. The rest is for work.
   let limitOfBodies: Int
-  /// How much of a body is taken at once before it has come, unless more is expected of any.
+  /// The part of a body that is reserved at once before its bytes are received, unless a larger body is expected.
   let part: Int
   private(set) var held = Holding()
   private(set) var peak = 0
-  /// How large a body is thought to become that nothing is known of: about as large as the last ones.
+  /// The expected size of a body of unknown length: about that of the last bodies.
   private(set) var expectation: Int
   private var waiters: [Ticket: Claim] = [:]
   private var queues = [PriorityQueue](repeating: PriorityQueue(), count: Stage.allCases.count)
-  /// The one share that may grow beyond the limit.
+  /// The one reservation that may grow beyond the limit.
   private var overdrawn: Int?
 
   init(limit: Int) {
@@ -59,15 +61,16 @@ struct MemoryAccounting {
 
   func isWaiting(_ ticket: Ticket) -> Bool { waiters[ticket] != nil }
 
-  /// Bytes that are there, or are to come for sure.
+  /// The bytes that are in memory, or that are certain to come.
   var inUse: Int { held.bodies + held.work }
 
-  /// Somebody wants something. He waits unless he is among those who are served.
+  /// Adds a claim, which waits unless it is among the granted ones.
   ///
-  /// - Returns: who has what he waited for now: who is next changes with who comes, and with how often a queue was served.
+  /// - Returns: The tickets that are granted now. The next ticket depends on the claims that come, and on how often a queue was
+  ///   served.
   mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
     if case .growth(_, let share) = claim, overdrawn == share {
-      // The others who grow wait for this one's end, so it can't stand behind them.
+      // The other growing bodies wait for the end of this one, so it cannot wait behind them.
       grant(claim)
       return [ticket]
     }
@@ -76,60 +79,62 @@ struct MemoryAccounting {
     return served()
   }
 
-  /// Grants a claim that nothing waits before, if the budget has it. Most claims are granted so.
+  /// Grants a claim if no other claim waits and the budget suffices. Most claims are granted in this way.
   ///
-  /// - Returns: whether it was granted. Otherwise nothing has changed.
+  /// - Returns: Whether the claim was granted. Otherwise nothing has changed.
   mutating func grantWithoutWaiting(_ claim: Claim) -> Bool {
     guard waiters.isEmpty, fits(claim) else { return false }
     grant(claim)
     return true
   }
 
-  /// - Returns: who has what he waited for now.
+  /// Raises the priority of a waiting claim.
+  ///
+  /// - Returns: The tickets that are granted now.
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> [Ticket] {
     guard let claim = waiters[ticket], queues[Self.stage(of: claim).rawValue].raise(ticket, to: level) else { return [] }
     return served()
   }
 
-  /// Somebody waits no more.
+  /// Removes a waiting claim.
   ///
-  /// - Returns: who has what he waited for now.
+  /// - Returns: The tickets that are granted now.
   mutating func withdraw(_ ticket: Ticket) -> [Ticket] {
     guard let claim = waiters.removeValue(forKey: ticket) else { return [] }
     queues[Self.stage(of: claim).rawValue].remove(ticket)
     return served()
   }
 
-  /// Something comes back.
+  /// Returns memory to the budget.
   ///
-  /// - Parameter share: whose all is back; nil: it is a part.
-  /// - Returns: who has what he waited for now.
+  /// - Parameter share: The reservation that ends, or `nil` if a part of it is returned.
+  /// - Returns: The tickets that are granted now.
   mutating func giveBack(_ holding: Holding, endOf share: Int? = nil) -> [Ticket] {
     held.places -= holding.places
     held.bodies -= holding.bodies
     held.work -= holding.work
     held.workers -= holding.workers
-    // Who is back within the limit grows like everybody: he may be slow, and another one quick.
+    // A body that is within the limit again has no privilege: it may be slow, and another one fast.
     if share != nil && overdrawn == share || isRoom(for: 0) { overdrawn = nil }
     return served()
   }
 
-  /// Work has ended with a value, which is there for as long as somebody has it.
+  /// Replaces the memory of work by that of its value, which is held until the value is released.
   ///
-  /// - Returns: who has what he waited for now.
+  /// - Returns: The tickets that are granted now.
   mutating func settle(_ work: Holding, at bytes: Int) -> [Ticket] {
     held.work += bytes
     defer { peak = max(peak, inUse) }
     return giveBack(work)
   }
 
-  /// Bytes that are there already.
+  /// Adds bytes that are in memory already.
   mutating func take(_ bytes: Int) {
     held.bodies += bytes
     peak = max(peak, inUse)
   }
 
-  /// A body has turned out to be so large.
+  /// Records the size of a complete body.
   mutating func learn(_ bytes: Int) {
     let seen = min(max(bytes, 64 << 10), limitOfBodies)
     expectation += (seen - expectation) / 8
@@ -151,7 +156,8 @@ struct MemoryAccounting {
     return tickets
   }
 
-  /// Serves who is next, if there is enough for him. He is waited for: who needs much would never have it otherwise.
+  /// Grants the next claims that the budget suffices for. If it does not suffice for the next one, later claims wait too. A large
+  /// claim would otherwise never be granted.
   private mutating func next() -> Ticket? {
     for stage in Stage.allCases {
       guard let ticket = queues[stage.rawValue].next(), let claim = waiters[ticket] else { continue }
@@ -170,7 +176,7 @@ struct MemoryAccounting {
     case .place(let bytes):
       return held.places + held.bodies == 0 || isRoom(for: bytes, beside: held.places)
     case .body(let bytes):
-      // What is larger than the limit has it for itself.
+      // A claim that is larger than the limit is granted if nothing else is held.
       return held.bodies == 0 || isRoom(for: bytes)
     case .growth(let bytes, _):
       return isRoom(for: bytes) || overdrawn == nil

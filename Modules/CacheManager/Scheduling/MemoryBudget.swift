@@ -1,39 +1,41 @@
 internal import CacheCore
 
-/// The memory that the loads of a manager may take at the same time: ``MemoryAccounting`` behind a lock, with those who wait,
-/// without a thread.
+/// The memory that the loads of a manager may take at the same time: ``MemoryAccounting`` behind a lock, with loads that wait for
+/// memory without a thread.
 final class MemoryBudget: Sendable {
   private struct State {
     var ledger: MemoryAccounting
     var lastTicket: MemoryAccounting.Ticket = 0
     var lastShare = 0
-    /// `true`: granted; `false`: cancelled.
+    /// The waiting loads. They are resumed with `true` if the claim is granted, and with `false` if it is cancelled.
     var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
     /// The bytes that a body of at most this size is expected to take.
     func expected(upTo most: Int64) -> Int { Int(min(Int64(ledger.expectation), max(most, 0))) }
 
-    /// Those of them who wait already; the others look when they begin to.
+    /// Removes and returns the continuations of the tickets that wait already. The others check whether they are granted before
+    /// they wait.
     mutating func continuations(of tickets: [MemoryAccounting.Ticket]) -> [CheckedContinuation<Bool, Never>] {
       tickets.compactMap { waiting.removeValue(forKey: $0) }
     }
   }
 
-  /// Whether the code that runs is waited for by a load which has a place already. Loads of its own are not to wait for one: it
-  /// might be that one's.
+  /// Whether the current code works for a load that has a reservation. Loads that this code starts must not wait for memory,
+  /// because that load may hold it.
   @TaskLocal static var isInsideLoad = false
 
-  /// What is said to be held by who hands on what comes, without gathering it.
+  /// The number of bytes that a load reserves if it passes bytes on without collecting them.
   static let streamed = 256 << 10
 
-  /// How much of a body is taken at once before it has come.
+  /// The part of a body that is reserved at once before its bytes are received.
   let part: Int
   private let limit: Int
   private let state: Lock<State>
 
-  /// An eighth is for what nobody counts: an engine's buffers, and what an allocator can't give back.
+  /// Creates a budget. An eighth of it is left for memory that is not counted: buffers of the engine, and memory that the
+  /// allocator cannot return.
   ///
-  /// - Parameter limit: bytes.
+  /// - Parameter limit: The budget in bytes.
   init(_ limit: Int) {
     self.limit = max(1, limit)
     let ledger = MemoryAccounting(limit: limit - limit / 8)
@@ -76,7 +78,7 @@ final class MemoryBudget: Sendable {
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
-  /// A share of bytes that are there already.
+  /// Returns a reservation of bytes that are in memory already.
   func share(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
     let number = state.withLock { state in
       state.lastShare += 1
@@ -86,14 +88,13 @@ final class MemoryBudget: Sendable {
     return MemoryReservation(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
 
-  /// Makes a value by work that takes so many bytes for as long as it lasts. What the value weighs is taken until nobody has it
-  /// any more.
+  /// Makes a value, and reserves memory for the work. The value's own memory stays reserved until the value is released.
   ///
-  /// - Throws: a cancellation, when the task is cancelled while it waits; and what the work throws.
+  /// - Throws: A cancellation of the calling task while it waits, or the error of the work.
   func work<Value>(
     _ bytes: Int, _ priority: LoadPriority, weight: (Value) -> Int, _ body: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> ReservedValue<Value> {
-    // What is larger than the limit has nobody beside it.
+    // Work that needs more than the limit runs alone.
     let bytes = min(bytes, state.withLock { $0.ledger.limit })
     try await claim(.work(bytes), priority)
     do throws(CacheError) {
@@ -104,11 +105,11 @@ final class MemoryBudget: Sendable {
     }
   }
 
-  /// A value that is there, whatever it takes.
+  /// Reserves memory for a value that exists, without waiting.
   func counted<Value>(
     _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryAccounting.Holding = .init()
   ) -> ReservedValue<Value> {
-    // No sum of what values are said to weigh overflows.
+    // The sum of the costs that callers state must not overflow.
     let bytes = min(max(0, weight(value)), 1 << 40)
     let (number, next) = state.withLock { state in
       state.lastShare += 1
@@ -133,12 +134,12 @@ final class MemoryBudget: Sendable {
     if !isGranted { try await wait(ticket, priority ?? LoadPriority()) }
   }
 
-  /// Out of line: most claims are granted at once.
+  /// Waits for a claim. Out of line, because most claims are granted at once.
   @inline(never)
   private func wait(_ ticket: MemoryAccounting.Ticket, _ priority: LoadPriority) async throws(CacheError) {
     let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
     defer { observation.cancel() }
-    // After the observer is there: an earlier raise was not told to it.
+    // The raise follows the registration, because the observer is not told of earlier raises.
     raise(ticket, to: priority.level)
     let isGranted = await withTaskCancellationHandler {
       await withCheckedContinuation { begin(ticket, $0) }
@@ -151,7 +152,7 @@ final class MemoryBudget: Sendable {
   private func begin(_ ticket: MemoryAccounting.Ticket, _ continuation: CheckedContinuation<Bool, Never>) {
     let (outcome, next): (Bool?, [CheckedContinuation<Bool, Never>]) = state.withLock { state in
       guard state.ledger.isWaiting(ticket) else { return (true, []) }
-      // A cancel that came before this found nobody to wake; one that comes now waits for the lock.
+      // An earlier cancellation found no continuation to resume. A later one waits for the lock.
       if Task.isCancelled { return (false, state.continuations(of: state.ledger.withdraw(ticket))) }
       state.waiting[ticket] = continuation
       return (nil, [])

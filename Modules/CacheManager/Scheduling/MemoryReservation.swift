@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// What one body, or one value on its way, takes of the memory budget. Given back once: when told, at the latest when nobody
-/// holds it, and with it the body, any more.
+/// The part of the memory budget that one body, or one value, uses. It is returned once: by ``release()``, or when the
+/// reservation is released together with the body.
 ///
-/// Grows by one task at a time; may be released at any time, by anybody.
+/// One task at a time may let the reservation grow. Any task may release it at any time.
 final class MemoryReservation: Sendable {
   private struct State {
     var holding: MemoryAccounting.Holding
@@ -26,38 +26,40 @@ final class MemoryReservation: Sendable {
 
   deinit { release() }
 
-  /// The body begins. Waits until there is room for as much of it as is expected of any body, or for a ``MemoryAccounting/part``:
-  /// the rest is an announcement, and one who announces much and sends little holds nobody up. What it waited with so far goes
-  /// back then.
+  /// Reserves memory for a body whose head has come, and returns the memory that the load has held so far.
   ///
-  /// - Parameter length: bytes, as announced; nil: not told.
+  /// Reserves at most the expected size of a body, or a ``MemoryAccounting/part``. The announced length is only a claim: a server
+  /// that announces much and sends little must not keep other loads waiting.
+  ///
+  /// - Parameter length: The announced length in bytes, or `nil` if it is unknown.
   func begin(announcing length: Int64?) async throws(CacheError) {
     let bytes = length.map { Int(clamping: min($0, Int64(clamping: max(expectation, budget.part)))) } ?? expectation
     try await begin(holding: bytes)
   }
 
-  /// The body begins, and takes so much to its end.
+  /// Reserves memory for a body that uses this number of bytes to its end.
   func begin(holding bytes: Int) async throws(CacheError) {
     try await budget.claim(.body(bytes), priority)
     keep(bytes, instead: true)
   }
 
-  /// The body has so many bytes by now, or is about to.
+  /// Reserves memory for a body that is about to have this number of bytes.
   ///
-  /// - Parameter most: how many it will have at most, by what is known.
+  /// - Parameter most: The largest size that the body can have, as far as is known.
   func grow(to bytes: Int64, most: Int64) async throws(CacheError) {
     let held = state.withLock { $0.holding.bodies }
     guard bytes > held else { return }
-    // No sum of what is announced overflows. As a buffer grows that is appended to, but not by more than a part.
+    // The sum of announced lengths must not overflow. The reservation grows as an array's capacity does, but by no more than a
+    // part at once.
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
     guard wanted > held else { return }
     try await budget.claim(.growth(wanted - held, share: number), priority)
     keep(wanted - held, instead: false)
   }
 
-  /// The body is whole.
+  /// Returns the memory that a complete body does not use.
   ///
-  /// - Parameter isTypical: its size says something of those that are still to come.
+  /// - Parameter isTypical: Whether the size of the body is a sample for the expected size of bodies.
   func end(at bytes: Int64, isTypical: Bool = true) {
     let bytes = Int(clamping: bytes)
     let surplus = state.withLock { state in
@@ -68,7 +70,7 @@ final class MemoryReservation: Sendable {
     budget.giveBack(.init(bodies: surplus), learning: isTypical ? bytes : nil)
   }
 
-  /// What was granted is this share's, unless it has been released meanwhile.
+  /// Adds a granted claim to the reservation, or returns it if the reservation was released meanwhile.
   private func keep(_ bytes: Int, instead: Bool) {
     let (back, isReleased) = state.withLock { state in
       (settle(bytes, instead: instead, &state), state.isReleased)

@@ -1,17 +1,15 @@
-/// What the loads of a manager take of its memory budget (``ResourceManager/Configuration/memoryBudget``). All in bytes but
-/// ``waiting``.
+/// The memory that the loads of a manager use of its budget (``ResourceManager/Configuration/memoryBudget``), in bytes.
 public struct MemoryUse: Hashable, Sendable {
-  /// What they may take.
+  /// The budget.
   public var limit: Int
-  /// What they take now: bodies that have begun to come, with the part of them that is thought to come next, and values that are
-  /// being made.
+  /// The memory in use: bodies that are arriving, with the part that is expected next, and values that are being made.
   public var inUse: Int
-  /// The most that they took at once, so far.
+  /// The highest use so far.
   public var peak: Int
-  /// How many of them wait until there is room.
+  /// The number of loads that wait for memory.
   public var waiting: Int
 
-  /// Figures of their parts.
+  /// Creates a use from its parts.
   public init(limit: Int, inUse: Int = 0, peak: Int = 0, waiting: Int = 0) {
     (self.limit, self.inUse, self.peak, self.waiting) = (limit, inUse, peak, waiting)
   }

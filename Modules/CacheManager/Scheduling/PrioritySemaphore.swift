@@ -1,15 +1,16 @@
 package import CacheCore
 
-/// Limits how many pieces of work run at once. Further ones suspend, without a thread; the highest priority runs first.
+/// A semaphore that limits the number of pieces of work that run at once. Further work suspends without a thread, and the highest
+/// priority runs first.
 ///
-/// Within one level, work on a value that exists already goes before work that makes a first value: few values wait between two
-/// steps then.
+/// Within one level, work on a value that exists already runs before work that makes a first value. Few values then wait between
+/// two steps.
 package final class PrioritySemaphore: Sendable {
   private struct State {
     var free: Int
     var lastTicket: PriorityQueue.Ticket = 0
     var queue = PriorityQueue()
-    /// `true`: admitted; `false`: cancelled.
+    /// The waiting tasks. They are resumed with `true` if they are admitted, and with `false` if they are cancelled.
     var waiting: [PriorityQueue.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
     mutating func takeFree() -> Bool {
@@ -31,13 +32,13 @@ package final class PrioritySemaphore: Sendable {
   /// The number of waiters.
   package var waiting: Int { state.withLock { $0.waiting.count } }
 
-  /// Does the work, as soon as its turn has come.
+  /// Runs the work when its turn has come.
   ///
   /// - Parameters:
-  ///   - priority: that of the load that needs the work. A raise counts while it waits.
-  ///   - isContinuing: whether the work is done on a value that an earlier step made, and that is held until then.
-  ///   - body: the work.
-  /// - Throws: the cancellation of the calling task while it waits; what the work throws.
+  ///   - priority: The priority of the load that needs the work. A raise counts while the work waits.
+  ///   - isContinuing: Whether the work is done on a value that an earlier step made, and that is held until then.
+  ///   - body: The work.
+  /// - Throws: A cancellation of the calling task while it waits, or the error of the work.
   package func work<Value>(
     _ priority: LoadPriority, isContinuing: Bool = false, _ body: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
@@ -53,7 +54,8 @@ package final class PrioritySemaphore: Sendable {
       return state.lastTicket
     }
     guard let ticket else { return true }
-    // Before the level is read: a raise in between would be lost. A raise of a ticket that does not wait yet is ignored.
+    // Registered before the level is read, because a raise in between would be lost. A raise of a ticket that does not wait yet
+    // is ignored.
     let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
     defer { observation.cancel() }
     return await withTaskCancellationHandler {
@@ -68,7 +70,7 @@ package final class PrioritySemaphore: Sendable {
     _ continuation: CheckedContinuation<Bool, Never>
   ) {
     let isAdmitted: Bool? = state.withLock { state in
-      // A cancellation before this found no continuation; a later one waits for the lock.
+      // An earlier cancellation found no continuation. A later one waits for the lock.
       if Task.isCancelled { return false }
       if state.takeFree() { return true }
       state.queue.insert(ticket, priority.level, isContinuing: isContinuing)
