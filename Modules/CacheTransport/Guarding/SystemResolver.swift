@@ -1,4 +1,4 @@
-public import CacheCore
+package import CacheCore
 internal import Dispatch
 
 #if canImport(Darwin)
