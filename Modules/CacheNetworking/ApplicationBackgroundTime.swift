@@ -3,14 +3,10 @@ internal import CacheCore
 internal import Foundation
 internal import UIKit
 
-/// `UIApplication.beginBackgroundTask`: the app goes on for a while, as long as the system lets it, when the user leaves it.
-///
-/// In an app extension, which has no application object, it does nothing.
-public struct ApplicationBackgroundTime: BackgroundTime {
-  /// The running application's.
-  public init() {}
-
-  public func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+/// The background time of `UIApplication.beginBackgroundTask`. In an app extension, which has no application object, it does
+/// nothing.
+struct ApplicationBackgroundTime: BackgroundTime {
+  func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
     let held = Held()
     Task { @MainActor in held.begin(expire) }
     return { Task { @MainActor in held.end() } }

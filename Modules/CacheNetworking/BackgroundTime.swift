@@ -1,13 +1,12 @@
-/// Asks a system for time to finish what runs when the app leaves the foreground. Apple's `UIApplication` behind a seam, so that
-/// the decisions about it can be tested anywhere.
+/// Asks the system for time to complete transfers when the app leaves the foreground. Tests replace it by a fake.
 ///
 /// ```swift
 /// let downloader = SessionDownloader(backgroundTime: nil)   // loads are suspended with the app
 /// ```
 public protocol BackgroundTime: Sendable {
-  /// Time is needed from here on.
+  /// Asks for time.
   ///
-  /// - Parameter expire: to be called, on any thread, when the system wants it back. The time must be given back right after.
-  /// - Returns: gives the time back; called once.
+  /// - Parameter expire: Called on any thread when the system takes the time back. The caller of `begin` then returns it at once.
+  /// - Returns: A closure that returns the time. It is called once.
   func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }

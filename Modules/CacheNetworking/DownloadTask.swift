@@ -1,38 +1,31 @@
-public import CacheCore
+internal import CacheCore
 
-/// A handle on one download that exists before the download does.
+/// A handle on one download. It exists before the download does.
 ///
-/// Cancelling is latched: a cancel that comes before the download has been linked to a transfer is remembered, and carried out
-/// then, without a request.
-///
-/// ```swift
-/// let handle = DownloadTask()
-/// button.onTap { handle.cancel() }  // whenever
-/// let response = try await downloader.download(request, as: handle)
-/// ```
-public final class DownloadTask: Sendable {
+/// A cancel that is called before the download has a transfer is remembered and carried out then, without a request.
+package final class DownloadTask: Sendable {
   private enum Phase {
-    /// Nobody has used the handle yet.
+    /// The handle is not used yet.
     case idle
-    /// A download has begun; the closures cancel what goes on before there is a transfer.
+    /// A download has begun. The closures cancel the work that precedes its transfer.
     case preparing([@Sendable () -> Void])
     case linked
-    /// There will be no transfer, or it is over.
+    /// There will be no transfer, or it has ended.
     case over
   }
 
   private struct State {
     var phase = Phase.idle
-    /// Weak: a handle that somebody keeps must not keep a body's bytes.
+    /// Weak, so that a handle does not keep the bytes of a body in memory.
     weak var transfer: SessionDataTask?
     var isUsed = false
-    /// Why the download was given up.
+    /// The reason of the cancellation.
     var cancellation: CacheError?
-    /// Whether a hook is still to judge the answer, or does.
+    /// Whether a hook has yet to judge the response.
     var awaitsJudgement = false
-    /// Cancels the hook that judges the answer, while one does.
+    /// Cancels the hook that judges the response.
     var judging: (@Sendable () -> Void)?
-    /// Whether a transfer was started; nil while that is open.
+    /// Whether a transfer was started, or `nil` while that is not decided.
     var started: Bool?
     var nextWaiter = 0
     var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
@@ -48,12 +41,13 @@ public final class DownloadTask: Sendable {
   private let state = Lock(State())
 
   /// Creates a handle for one download.
-  public init() {}
+  package init() {}
 
   /// Cancels the download. Later calls do nothing.
-  public func cancel() { cancel(because: .cancelled) }
+  package func cancel() { cancel(because: .cancelled) }
 
-  /// The download's time is over. Does nothing when everything has come and was judged, though it may not have been read yet.
+  /// Cancels the download because its time limit has passed. Does nothing if the response is complete and was judged, even if it
+  /// was not read yet.
   func expire(after limit: Duration) {
     let (transfer, awaitsJudgement) = state.withLock { ($0.transfer, $0.awaitsJudgement) }
     guard transfer?.endedAt == nil || awaitsJudgement else { return }
@@ -79,15 +73,14 @@ public final class DownloadTask: Sendable {
   }
 
   /// Whether ``cancel()`` was called, or the request's own time limit has passed.
-  public var isCancelled: Bool { cancellation != nil }
+  package var isCancelled: Bool { cancellation != nil }
 
-  /// Why the download was given up, if it was.
+  /// The reason of the cancellation, or `nil` if there was none.
   var cancellation: CacheError? { state.withLock { $0.cancellation } }
 
-  /// Waits until the download's transfer is started: true, or until it is certain that none will be: false.
-  ///
-  /// False too when the waiting task is cancelled.
-  public var started: Bool {
+  /// Waits until the transfer is started (`true`) or it is certain that none will be (`false`). It is `false` too if the waiting
+  /// task is cancelled.
+  package var started: Bool {
     get async {
       let id = state.withLock { state in
         state.nextWaiter += 1
@@ -109,8 +102,8 @@ public final class DownloadTask: Sendable {
     }
   }
 
-  /// The transfer behind the download, while it is linked to one that runs.
-  public var sessionTask: SessionDataTask? {
+  /// The running transfer of the download, or `nil` if there is none.
+  package var sessionTask: SessionDataTask? {
     state.withLock { state in
       guard case .linked = state.phase, let transfer = state.transfer, !transfer.hasEnded else { return nil }
       return transfer
@@ -119,16 +112,16 @@ public final class DownloadTask: Sendable {
 
   // MARK: The downloader's side
 
-  /// A download begins with this handle.
+  /// Marks the handle as used.
   func begin() throws(CacheError) {
     try state.withLock { state throws(CacheError) in
-      guard !state.isUsed else { throw CacheError(.misuse, reason: "a download's handle was used twice") }
+      guard !state.isUsed else { throw CacheError(.misuse, reason: "the handle of a download was used twice") }
       state.isUsed = true
       if state.cancellation == nil { state.phase = .preparing([]) }
     }
   }
 
-  /// Something goes on before there is a transfer; `cancel` stops it, at once when the download has been given up already.
+  /// Registers work that precedes the transfer. If the download was cancelled already, `cancel` is called at once.
   func whilePreparing(_ cancel: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       guard case .preparing(let others) = state.phase else { return true }
@@ -148,10 +141,10 @@ public final class DownloadTask: Sendable {
     }
   }
 
-  /// A hook is going to judge the answer.
+  /// Notes that a hook is going to judge the response.
   func awaitJudgement() { state.withLock { $0.awaitsJudgement = true } }
 
-  /// A hook judges the answer; `cancel` stops it, at once when the download has been given up already.
+  /// Registers the hook that judges the response. If the download was cancelled already, `cancel` is called at once.
   func beginJudging(_ cancel: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       guard state.cancellation == nil else { return true }
@@ -161,16 +154,16 @@ public final class DownloadTask: Sendable {
     if isOver { cancel() }
   }
 
-  /// The answer is judged.
+  /// Notes that the response was judged.
   func endJudging() { state.withLock { ($0.awaitsJudgement, $0.judging) = (false, nil) } }
 
-  /// The transfer runs.
+  /// Notes that the transfer runs.
   func didStart() {
     let waiters = state.withLock { $0.settle(true) }
     for waiter in waiters { waiter.resume(returning: true) }
   }
 
-  /// The download is over, so that the handle keeps nothing alive.
+  /// Ends the handle, so that it keeps nothing alive.
   func end() {
     let waiters: [CheckedContinuation<Bool, Never>] = state.withLock { state in
       state.phase = .over

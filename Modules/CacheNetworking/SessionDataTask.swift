@@ -1,15 +1,15 @@
-public import CacheCore
-public import Foundation
-public import HTTPTypes
+package import CacheCore
+package import Foundation
+package import HTTPTypes
 
 #if canImport(FoundationNetworking)
-public import FoundationNetworking
+package import FoundationNetworking
 #endif
 
 /// One `URLSession` task and the body that reads it.
 ///
 /// A cancelled reader ends at once. `URLSession` may take its time over a cancellation, or forget it (on Linux).
-public final class SessionDataTask: Sendable {
+package final class SessionDataTask: Sendable {
   /// An event of a transfer: one head, any number of chunks, one end, in this order.
   enum Event: Sendable {
     /// The head of the final response. Interim responses (1xx) are not reported.
@@ -33,11 +33,11 @@ public final class SessionDataTask: Sendable {
   }
 
   /// The platform's task. Resume and cancel the transfer through this object, not through the platform's.
-  public let task: URLSessionDataTask
+  package let task: URLSessionDataTask
   /// The request, as it was given to the downloader.
-  public let request: HTTPRequest
+  package let request: HTTPRequest
   /// The URL that it goes to.
-  public let url: URL
+  package let url: URL
 
   let state: Lock<State>
   /// The longest time without received or sent bytes.
@@ -74,7 +74,7 @@ public final class SessionDataTask: Sendable {
   }
 
   /// Cancels the transfer. Its reader ends with `CacheError.cancelled`. Later calls do nothing.
-  public func cancel() { cancel(because: .cancelled) }
+  package func cancel() { cancel(because: .cancelled) }
 
   /// Cancels the transfer. Its reader ends with this error.
   func cancel(because error: CacheError) {
@@ -88,7 +88,7 @@ public final class SessionDataTask: Sendable {
   }
 
   /// Starts the transfer. Later calls do nothing, nor does one after the end.
-  public func resume() {
+  package func resume() {
     let starts = state.withLock { state in
       guard !state.isStarted, !state.buffer.hasEnded else { return false }
       state.isStarted = true
@@ -98,16 +98,16 @@ public final class SessionDataTask: Sendable {
   }
 
   /// Whether ``resume()`` was called.
-  public var isStarted: Bool { state.withLock { $0.isStarted } }
+  package var isStarted: Bool { state.withLock { $0.isStarted } }
 
   /// Whether the transfer is complete, has failed or was cancelled.
-  public var hasEnded: Bool { state.withLock { $0.buffer.hasEnded } }
+  package var hasEnded: Bool { state.withLock { $0.buffer.hasEnded } }
 
   /// The time of the last byte of a complete response, by the downloader's clock.
   var endedAt: Duration? { state.withLock { $0.assembler.endedAt } }
 
   /// The metrics so far.
-  public var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
+  package var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
 
   func stop() {
     cancelPlatform()

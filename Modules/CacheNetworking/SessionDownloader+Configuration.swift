@@ -7,52 +7,55 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {
-  /// How a ``SessionDownloader`` asks.
+  /// The settings of a ``SessionDownloader``.
   public struct Configuration: Hashable, Sendable {
-    /// Connections that are open to one host at once.
+    /// The maximum number of connections to one host.
     public var connectionsPerHost = 6
-    /// How long nothing may come or go before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of
-    /// their own. Counted from the start, the wait for a connection included, by the downloader's own clock.
+    /// The longest time without received or sent bytes, for requests that set none of their own. It is counted from the start,
+    /// with the wait for a connection, by the downloader's clock. Then the transfer fails with `CacheError.Code.timedOut`.
     public var idleTimeout = Duration.seconds(60)
-    /// Bytes of a body that may have come without being read; nil: any number. Foundation can't make a server wait, so what is
-    /// not read is held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`.
+    /// The number of received bytes that may wait for their reader, or `nil` for any number. Foundation cannot make a server
+    /// wait, so unread bytes are held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`.
     public var bufferLimit: Int? = 512 << 20
-    /// Bytes of a request's body that are kept in memory; a longer one is written to ``uploadFolder`` before it is sent. A body
-    /// whose bytes are at hand stays where it is.
+    /// The number of bytes of a request body that are held in memory. A longer body is written to ``uploadFolder`` before it is
+    /// sent. A body that is in memory already stays there.
     public var uploadMemoryLimit = 1 << 20
-    /// Where longer bodies of requests wait, each in a file that its owner alone may read, until they are sent or given up.
+    /// The folder for longer request bodies. Each waits in a file that only its owner may read, until it is sent or cancelled.
     public var uploadFolder = FileManager.default.temporaryDirectory
-    /// Whose proxies are used.
+    /// The source of the proxy settings.
     public var proxy = ProxySource.platform
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
-    /// `User-Agent` of requests that have none; nil: the platform's.
+    /// The hosts whose TLS certificate is accepted whatever it says. For tests and devices in a local network: it gives up
+    /// everything that TLS proves. Apple platforms only.
+    public var trustedHosts: Set<String> = []
+    /// The `User-Agent` of requests that have none, or `nil` for the platform's.
     ///
-    /// One for all requests of a downloader, whose ``SessionDownloader/id`` no other has; it is added below the cache, which does
-    /// not see it. Where an answer varies by it and the store outlives it, set the field in the request.
+    /// It is added below the cache, which does not see it. If a response varies by it and the store outlives the downloader, set
+    /// the field in the request.
     public var userAgent: String?
-    /// Fields that are added to requests which don't have them, below the cache, which does not see them.
+    /// Fields that are added to requests which do not have them. They are added below the cache, which does not see them.
     ///
-    /// Not for `Authorization`, `Cookie` and `Proxy-Authorization`: a cache that does not see whose answer it stores shows it to
-    /// the next user. With one of them here every download fails with `CacheError.Code.invalidConfiguration`, without a request;
-    /// they belong into the request.
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are refused here: a cache that does not see whose response it stores
+    /// shows it to the next user. With one of them every download fails with `CacheError.Code.invalidConfiguration`. Set them in
+    /// the request.
     public var additionalHeaders: HTTPFields = [:]
-    /// Whether the session keeps cookies and sends them. Off: an answer must not depend on what other requests left behind.
+    /// Whether the session stores cookies and sends them. Off by default: a response must not depend on earlier requests.
     ///
-    /// - Important: Such cookies are added below the cache, which does not see them, and all requests of a downloader share them.
-    ///   Where they make answers one user's, give each user a downloader, and a `partition` in the request's options, or have the
-    ///   origin send `no-store`.
+    /// - Important: Such cookies are added below the cache, which does not see them. All requests of a downloader share them. If
+    ///   they make responses private to a user, give each user a downloader and a `partition` in the request's options, or have
+    ///   the origin send `no-store`.
     public var handlesCookies = false
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {}
 
-    /// Always without a `URLCache`, stored credentials and kept cookies, whatever it is based on: Foundation's cache would answer
-    /// in the server's place, and on Linux it neither revalidates nor heeds `Vary`.
+    /// Returns the session's configuration. It never has a `URLCache`, stored credentials or cookies of `platform`: Foundation's
+    /// cache would take the place of ours, and on Linux it neither revalidates nor respects `Vary`.
     ///
     /// - Parameters:
-    ///   - platform: what it is based on; nil: the ephemeral one.
-    ///   - proxies: nil: the platform's own.
+    ///   - platform: The configuration to start from, or `nil` for the ephemeral one.
+    ///   - proxies: The proxies, or `nil` for the platform's.
     func session(basedOn platform: URLSessionConfiguration?, proxies: ProxySettings?) -> URLSessionConfiguration {
       let ephemeral = URLSessionConfiguration.ephemeral
       let session = platform.flatMap { $0.copy() as? URLSessionConfiguration } ?? ephemeral
@@ -63,7 +66,7 @@ extension SessionDownloader {
       session.httpShouldSetCookies = handlesCookies
       session.httpCookieAcceptPolicy = handlesCookies ? .onlyFromMainDocumentDomain : .never
       session.httpCookieStorage = handlesCookies ? ephemeral.httpCookieStorage : nil
-      // Fields that a cache above does not see are this type's alone, which checks them.
+      // Only fields that `check()` has seen are added.
       session.httpAdditionalHeaders = nil
       session.timeoutIntervalForRequest = TimeInterval(Self.wholeSeconds(idleTimeout) + Self.platformGrace)
       if let proxies { session.connectionProxyDictionary = Self.proxyDictionary(proxies) }
@@ -73,20 +76,20 @@ extension SessionDownloader {
       return session
     }
 
-    /// How bodies of requests are collected.
+    /// The limits for collecting request bodies.
     var spooling: BodySpooling { BodySpooling(memoryLimit: max(uploadMemoryLimit, 0), folder: uploadFolder) }
 
-    /// - Throws: `CacheError.Code.invalidConfiguration` when there is a credential among the added fields.
+    /// - Throws: `CacheError.Code.invalidConfiguration` if one of the added fields is a credential.
     func check() throws(CacheError) {
       guard !additionalHeaders.isEmpty else { return }
       let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
       guard let field = credentials.first(where: { additionalHeaders.contains($0) }) else { return }
       throw CacheError(
         .invalidConfiguration,
-        reason: "\(field) must not stand in additionalHeaders, where a cache does not see it: set it in the request")
+        reason: "\(field) is not allowed in additionalHeaders, where a cache does not see it: set it in the request")
     }
 
-    /// The request with the fields that are added to it: those that it has not itself.
+    /// Returns the request with the added fields that it does not have itself.
     func complete(_ head: HTTPRequest) -> HTTPRequest {
       var head = head
       for name in Set(additionalHeaders.map(\.name)) where !head.headerFields.contains(name) {
@@ -96,10 +99,10 @@ extension SessionDownloader {
       return head
     }
 
-    /// Seconds by which the platform's time-out comes after ours, so that ours, which is exact, is the one that is told.
+    /// The seconds that the platform's time-out is longer than ours. Ours is exact, so it must be the first.
     static let platformGrace: Int64 = 30
 
-    /// Rounded up, since Linux cuts the fraction off and takes what is left, 0 as well, at its word; a year is as good as never.
+    /// Returns whole seconds, rounded up, from one second to a year. Linux cuts off the fraction and accepts a limit of 0.
     static func wholeSeconds(_ timeout: Duration) -> Int64 {
       let (seconds, fraction) = timeout.components
       guard seconds < 31_536_000 else { return 31_536_000 }

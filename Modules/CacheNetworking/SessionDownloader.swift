@@ -6,7 +6,7 @@ internal import HTTPTypes
 public import FoundationNetworking
 #endif
 
-/// The engine on Foundation's `URLSession`: one hop per request, every status an answer, redirects not followed.
+/// The engine on Foundation's `URLSession`. It sends one request, reports every status as a response, and follows no redirect.
 ///
 /// ```swift
 /// let downloader = SessionDownloader()
@@ -15,54 +15,75 @@ public import FoundationNetworking
 /// for try await chunk in response.body { print(chunk.count) }
 /// ```
 ///
-/// One session lives as long as the downloader. A downloader that is released lets its transfers come to their end. Each request
-/// is a transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
+/// One session lives as long as the downloader. The transfers of a downloader that is released still complete. Each request is a
+/// transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
 ///
-/// `URLSession` has no back-pressure that works everywhere, so what a slow reader has not taken is held in memory, up to
-/// ``Configuration/bufferLimit``; for large bodies on a server use the engine on SwiftNIO. On Linux there are more limits, listed
-/// in `Docs/CacheNetworking.md`: the gravest is that Foundation traps when a server closes in the middle of the header section. A
-/// URL whose host is an IPv6 literal fails there with `CacheError.Code.unsupported`.
+/// `URLSession` has no back-pressure that works everywhere. Bytes that a slow reader has not taken are held in memory, up to
+/// ``Configuration/bufferLimit``. For large bodies on a server use the engine on SwiftNIO. `Docs/CacheNetworking.md` lists more
+/// limits of Linux. The gravest is that Foundation traps if a server closes in the middle of the header section. A URL whose host
+/// is an IPv6 literal fails there with `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?
   }
 
-  /// Unlike any other's: hooks and sessions can't be compared.
+  /// Unique for each downloader, because hooks and sessions cannot be compared.
   public let id: ComponentID
 
   private let transfers: TransferTable
   private let clock: any CacheClock
   private let watch: DeadlineTimer
   private let background: BackgroundHold
+  private let challengeHandler: AuthenticationChallenge.Handler?
+  private let observer: (@Sendable (SessionDelegate.Event) -> Void)?
   private let held = Lock(Held())
 
-  /// A downloader with a session of its own.
+  /// Creates a downloader with a session of its own.
+  ///
+  /// A response that a credential of `challengeHandler` opened belongs to one user, which no cache above can see. Its
+  /// `Cache-Control` is replaced by `no-store`. A credential for a whole connection leaves no trace in the responses: give each
+  /// user a downloader and a `partition`.
   ///
   /// - Parameters:
-  ///   - configuration: how it asks.
-  ///   - delegate: held strongly, by the session too, until the last transfer has ended.
-  ///   - platform: what the session is based on, for what `Configuration` does not have (`protocolClasses`, TLS versions);
-  ///     copied. The cache, stored credentials, kept cookies, proxies and added fields are `configuration`'s all the same. Nil:
-  ///     `URLSessionConfiguration.ephemeral`.
-  ///   - clock: what idleness and deadlines are measured by.
-  ///   - backgroundTime: asked for time while transfers run; nil: nobody. On iOS and its kin the application, by default.
-  public init(
-    configuration: Configuration = Configuration(), delegate: SessionDelegate = SessionDelegate(),
-    platform: URLSessionConfiguration? = nil, clock: any CacheClock = SystemClock(),
-    backgroundTime: (any BackgroundTime)? = SessionDownloader.defaultBackgroundTime
+  ///   - configuration: The settings.
+  ///   - platform: The session configuration to start from, for what ``Configuration`` does not have (`protocolClasses`, TLS
+  ///     versions). It is copied. Its cache, stored credentials, cookies, proxies and added fields are replaced by those of
+  ///     `configuration`. If it is `nil`, the session starts from `URLSessionConfiguration.ephemeral`.
+  ///   - clock: The clock for idleness and deadlines.
+  ///   - backgroundTime: Asked for time while transfers run, or `nil`. On iOS, tvOS and visionOS the default is the application.
+  ///   - challengeHandler: Asked for the credential when a server wants one, up to three times for a request. If it returns
+  ///     `nil`, or is `nil`, the 401 is the response. On Linux it is asked about Basic (RFC 7617) only.
+  public convenience init(
+    configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
+    clock: any CacheClock = SystemClock(), backgroundTime: (any BackgroundTime)? = SessionDownloader.defaultBackgroundTime,
+    challengeHandler: AuthenticationChallenge.Handler? = nil
+  ) {
+    self.init(
+      configuration: configuration, platform: platform, clock: clock, backgroundTime: backgroundTime,
+      challengeHandler: challengeHandler, observer: nil)
+  }
+
+  /// - Parameter observer: Called when a transfer or a session ends.
+  init(
+    configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
+    clock: any CacheClock = SystemClock(), backgroundTime: (any BackgroundTime)? = nil,
+    challengeHandler: AuthenticationChallenge.Handler? = nil, observer: (@Sendable (SessionDelegate.Event) -> Void)?
   ) {
     id = .unique(SessionDownloader.self)
     self.clock = clock
+    self.challengeHandler = challengeHandler
+    self.observer = observer
     watch = DeadlineTimer(clock: clock)
     background = BackgroundHold(backgroundTime)
     transfers = TransferTable(
-      SessionEngine(number: 0, configuration: configuration, delegate: delegate, platform: Self.copy(platform)))
+      SessionEngine(
+        configuration: configuration, platform: Self.copy(platform), challengeHandler: challengeHandler, observer: observer))
   }
 
-  /// Ends the session once its transfers have ended. Nobody is left who could ask it for another.
+  /// Ends the session after its transfers.
   deinit { transfers.close(finishing: true)?.end() }
 
-  /// The application on iOS, tvOS and visionOS; elsewhere nil, since nothing is suspended there.
+  /// The application on iOS, tvOS and visionOS. Elsewhere `nil`, because no process is suspended there.
   public static var defaultBackgroundTime: (any BackgroundTime)? {
     #if canImport(UIKit) && !os(watchOS)
     ApplicationBackgroundTime()
@@ -73,42 +94,32 @@ public final class SessionDownloader: Downloader {
 
   // MARK: Settings
 
-  /// How it asks. Setting it replaces the session: see ``replaceSession(configuration:delegate:platform:)``.
+  /// The settings. Setting them replaces the session, as ``replaceSession(configuration:platform:)`` does.
   public var configuration: Configuration {
     get { transfers.engine.configuration }
     set { replaceSession(configuration: newValue) }
   }
 
-  /// Where transfers are hooked. Setting it replaces the session: see ``replaceSession(configuration:delegate:platform:)``.
-  public var delegate: SessionDelegate {
-    get { transfers.engine.delegate }
-    set { replaceSession(delegate: newValue) }
-  }
-
-  /// Called at six places of each download. Held weakly; a download that has begun keeps to the hooks it began with.
+  /// The hooks, called at six stages of each download. They are held weakly. A download keeps the hooks that it began with.
   public var hooks: (any DownloaderHooks)? {
     get { held.withLock { $0.hooks } }
     set { held.withLock { $0.hooks = newValue } }
   }
 
-  /// Replaces the session. What is nil stays as it is.
+  /// Replaces the session. A parameter that is `nil` keeps its former value.
   ///
-  /// Downloads that have begun come to their end in the old session, with the old settings and the old delegate, those too whose
-  /// transfer does not run yet; later requests go through the new one.
-  /// After ``close(finishingTransfers:)`` nothing happens.
+  /// Downloads that have begun complete in the old session with the old settings, also those whose transfer does not run yet.
+  /// Later requests use the new session. After ``close(finishingTransfers:)`` this does nothing.
   ///
   /// - Parameters:
-  ///   - configuration: how it asks.
-  ///   - delegate: held strongly.
-  ///   - platform: what the session is based on; copied.
-  public func replaceSession(
-    configuration: Configuration? = nil, delegate: SessionDelegate? = nil, platform: URLSessionConfiguration? = nil
-  ) {
+  ///   - configuration: The settings.
+  ///   - platform: The session configuration to start from. It is copied.
+  public func replaceSession(configuration: Configuration? = nil, platform: URLSessionConfiguration? = nil) {
     let platform = Self.copy(platform)
     transfers.replace { engine in
       SessionEngine(
-        number: engine.number + 1, configuration: configuration ?? engine.configuration, delegate: delegate ?? engine.delegate,
-        platform: platform ?? engine.platform)
+        configuration: configuration ?? engine.configuration, platform: platform ?? engine.platform,
+        challengeHandler: challengeHandler, observer: observer)
     }
   }
 
@@ -118,19 +129,18 @@ public final class SessionDownloader: Downloader {
 
   // MARK: Downloads
 
-  /// Sends the request and returns at the head of the answer.
+  /// Sends the request and returns at the head of the response.
   ///
   /// Cancelling the calling task, or releasing the body, stops the transfer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     try await download(request, as: DownloadTask())
   }
 
-  /// Sends the request and returns at the head of the answer; `handle` can cancel it from elsewhere, also before it has begun.
+  /// Sends the request and returns at the head of the response.
   ///
-  /// - Parameters:
-  ///   - request: what to ask for.
-  ///   - handle: for this download alone.
-  public func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
+  /// - Parameter handle: A handle of this download alone. Its `cancel()` may be called at any time, also before the download
+  ///   begins.
+  package func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     try handle.begin()
     if let body = request.body { handle.whilePreparing { body.source.cancel() } }
@@ -150,9 +160,9 @@ public final class SessionDownloader: Downloader {
     }
   }
 
-  /// Cancels every download of this URL, whatever its fields. Those who wait for them end with `CacheError.cancelled`.
+  /// Cancels every download of this URL, whatever its fields. Tasks that wait for them end with `CacheError.cancelled`.
   ///
-  /// - Returns: how many transfers were stopped.
+  /// - Returns: The number of transfers that were stopped.
   @discardableResult
   public func cancel(url: URL) -> Int {
     let wanted = (try? HTTPRequest(resource: url))?.absoluteURL?.absoluteString ?? url.absoluteString
@@ -161,9 +171,9 @@ public final class SessionDownloader: Downloader {
     return matching.count
   }
 
-  /// Cancels every download; new ones may follow.
+  /// Cancels every download. New ones may follow.
   ///
-  /// - Returns: how many transfers were stopped.
+  /// - Returns: The number of transfers that were stopped.
   @discardableResult
   public func cancelAll() -> Int {
     let running = transfers.all()
@@ -173,7 +183,7 @@ public final class SessionDownloader: Downloader {
 
   /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Later calls do nothing.
   ///
-  /// - Parameter finishingTransfers: whether what runs may come to its end; else it is cancelled.
+  /// - Parameter finishingTransfers: Whether running transfers may complete. Otherwise they are cancelled.
   public func close(finishingTransfers: Bool = false) {
     guard let engine = transfers.close(finishing: finishingTransfers) else { return }
     guard !finishingTransfers else { return engine.end() }

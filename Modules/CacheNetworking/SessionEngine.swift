@@ -5,18 +5,14 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// A session with everything that it was made of: replaced as a whole, so that no download gets one part of the old and one of
-/// the new.
+/// A session and the settings that it was made with. They are replaced as a whole, so that no download mixes old and new ones.
 ///
-/// A download takes one at its start and keeps it until its transfer runs. So the session of one that was replaced ends once
-/// nobody prepares a download with it any more: after that it takes no tasks, and Foundation on Linux traps when it is asked for
-/// one.
+/// A download keeps the engine that it began with until its transfer runs. The session of an engine that was replaced ends when
+/// the last such download releases the engine. Foundation on Linux traps if an ended session is asked for a task.
 final class SessionEngine: Sendable {
-  /// Counted up with each replacement.
-  let number: Int
   let configuration: SessionDownloader.Configuration
   let delegate: SessionDelegate
-  /// What the caller based the session on; nil: the platform's ephemeral configuration.
+  /// The session configuration that the caller gave, or `nil` for the platform's ephemeral one.
   let platform: URLSessionConfiguration?
   let session: URLSession
   let routing: ProxyRouting
@@ -25,19 +21,20 @@ final class SessionEngine: Sendable {
   private enum Ending { case finishing, cancelling }
 
   private struct Lifecycle {
-    /// Who makes a task right now.
+    /// The number of threads that make a task at the moment.
     var users = 0
     var ending: Ending?
   }
 
   init(
-    number: Int, configuration: SessionDownloader.Configuration, delegate: SessionDelegate, platform: URLSessionConfiguration?
+    configuration: SessionDownloader.Configuration, platform: URLSessionConfiguration? = nil,
+    challengeHandler: AuthenticationChallenge.Handler? = nil, observer: (@Sendable (SessionDelegate.Event) -> Void)? = nil
   ) {
-    self.number = number
     self.configuration = configuration
-    self.delegate = delegate
     self.platform = platform
-    // Read here and not at each request: it costs more than the rest of one.
+    delegate = SessionDelegate(
+      challengeHandler: challengeHandler, trustedHosts: configuration.trustedHosts, observer: observer)
+    // Read here and not for each request, because it costs more than the rest of a request.
     let environment = ProcessInfo.processInfo.environment
     #if canImport(FoundationNetworking)
     routing = ProxyRouting(configuration.proxy, environment: environment, hasOnlyEnvironment: true)
@@ -50,8 +47,8 @@ final class SessionEngine: Sendable {
 
   deinit { end() }
 
-  /// Runs `work`, which may ask the session for tasks; nil when its end has begun. An end that begins meanwhile comes after it:
-  /// Foundation on Linux traps when a session that was invalidated is asked for a task.
+  /// Runs `work`, which may ask the session for tasks, or returns `nil` if the session's end has begun. An end that is asked for
+  /// meanwhile follows the work, because Foundation on Linux traps if an invalidated session is asked for a task.
   func whileOpen<Result>(_ work: () -> Result) -> Result? {
     let isOpen = lifecycle.withLock { lifecycle in
       guard lifecycle.ending == nil else { return false }
@@ -69,10 +66,10 @@ final class SessionEngine: Sendable {
     return work()
   }
 
-  /// Takes no more tasks; those that run come to their end. Without this the session would never go away.
+  /// Ends the session after its running tasks. A session that is not ended is never released.
   func end() { end(.finishing) }
 
-  /// Takes no more tasks, and cancels those that run.
+  /// Ends the session and cancels its running tasks.
   func cancel() { end(.cancelling) }
 
   private func end(_ ending: Ending) {
@@ -87,7 +84,7 @@ final class SessionEngine: Sendable {
   private func invalidate(_ ending: Ending) {
     switch ending {
     case .finishing: session.finishTasksAndInvalidate()
-    // Where transfers are cancelled too, and for the same reason.
+    // On the session's queue, for the reason that `SessionDataTask.cancelPlatform` gives.
     case .cancelling: session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
     }
   }

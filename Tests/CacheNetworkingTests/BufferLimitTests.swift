@@ -38,15 +38,13 @@ import Testing
     var configuration = SessionDownloader.Configuration()
     configuration.bufferLimit = 50_000
     try await Fixture.run(configuration) { fixture async throws in
-      let ends = Recorder<CacheError.Code?>()
-      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, end) in ends.record(end.error?.code) }
       // The body waits for its reader to have the head: it is the body that nobody reads.
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(pattern(5_000_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1)))
       let lazy = try await fixture.get("/a")
       gate.open()
 
-      #expect(await ends.wait(for: 1) == [.cancelled])
+      #expect(await fixture.transferEnds.wait(for: 1).map(\.error) == [.cancelled])
 
       let error = await #expect(throws: CacheError.self) { try await lazy.body.collect() }
       #expect(error?.code == .readerTooSlow)
@@ -87,11 +85,9 @@ import Testing
     var configuration = SessionDownloader.Configuration()
     configuration.bufferLimit = nil
     try await Fixture.run(configuration) { fixture async throws in
-      let ends = Recorder<CacheError.Code?>()
-      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, end) in ends.record(end.error?.code) }
       fixture.origin.setRoute("/a", Route(pattern(3_000_000)))
       let lazy = try await fixture.get("/a")
-      #expect(await ends.wait(for: 1) == [nil])
+      #expect(await fixture.transferEnds.wait(for: 1).map(\.error) == [nil])
       #expect(try await lazy.body.collect() == pattern(3_000_000))
     }
   }

@@ -130,10 +130,8 @@ import Testing
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(100)))
-      let ended = Recorder<Void>()
-      fixture.downloader.delegate.onCompletion.delegate(on: ended) { (ended, _) in ended.record(()) }
       let response = try await fixture.downloader.download(fixture.request("/a", timeout: .seconds(1)))
-      await ended.wait(for: 1)
+      await fixture.transferEnds.wait(for: 1)
 
       clock.advance(by: .seconds(5))
 

@@ -134,8 +134,6 @@ private final class Tally: Sendable {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/old", .redirect(to: "/new", status: .movedPermanently))
       fixture.origin.setRoute("/new", Route(pattern(5)))
-      let seen = Recorder<URL?>()
-      fixture.downloader.delegate.onRedirect.delegate(on: seen) { (seen, redirect) in seen.record(redirect.target) }
 
       let response = try await fixture.get("/old")
       _ = try await response.body.collect()
@@ -143,7 +141,6 @@ private final class Tally: Sendable {
       #expect(response.head.status == .movedPermanently)
       #expect(response.head.headerFields[.location] == "/new")
       #expect(fixture.origin.counters(for: "/new").requests == 0)
-      #expect(seen.values == [fixture.origin.url("/new")])
     }
   }
 
@@ -227,8 +224,6 @@ private final class Tally: Sendable {
       let delivery = OriginDelivery(
         bodyGate: gate, bodyGateOffset: 100_000, framing: knowsLength ? .contentLength : .chunked(of: 5000))
       fixture.origin.setRoute("/a", Route(whole, delivery: delivery))
-      let seen = Recorder<Int>()
-      fixture.downloader.delegate.onData.delegate(on: seen) { (seen, chunk) in seen.record(chunk.data.count) }
 
       let response = try await fixture.get("/a")
       #expect(response.body.length == (knowsLength ? 300_000 : nil))
@@ -239,8 +234,6 @@ private final class Tally: Sendable {
       data += try await read(.max, from: &iterator)
 
       #expect(data == whole)
-      #expect(seen.values.reduce(0, +) == 300_000)
-      #expect(seen.values.count > 1)
     }
   }
 
@@ -308,28 +301,6 @@ private final class Tally: Sendable {
       #expect(await fixture.failure(of: relative)?.code == .invalidURL)
       #expect(await fixture.failure(of: getWithBody)?.code == .invalidConfiguration)
       #expect(fixture.origin.counters.requests == 0)
-    }
-  }
-
-  @Test("a hook may refuse an answer by its head: the error carries the status, the body is not downloaded")
-  func refusedAnswer() async throws {
-    try await Fixture.run { fixture async throws in
-      let gate = Gate()
-      fixture.origin.setRoute(
-        "/a", Route(pattern(1000), contentType: "text/html", delivery: OriginDelivery(bodyGate: gate)))
-      let judge = Recorder<Int>()
-      fixture.downloader.delegate.onResponse.delegate(on: judge) { (judge, response) in
-        judge.record(response.head.status.code)
-        return response.head.headerFields[.contentType] == "image/png" ? .accept : .refuse("not a picture")
-      }
-
-      let error = await fixture.failure(of: try fixture.request("/a"))
-
-      #expect(error?.code == .refused)
-      #expect(error?.reason == "not a picture")
-      #expect(error?.status == 200)
-      #expect(judge.values == [200])
-      await fixture.origin.waitForOpenConnections(atMost: 0)
     }
   }
 }

@@ -1,32 +1,59 @@
 #if Origin
 import CacheCore
-import CacheNetworking
+@testable import CacheNetworking
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// An origin and a downloader of the test's own, closed in good order whatever the test does.
+/// An origin and a downloader for one test. Both are closed in order, whatever the test does.
 struct Fixture {
   let origin: OriginServer
   let downloader: SessionDownloader
+  /// The URL path and the error of each transfer that has ended.
+  let transferEnds = Recorder<TransferEnd>()
+  /// An element for each session that has ended: whether it ended in order.
+  let sessionEnds = Recorder<Bool>()
+
+  struct TransferEnd: Equatable {
+    var path: String
+    var error: CacheError.Code?
+  }
 
   static func run(
-    _ configuration: SessionDownloader.Configuration = .init(), delegate: SessionDelegate = SessionDelegate(),
-    clock: any CacheClock = SystemClock(), _ body: (Fixture) async throws -> Void
+    _ configuration: SessionDownloader.Configuration = .init(), clock: any CacheClock = SystemClock(),
+    challengeHandler: AuthenticationChallenge.Handler? = nil, _ body: (Fixture) async throws -> Void
   ) async throws {
-    let origin = try await OriginServer.start()
+    let fixture = Fixture(
+      try await OriginServer.start(), configuration, clock: clock, challengeHandler: challengeHandler)
+    do {
+      try await body(fixture)
+    } catch {
+      await fixture.close()
+      throw error
+    }
+    await fixture.close()
+  }
+
+  private init(
+    _ origin: OriginServer, _ configuration: SessionDownloader.Configuration, clock: any CacheClock,
+    challengeHandler: AuthenticationChallenge.Handler?
+  ) {
+    self.origin = origin
     var configuration = configuration
     // Between two moments of a test there may be any time when the machine is busy.
     if configuration.idleTimeout == SessionDownloader.Configuration().idleTimeout { configuration.idleTimeout = .seconds(3_600) }
-    let downloader = SessionDownloader(configuration: configuration, delegate: delegate, clock: clock)
-    do {
-      try await body(Fixture(origin: origin, downloader: downloader))
-    } catch {
-      downloader.close()
-      await origin.stop()
-      throw error
+    downloader = SessionDownloader(
+      configuration: configuration, clock: clock, challengeHandler: challengeHandler
+    ) { [transferEnds, sessionEnds] event in
+      switch event {
+      case .transferEnded(let url, let error): transferEnds.record(TransferEnd(path: url.path, error: error?.code))
+      case .sessionEnded(let error): sessionEnds.record(error == nil)
+      }
     }
+  }
+
+  private func close() async {
     downloader.close()
     await origin.stop()
   }

@@ -1,6 +1,6 @@
 #if Origin
 import CacheCore
-import CacheNetworking
+@testable import CacheNetworking
 import Foundation
 import HTTPTypes
 import CacheTesting
@@ -8,9 +8,8 @@ import LoopbackOrigin
 import Testing
 
 @Suite("Lifetime", .timeLimit(.minutes(30))) struct LifetimeTests {
-  /// Tells its own end.
-  // Proof of `@unchecked Sendable`: a constant of a Sendable type.
-  private final class MortalDelegate: SessionDelegate, @unchecked Sendable {
+  /// Records its own end.
+  private final class Witness: Sendable {
     private let ended: Recorder<Void>
 
     init(_ ended: Recorder<Void>) { self.ended = ended }
@@ -28,8 +27,11 @@ import Testing
     weak var observed: SessionDownloader?
     var response: DownloadResponse?
     do {
-      let downloader = SessionDownloader(delegate: MortalDelegate(delegateEnded))
-      downloader.delegate.onSessionEnd.delegate(on: sessionEnded) { (ended, error) in ended.record(error == nil) }
+      let witness = Witness(delegateEnded)
+      let downloader = SessionDownloader(observer: { event in
+        withExtendedLifetime(witness) {}
+        if case .sessionEnded(let error) = event { sessionEnded.record(error == nil) }
+      })
       observed = downloader
       response = try await downloader.download(DownloadRequest(head: head))
     }
@@ -76,13 +78,9 @@ import Testing
     }
   }
 
-  @Test("every end is told to the hook, once")
+  @Test("every transfer ends once")
   func completions() async throws {
-    let ends = Recorder<CacheError.Code?>()
     try await Fixture.run { fixture async throws in
-      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, completion) in
-        ends.record(completion.error?.code)
-      }
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(pattern(50)))
       fixture.origin.setRoute("/b", .fault(.cut(afterBodyBytes: 1)))
@@ -90,14 +88,14 @@ import Testing
 
       _ = try await fixture.get("/a").body.collect()
       _ = await fixture.failure(of: try fixture.request("/b"))
-      _ = await ends.wait(for: 2)
+      await fixture.transferEnds.wait(for: 2)
       let request = try fixture.request("/c")
       let task = Task { await fixture.failure(of: request) }
       await gate.arrived()
       task.cancel()
       _ = await task.value
 
-      #expect(await ends.wait(for: 3) == [nil, .truncatedBody, .cancelled])
+      #expect(await fixture.transferEnds.wait(for: 3).map(\.error) == [nil, .truncatedBody, .cancelled])
     }
   }
 

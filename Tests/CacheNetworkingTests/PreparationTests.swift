@@ -53,26 +53,21 @@ import Testing
     configuration.userAgent = "Old/1"
     try await Fixture.run(configuration) { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(10)))
-      let (ends, sessionEnds) = (Recorder<String>(), Recorder<String>())
-      fixture.downloader.delegate.onCompletion.delegate(on: ends) { (ends, _) in ends.record("old") }
-      fixture.downloader.delegate.onSessionEnd.delegate(on: sessionEnds) { (ends, _) in ends.record("old") }
       let gate = Gate()
       let body = ResourceBody(length: nil, source: CountedBody(3, gate: gate))
       let request = try fixture.request("/a", method: .post, body: body)
       let load = Task { try await fixture.downloader.download(request).body.collect() }
       await gate.arrived()
 
-      let delegate = SessionDelegate()
-      delegate.onCompletion.delegate(on: ends) { (ends, _) in ends.record("new") }
       configuration.userAgent = "New/1"
-      fixture.downloader.replaceSession(configuration: configuration, delegate: delegate)
-      #expect(sessionEnds.values.isEmpty)
+      fixture.downloader.configuration = configuration
+      #expect(fixture.sessionEnds.values.isEmpty)
       gate.open()
 
       #expect(try await load.value == pattern(10))
       #expect(fixture.origin.requests.map { $0.fields[.userAgent] } == ["Old/1"])
-      #expect(await ends.wait(for: 1) == ["old"])
-      #expect(await sessionEnds.wait(for: 1) == ["old"])
+      #expect(await fixture.transferEnds.wait(for: 1).map(\.error) == [nil])
+      #expect(await fixture.sessionEnds.wait(for: 1) == [true])
     }
   }
 

@@ -13,15 +13,17 @@ import FoundationNetworking
 @Suite("Session engine", .timeLimit(.minutes(30))) struct SessionEngineTests {
   #if os(Linux)
   // In a process of its own: a session that is asked for a task after its end ends the process.
-  @Test("a session's end waits for who makes a task in it, and the session takes no more after that")
+  @Test("a session's end waits for a task that is being made, and the session makes no task after it")
   func endWaits() async {
     await #expect(processExitsWith: .success) {
       let origin = try await OriginServer.start()
       let address = origin.url("/a")
       let ends = Recorder<Bool>()
-      let delegate = SessionDelegate()
-      delegate.onSessionEnd.delegate(on: ends) { (ends, error) in ends.record(error == nil) }
-      let engine = SessionEngine(number: 0, configuration: .init(), delegate: delegate, platform: nil)
+      let engine = SessionEngine(
+        configuration: .init(),
+        observer: { event in
+          if case .sessionEnded(let error) = event { ends.record(error == nil) }
+        })
 
       let task = engine.whileOpen {
         engine.end()

@@ -1,6 +1,6 @@
 #if Origin
 import CacheCore
-import CacheNetworking
+@testable import CacheNetworking
 import CacheTesting
 import Foundation
 import HTTPTypes
@@ -19,31 +19,24 @@ import FoundationNetworking
     try await Fixture.run(configuration) { fixture async throws in
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(pattern(60_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1000)))
-      let (oldEnds, newEnds, sessionEnds) = (Recorder<String>(), Recorder<String>(), Recorder<Bool>())
-      fixture.downloader.delegate.onCompletion.delegate(on: oldEnds) { (ends, end) in ends.record(end.transfer.url.path) }
-      fixture.downloader.delegate.onSessionEnd.delegate(on: sessionEnds) { (ends, error) in ends.record(error == nil) }
       let running = try await fixture.get("/a")
 
-      let delegate = SessionDelegate()
-      delegate.onCompletion.delegate(on: newEnds) { (ends, end) in ends.record(end.transfer.url.path) }
       configuration.userAgent = "New/1"
-      fixture.downloader.replaceSession(configuration: configuration, delegate: delegate)
+      fixture.downloader.configuration = configuration
       let second = try await fixture.get("/a")
-      #expect(sessionEnds.values.isEmpty, "the old session's transfer still runs")
+      #expect(fixture.sessionEnds.values.isEmpty, "the old session's transfer still runs")
       gate.open()
 
       #expect(try await running.body.collect() == pattern(60_000))
       #expect(try await second.body.collect() == pattern(60_000))
       #expect(fixture.origin.requests(for: "/a").map { $0.fields[.userAgent] } == ["Old/1", "New/1"])
-      #expect(await sessionEnds.wait(for: 1) == [true])
-      #expect(await oldEnds.wait(for: 1) == ["/a"])
-      #expect(await newEnds.wait(for: 1) == ["/a"])
+      #expect(await fixture.sessionEnds.wait(for: 1) == [true])
+      #expect(await fixture.transferEnds.wait(for: 2).map(\.error) == [nil, nil])
       #expect(fixture.downloader.configuration == configuration)
-      #expect(fixture.downloader.delegate === delegate)
     }
   }
 
-  @Test("each can be set alone, and a cancel reaches transfers of the old session")
+  @Test("a cancel reaches the transfers of the old session")
   func alone() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -52,12 +45,7 @@ import FoundationNetworking
       let running = Task { await fixture.failure(of: request) }
       await gate.arrived()
 
-      let old = fixture.downloader.delegate
       fixture.downloader.configuration.userAgent = "New/1"
-      #expect(fixture.downloader.delegate === old)
-      let delegate = SessionDelegate()
-      fixture.downloader.delegate = delegate
-      #expect(fixture.downloader.configuration.userAgent == "New/1")
 
       #expect(fixture.downloader.cancelAll() == 1)
       #expect(await running.value?.isCancellation == true)
@@ -68,7 +56,7 @@ import FoundationNetworking
   func closed() async throws {
     try await Fixture.run { fixture async throws in
       fixture.downloader.close()
-      fixture.downloader.replaceSession(delegate: SessionDelegate())
+      fixture.downloader.replaceSession()
       #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .closed)
     }
   }

@@ -17,33 +17,6 @@ struct BothSidesTests {
     #expect(KingfisherNames.CallbackQueue.untouched.name == "KingfisherNames.CallbackQueue")
   }
 
-  @Test("both sides' hooks are used")
-  func delegates() {
-    final class Owner: Sendable {}
-    let owner = Owner()
-    let ours = Etagere.Delegate<Int, Int>()
-    ours.delegate(on: owner) { _, number in number + 1 }
-    let theirs = KingfisherNames.Delegate<Int, Int>()
-    theirs.delegate { $0 + 2 }
-    #expect(ours(1) == 2)
-    #expect(theirs.call(1) == 3)
-  }
-
-  @Test("both sides' engines are used")
-  func engines() {
-    let delegate = Etagere.SessionDelegate()
-    #expect(SessionDownloader(delegate: delegate).delegate === delegate)
-    _ = KingfisherNames.SessionDelegate()
-
-    let handle = Etagere.DownloadTask()
-    handle.cancel()
-    #expect(KingfisherNames.DownloadTask().isInitialized == false)
-
-    let transfer: Etagere.SessionDataTask? = nil
-    #expect(transfer == nil)
-    #expect(KingfisherNames.SessionDataTask().name == "KingfisherNames.SessionDataTask")
-  }
-
   @Test("what only one side exports needs no module's name")
   func ownNames() {
     #expect(CacheKey(resource: "a") == Etagere.CacheKey(resource: "a"))

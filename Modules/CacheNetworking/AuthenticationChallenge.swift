@@ -1,0 +1,38 @@
+public import Foundation
+
+#if canImport(FoundationNetworking)
+public import FoundationNetworking
+#endif
+
+/// A request of a server or a proxy for a credential.
+///
+/// ```swift
+/// let downloader = SessionDownloader { challenge in
+///   await keychain.credential(for: challenge.host)  // nil: the 401 is the response
+/// }
+/// ```
+public struct AuthenticationChallenge: Sendable {
+  /// The URL of the request, or `nil` if the credential is for a whole connection: a client's certificate, Negotiate or NTLM.
+  /// Only Apple platforms have challenges for a connection.
+  public var url: URL?
+  /// The name of the server or the proxy.
+  public var host: String
+  /// The port of the server or the proxy.
+  public var port: Int
+  /// The realm that the server names, if it names one (RFC 9110 §11.5).
+  public var realm: String?
+  /// One of Foundation's `NSURLAuthenticationMethod…`.
+  public var method: String
+  /// The number of credentials that were refused before, for this request or this connection.
+  public var previousFailures: Int
+
+  /// Returns the credential for a challenge, or `nil` if there is none.
+  public typealias Handler = @Sendable (AuthenticationChallenge) async -> URLCredential?
+
+  init(_ challenge: URLAuthenticationChallenge, url: URL?) {
+    let space = challenge.protectionSpace
+    self.url = url
+    (host, port, realm, method) = (space.host, space.port, space.realm, space.authenticationMethod)
+    previousFailures = challenge.previousFailureCount
+  }
+}
