@@ -45,4 +45,4 @@ let evictions = counters.evictions.map { "\($0.value) \($0.key.rawValue)" }.sort
 print("hits \(counters.hits), misses \(counters.misses), insertions \(counters.insertions), refusals \(counters.refusals)")
 print("left, by reason: \(evictions)")
 expect(counters.hits == 1 && counters.misses == 1 && counters.refusals == 1, "1 hit, 1 miss, 1 refusal")
-expect(counters.evictions == [.cost: 1, .trimmed: 2], "1 left for room, 2 were trimmed")
+expect(counters.evictions == [.size: 1, .trimmed: 2], "1 left for room, 2 were trimmed")

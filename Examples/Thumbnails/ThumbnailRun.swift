@@ -33,7 +33,7 @@ struct ThumbnailRun: Sendable {
     configuration.schemeHandlers["file"] = PictureFiles()
     // What is wanted again is the thumbnail; the pictures stay where they are.
     configuration.storagePolicy = .variants
-    configuration.executor = DecodingExecutor(width: settings.jobs)
+    configuration.executor = ProcessingExecutor(width: settings.jobs)
     configuration.maximumConcurrentTransforms = settings.jobs
     manager = ResourceManager(configuration)
   }

@@ -13,7 +13,7 @@ extension AsyncHTTPDownloader.Configuration {
     client.decompression = .disabled
     // A span for each hop, with or without somebody who collects them, costs every request; `metrics` tell what it would.
     client.tracing.tracer = nil
-    client.httpVersion = version == .http1Only ? .http1Only : .automatic
+    client.httpVersion = allowsHTTP2 ? .automatic : .http1Only
     client.timeout = .init(connect: TimeAmount(connectTimeout))
     client.connectionPool.idleTimeout = TimeAmount(connectionIdleTime)
     client.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(connectionsPerHost, 1)
@@ -45,9 +45,12 @@ extension AsyncHTTPDownloader.TLS {
   func client() throws(CacheError) -> TLSConfiguration {
     var client = TLSConfiguration.makeClientConfiguration()
     for root in additionalRoots { client.additionalTrustRoots.append(.certificates(try root.certificates())) }
-    if let identity {
-      client.certificateChain = try identity.chain.certificates().map { .certificate($0) }
-      client.privateKey = .privateKey(try identity.key.privateKey())
+    guard (certificateChain == nil) == (privateKey == nil) else {
+      throw CacheError(.invalidConfiguration, reason: "a client certificate needs both certificateChain and privateKey")
+    }
+    if let certificateChain, let privateKey {
+      client.certificateChain = try certificateChain.certificates().map { .certificate($0) }
+      client.privateKey = .privateKey(try privateKey.privateKey())
     }
     return client
   }

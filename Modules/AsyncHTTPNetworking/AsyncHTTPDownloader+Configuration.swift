@@ -13,15 +13,6 @@ extension AsyncHTTPDownloader {
   /// }
   /// ```
   public struct Configuration: Sendable {
-    /// Versions of HTTP that are spoken.
-    public enum Version: Hashable, Sendable {
-      /// HTTP/2 where TLS agrees on it (ALPN, RFC 7301), else HTTP/1.1. Requests with a body go over HTTP/1.1: see
-      /// `Docs/AsyncHTTPNetworking.md`.
-      case automatic
-      /// HTTP/1.1, whatever the server offers.
-      case http1Only
-    }
-
     /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one
     /// connection.
     public var connectionsPerHost = 8
@@ -38,8 +29,9 @@ extension AsyncHTTPDownloader {
     public var connectTimeout = Duration.seconds(10)
     /// How long a connection that nobody uses is kept.
     public var connectionIdleTime = Duration.seconds(60)
-    /// Versions of HTTP that are spoken.
-    public var version = Version.automatic
+    /// Whether HTTP/2 is used where TLS agrees on it (ALPN, RFC 7301). Otherwise HTTP/1.1 is used. Requests with a body always
+    /// use HTTP/1.1: see `Docs/AsyncHTTPNetworking.md`.
+    public var allowsHTTP2 = true
     /// The proxy that requests go through, or `nil` for none: HTTP or SOCKS 5, not HTTP over TLS. The environment (`HTTP_PROXY`)
     /// is not read.
     ///
@@ -73,24 +65,13 @@ extension AsyncHTTPDownloader {
       case bytes([UInt8])
     }
 
-    /// Who this client is, for servers that ask.
-    public struct Identity: Hashable, Sendable {
-      /// The client's certificate first, then those that lead to one the server trusts.
-      public var chain: PEM
-      /// The certificate's private key, without a passphrase.
-      public var key: PEM
-
-      /// An identity of its parts.
-      public init(chain: PEM, key: PEM) {
-        self.chain = chain
-        self.key = key
-      }
-    }
-
     /// Certificates of authorities that are trusted besides the system's.
     public var additionalRoots: [PEM] = []
-    /// Who this client is; nil: nobody in particular.
-    public var identity: Identity?
+    /// The client's certificate, for servers that ask for one, followed by those that lead to one the server trusts. It needs a
+    /// ``privateKey``.
+    public var certificateChain: PEM?
+    /// The private key of the client's certificate, without a passphrase.
+    public var privateKey: PEM?
     /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a
     /// port.
     public var trustedHosts: Set<String> = []

@@ -77,7 +77,7 @@ public final class AsyncHTTPDownloader: Downloader {
     // resets the stream.
     owner = ClientOwner(
       owning: HTTPClient(eventLoopGroup: group, configuration: client),
-      uploading: configuration.version == .http1Only ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
+      uploading: !configuration.allowsHTTP2 ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
     queue = HostQueue(connectionsPerHost: configuration.connectionsPerHost)
     nameCheck = configuration.addressPolicy.map { NameCheck($0) }
   }
@@ -148,7 +148,7 @@ public final class AsyncHTTPDownloader: Downloader {
 
   private func start(_ request: DownloadRequest, calledAt: NIODeadline) async throws(CacheError) -> DownloadResponse {
     guard !Task.isCancelled else { throw .cancelled }
-    let isHTTP1 = configuration.version == .http1Only || request.head.scheme?.lowercased() == "http"
+    let isHTTP1 = !configuration.allowsHTTP2 || request.head.scheme?.lowercased() == "http"
     let outgoing = try OutgoingRequest(
       request.head, userAgent: configuration.userAgent, sendsExactTarget: connections != nil && isHTTP1)
     let connectTimeout = configuration.connectTimeout

@@ -23,13 +23,13 @@ package struct PriorityQueue {
   /// The number of turns of which one is the oldest waiter's, where turns are counted.
   package static let turn = 8
 
-  private let isLastFirst: Bool
+  private let newestFirst: Bool
   private var ranked = IndexedHeap<Ticket, Rank>()
   private var aged = IndexedHeap<Ticket, Ticket>()
   private var served = 0
 
-  /// - Parameter isLastFirst: within one level the last waiter that came is served first.
-  package init(isLastFirst: Bool = false) { self.isLastFirst = isLastFirst }
+  /// - Parameter newestFirst: within one level the last waiter that came is served first.
+  package init(newestFirst: Bool = false) { self.newestFirst = newestFirst }
 
   package var isEmpty: Bool { ranked.isEmpty }
   package var count: Int { ranked.count }
@@ -52,7 +52,7 @@ package struct PriorityQueue {
   /// Adds a waiter.
   package mutating func insert(_ ticket: Ticket, _ level: LoadPriority.Level, isContinuing: Bool = false) {
     let place = Int64(clamping: ticket)
-    ranked.set(ticket, Rank(level: level, isContinuing: isContinuing, place: isLastFirst ? -place : place))
+    ranked.set(ticket, Rank(level: level, isContinuing: isContinuing, place: newestFirst ? -place : place))
     aged.set(ticket, ticket)
   }
 

@@ -86,7 +86,8 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
   }
 
-  /// Reads a part of every file, a page or two: that takes a while where there are many that are not in the system's memory.
+  /// Returns the entries, the least recently used first. It reads a page or two of every file, which takes a while if there are
+  /// many that the system does not have in memory.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

@@ -22,12 +22,6 @@ extension DiskCache {
     }
   }
 
-  /// All entries, without their bodies, the least recently used first. Reads a part of every file. What is damaged or expired is
-  /// left out.
-  public func entries() async throws(CacheError) -> [EntrySummary] {
-    try await upkeep { engine throws(CacheError) in try engine.summaries() }
-  }
-
   /// Reads every entry whole and checks every byte of it.
   ///
   /// - Parameter removingDamaged: whether damaged files are removed, as reading one would.
@@ -35,15 +29,14 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.verify(removingDamaged: removingDamaged) }
   }
 
-  /// Puts right what can be: checks every byte and removes what is damaged, removes what ended processes left half written, makes
-  /// counters anew that one of them left in the middle of a change, and counts the entries again.
+  /// Repairs the folder: checks every byte and removes damaged files, removes temporary files of processes that have ended, makes
+  /// counters anew that such a process left unequal, and counts the entries again.
   ///
-  /// Others may use the folder meanwhile, in this process or another: what they are writing stays, and what they store is seen.
-  /// Entries of a later version are left alone.
+  /// Other caches may use the folder meanwhile, in this process or another. Entries of a later format version are not touched.
   ///
-  /// - Throws: `CacheError.Code.readOnly` when nothing can be changed; what listing the folder throws.
+  /// - Throws: `CacheError.Code.readOnly` if the cache cannot change the folder, and the errors of listing it.
   @discardableResult
-  public func repair() async throws(CacheError) -> RepairReport {
+  public func repair() async throws(CacheError) -> VerificationReport {
     try await upkeep { engine throws(CacheError) in try engine.repair() }
   }
 

@@ -1,17 +1,7 @@
+public import CacheCore
+
 /// What a ``DiskCache`` did since it was made.
 public struct DiskCounters: Hashable, Sendable {
-  /// Why an entry was removed by the store itself.
-  public enum EvictionReason: String, Hashable, Sendable, CaseIterable {
-    /// The folder was above its size limit.
-    case size
-    /// Its time to live was over.
-    case expired
-    /// ``DiskCache/trim(to:)`` was called.
-    case trimmed
-    /// Nothing more fitted on the disk.
-    case fullDisk
-  }
-
   /// Entries that were opened.
   public var hits = 0
   /// Entries that were asked for and are not there, or not any more.

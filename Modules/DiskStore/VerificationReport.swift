@@ -1,32 +1,27 @@
-/// What ``DiskCache/verify(removingDamaged:)`` found.
+/// The results of ``DiskCache/verify(removingDamaged:)`` and ``DiskCache/repair()``.
 public struct VerificationReport: Hashable, Sendable {
-  /// Entries whose every byte is as it was written.
+  /// The number of entries whose every byte is as it was written.
   public var good = 0
-  /// Bytes of their bodies.
+  /// The bytes of the bodies of these entries.
   public var bodyBytes: Int64 = 0
-  /// Damaged files: path, and what is damaged.
-  public var damaged: [Damage] = []
-  /// Damaged files that were removed.
+  /// The damage of each damaged file, by path.
+  public var damaged: [String: String] = [:]
+  /// The number of damaged files that were removed.
   public var removed = 0
-  /// Entries of a later version of the format, which were left alone.
+  /// The number of entries of a later format version, which were not touched.
   public var newer = 0
-  /// Files that could not be read: path, and why.
-  public var unreadable: [Damage] = []
+  /// The error of each file that could not be read, by path.
+  public var unreadable: [String: String] = [:]
 
-  /// One file and what is wrong with it.
-  public struct Damage: Hashable, Sendable {
-    /// The file.
-    public var path: String
-    /// What is wrong, in words.
-    public var reason: String
+  /// The number of temporary files that a repair removed because the process that wrote them has ended.
+  public var orphans = 0
+  /// Whether a repair made the counters of the folder anew. A process that ends in the middle of a change leaves them unequal,
+  /// and then each miss asks the file system.
+  public var renewedCounters = false
 
-    /// A file and what is wrong with it.
-    public init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
-  }
-
-  /// Nothing found yet.
+  /// Creates an empty report.
   public init() {}
 
-  /// Whether nothing was damaged or unreadable.
-  public var isClean: Bool { damaged.isEmpty && unreadable.isEmpty }
+  /// Whether every damaged file was removed and every file could be read.
+  public var isClean: Bool { damaged.count == removed && unreadable.isEmpty }
 }

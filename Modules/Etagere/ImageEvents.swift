@@ -1,4 +1,4 @@
-public import CacheCore
+internal import CacheCore
 public import CacheManager
 public import ImageCodecs
 
@@ -14,13 +14,11 @@ public enum ImageEvent: Sendable {
   case final(Resource<DecodedImage>)
 }
 
-/// The events of one image's load, as an asynchronous sequence: see
-/// `ResourceManager.imageEvents(for:_:scale:previews:options:)`. Iterate it once.
-public struct ImageEvents: AsyncSequence, Sendable {
+/// The events of one image's load.
+struct ImageEvents: AsyncSequence, Sendable {
   let start: @Sendable (EventChannel<ImageEvent>) -> Void
 
-  /// Returns an iterator, whose first step starts the load.
-  public func makeAsyncIterator() -> some AsyncIteratorProtocol<ImageEvent, CacheError> {
+  func makeAsyncIterator() -> some AsyncIteratorProtocol<ImageEvent, CacheError> {
     EventIterator(merging: ImageEvent.merge, start: start)
   }
 }

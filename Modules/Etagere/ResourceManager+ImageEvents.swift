@@ -22,8 +22,8 @@ extension ResourceManager {
   /// }
   /// ```
   ///
-  /// The load starts with the first call of `next()`. Ending the iteration early cancels the load. Previews are never cached. A
-  /// load that joins another load yields no previews.
+  /// Iterate the sequence once. The load starts with the first call of `next()`. Ending the iteration early cancels the load.
+  /// Previews are never cached. A load that joins another load yields no previews.
   ///
   /// - Parameters:
   ///   - url: The URL of the image.
@@ -34,7 +34,7 @@ extension ResourceManager {
   public func imageEvents(
     for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, previews: ImagePreviews = .standard,
     options: RequestOptions = RequestOptions()
-  ) -> ImageEvents {
+  ) -> some AsyncSequence<ImageEvent, CacheError> & Sendable {
     let manager = self
     return ImageEvents { channel in
       let previewer = ImagePreviewer(

@@ -43,7 +43,7 @@ extension ResourceManager.Configuration {
     configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true), clock: clock)
     configuration.validator = ETagValidator()
-    configuration.executor = DecodingExecutor()
+    configuration.executor = ProcessingExecutor()
     if let folder {
       let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit, clock: clock))
       configuration.store = disk

@@ -28,9 +28,9 @@ struct Budget: ~Copyable {
 
   /// Raises what is `owned` to one entry of `cost` bytes. Nil: done. Else the bound that is in the way; what was claimed until
   /// then is owned.
-  func claim(_ cost: Int, _ owned: inout Weight) -> MemoryCacheCounters.Reason? {
+  func claim(_ cost: Int, _ owned: inout Weight) -> EvictionReason? {
     if owned.cost < cost {
-      guard Self.raise(claimedCost, by: cost - owned.cost, within: limits.cost) else { return .cost }
+      guard Self.raise(claimedCost, by: cost - owned.cost, within: limits.cost) else { return .size }
       owned.cost = cost
     }
     if owned.count < 1 {

@@ -115,7 +115,7 @@ struct Shard<Policy: EvictionPolicy> {
   /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what
   ///   it weighed was the newcomer's before.
   mutating func evict(
-    _ reason: MemoryCacheCounters.Reason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout EvictedEntries
+    _ reason: EvictionReason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout EvictedEntries
   ) -> Weight? {
     guard let slot = policy.evict(toFit: cost), (0..<slots.count).contains(slot), residents[slot].entry != nil else { return nil }
     guard slot == predecessor else { return vacate(slot, reason, &left) }
@@ -124,7 +124,7 @@ struct Shard<Policy: EvictionPolicy> {
     return Weight()
   }
 
-  mutating func evict(_ reason: MemoryCacheCounters.Reason, toFit cost: Int, _ left: inout EvictedEntries) -> Weight? {
+  mutating func evict(_ reason: EvictionReason, toFit cost: Int, _ left: inout EvictedEntries) -> Weight? {
     var nobody: Int?
     return evict(reason, toFit: cost, sparing: &nobody, &left)
   }
@@ -135,7 +135,7 @@ struct Shard<Policy: EvictionPolicy> {
 
   /// Takes out what the key holds, and tells what it weighed.
   mutating func remove(
-    _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: MemoryCacheCounters.Reason, left: inout EvictedEntries
+    _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: EvictionReason, left: inout EvictedEntries
   ) -> Weight {
     guard let slot = slot(of: key), revision == nil || residents[slot].entry?.revision == revision else { return Weight() }
     return take(slot, reason, &left)
@@ -171,12 +171,12 @@ struct Shard<Policy: EvictionPolicy> {
     return entry
   }
 
-  private mutating func take(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout EvictedEntries) -> Weight {
+  private mutating func take(_ slot: Int, _ reason: EvictionReason, _ left: inout EvictedEntries) -> Weight {
     policy.remove(slot)
     return vacate(slot, reason, &left)
   }
 
-  private mutating func vacate(_ slot: Int, _ reason: MemoryCacheCounters.Reason, _ left: inout EvictedEntries) -> Weight {
+  private mutating func vacate(_ slot: Int, _ reason: EvictionReason, _ left: inout EvictedEntries) -> Weight {
     let weight = Weight(cost: limits[slot].cost, count: 1)
     index.remove(slot, residents[slot].key.fingerprint)
     left.add(exchangeEntry(of: slot, for: nil))

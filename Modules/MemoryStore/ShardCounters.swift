@@ -4,21 +4,22 @@ struct ShardCounters {
   var misses = 0
   var insertions = 0
   var refusals = 0
-  private var cost = 0
+  private var size = 0
   private var count = 0
   private var expired = 0
   private var trimmed = 0
   private var replaced = 0
   private var removed = 0
 
-  mutating func left(_ reason: MemoryCacheCounters.Reason) {
+  mutating func left(_ reason: EvictionReason) {
     switch reason {
-    case .cost: cost += 1
+    case .size: size += 1
     case .count: count += 1
     case .expired: expired += 1
     case .trimmed: trimmed += 1
     case .replaced: replaced += 1
     case .removed: removed += 1
+    case .fullDisk: break  // Only stores on disk have this reason.
     }
   }
 
@@ -27,8 +28,8 @@ struct ShardCounters {
     counters.misses += misses
     counters.insertions += insertions
     counters.refusals += refusals
-    let reasons: [(MemoryCacheCounters.Reason, Int)] = [
-      (.cost, cost), (.count, count), (.expired, expired), (.trimmed, trimmed), (.replaced, replaced), (.removed, removed),
+    let reasons: [(EvictionReason, Int)] = [
+      (.size, size), (.count, count), (.expired, expired), (.trimmed, trimmed), (.replaced, replaced), (.removed, removed),
     ]
     for (reason, number) in reasons where number > 0 { counters.evictions[reason, default: 0] += number }
   }

@@ -54,7 +54,7 @@ extension ShardedStorage {
   private func rounds(for number: Int) -> Int { 64 + number }
 
   private func first(for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
-    holdsClearlyLess(own, .cost) ? other(than: number, for: newEntry) : number
+    holdsClearlyLess(own, .size) ? other(than: number, for: newEntry) : number
   }
 
   /// The bytes that must still leave.

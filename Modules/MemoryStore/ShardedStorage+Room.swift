@@ -36,18 +36,18 @@ extension ShardedStorage {
   }
 
   /// An eighth of its shard's part, and more: the shard would lose what is in use if it gave that alone.
-  private func isLarge(_ newEntry: NewEntry, _ reason: MemoryCacheCounters.Reason) -> Bool {
-    shardCount > 1 && reason == .cost && newEntry.cost > Self.share(of: budget.limits.cost, among: shardCount) / 8
+  private func isLarge(_ newEntry: NewEntry, _ reason: EvictionReason) -> Bool {
+    shardCount > 1 && reason == .size && newEntry.cost > Self.share(of: budget.limits.cost, among: shardCount) / 8
   }
 
   /// What a shard holds and may hold of what `reason` counts.
-  private func filling(_ shard: borrowing Shard<Policy>, _ reason: MemoryCacheCounters.Reason) -> (held: Int, part: Int) {
-    reason == .cost
+  private func filling(_ shard: borrowing Shard<Policy>, _ reason: EvictionReason) -> (held: Int, part: Int) {
+    reason == .size
       ? (shard.cost, Self.share(of: budget.limits.cost, among: shardCount))
       : (shard.count, Self.share(of: budget.limits.count, among: shardCount))
   }
 
-  func holdsClearlyLess(_ shard: borrowing Shard<Policy>, _ reason: MemoryCacheCounters.Reason) -> Bool {
+  func holdsClearlyLess(_ shard: borrowing Shard<Policy>, _ reason: EvictionReason) -> Bool {
     let (held, part) = filling(shard, reason)
     return held < part - part / 8
   }
@@ -60,7 +60,7 @@ extension ShardedStorage {
   /// Who holds clearly less than its part lets another shard give, if that one holds more: else chance alone would say how much
   /// each holds.
   private func evictElsewhere(
-    _ reason: MemoryCacheCounters.Reason, for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>,
+    _ reason: EvictionReason, for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>,
     _ left: inout EvictedEntries
   ) -> Weight? {
     guard shardCount > 1, holdsClearlyLess(own, reason) else { return nil }

@@ -1,16 +1,8 @@
 #if SQLite
+public import CacheCore
+
 /// What a ``SQLiteCache`` did since it was made.
 public struct SQLiteCounters: Hashable, Sendable {
-  /// Why an entry was removed by the store itself.
-  public enum EvictionReason: String, Hashable, Sendable, CaseIterable {
-    /// The entries were above their size limit.
-    case size
-    /// Its time to live was over.
-    case expired
-    /// ``SQLiteCache/trim(to:)`` was called.
-    case trimmed
-  }
-
   /// Entries that were opened.
   public var hits = 0
   /// Entries that were asked for and are not there, or not any more.

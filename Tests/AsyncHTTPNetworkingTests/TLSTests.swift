@@ -60,7 +60,7 @@ struct TLSTests {
   func version(isAutomatic: Bool) async throws {
     let (response, body) = try await server.load("/who") {
       $0.tls.additionalRoots = [server.authority]
-      $0.version = isAutomatic ? .automatic : .http1Only
+      $0.allowsHTTP2 = isAutomatic
     }
     #expect(String(decoding: body, as: UTF8.self) == (isAutomatic ? "HTTP/2.0" : "HTTP/1.1"))
     #expect(response.metrics().protocolName == (isAutomatic ? "h2" : "http/1.1"))
@@ -86,8 +86,8 @@ struct TLSTests {
     #expect(stranger.head.status == .forbidden)
     let (member, body) = try await server.load("/members") {
       $0.tls.additionalRoots = [server.authority]
-      $0.tls.identity = .init(
-        chain: .file(server.certificates + "/client.pem"), key: .file(server.certificates + "/client.key"))
+      $0.tls.certificateChain = .file(server.certificates + "/client.pem")
+      $0.tls.privateKey = .file(server.certificates + "/client.key")
     }
     #expect(member.head.status == .ok)
     #expect(body == Data("member".utf8))
@@ -148,7 +148,11 @@ struct CertificateTests {
     let change: [(inout AsyncHTTPDownloader.Configuration) -> Void] = [
       { $0.tls.additionalRoots = [.file("/nowhere/ca.pem")] },
       { $0.tls.additionalRoots = [.bytes(Array("no certificate".utf8))] },
-      { $0.tls.identity = .init(chain: .file("/nowhere/chain.pem"), key: .file("/nowhere/key.pem")) },
+      { $0.tls.privateKey = .file("/nowhere/key.pem") },
+      {
+        $0.tls.certificateChain = .file("/nowhere/chain.pem")
+        $0.tls.privateKey = .file("/nowhere/key.pem")
+      },
     ]
     for change in change {
       do {

@@ -70,7 +70,7 @@ struct AlternativeTests {
 
     let error = try await fixture.failure(fixture.url, options())
 
-    let failures = try #require(error.underlying as? SourceFailures).failures
+    let failures = try #require(error.underlying as? FailureHistory).failures
     #expect(error.code == .unacceptableStatus && error.status == 404 && error.url == fixture.url.absoluteString)
     #expect(error.reason.contains("2 alternatives"))
     #expect(failures.map(\.code) == [.unacceptableStatus, .connectionRefused, .timedOut])

@@ -93,10 +93,10 @@ struct MetricsTests {
 struct ProcessingPlaceTests {
   private static let mark = DispatchSpecificKey<String>()
 
-  private static func queue(_ name: String) -> ProcessingQueue {
+  private static func queue(_ name: String) -> ProcessingExecutor {
     let queue = DispatchQueue(label: name)
     queue.setSpecific(key: mark, value: name)
-    return ProcessingQueue(queue)
+    return ProcessingExecutor(queue: queue)
   }
 
   /// The name of the queue on which it was made, before and after a suspension.

@@ -162,7 +162,7 @@ struct RedirectErrorTests {
 
     let error = try await fixture.failure(fixture.url, RequestOptions { $0.alternatives = [.mirror(mirror)] })
 
-    let failures = (error.underlying as? SourceFailures)?.failures ?? []
+    let failures = (error.underlying as? FailureHistory)?.failures ?? []
     #expect(error.failedURL == "https://b.example/y")
     #expect(failures.map(\.url) == [fixture.url.absoluteString, mirror.absoluteString])
     #expect(failures.map(\.failedURL) == ["https://b.example/y", mirrored.absoluteString])

@@ -196,7 +196,7 @@ struct SharedWorkTests {
       working.withLock { $0.now -= 1 }
       return text
     }
-    let executor = ProcessingQueue(DispatchQueue(label: "making", attributes: .concurrent))
+    let executor = ProcessingExecutor(queue: DispatchQueue(label: "making", attributes: .concurrent))
 
     try await withThrowingTaskGroup(of: String.self) { group in
       for index in 0..<40 {

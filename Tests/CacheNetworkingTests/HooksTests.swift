@@ -56,8 +56,8 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  func decoded(_ body: DecodedBody, of exchange: DownloadExchange) {
-    calls.record("decoded \(body.count) \(body.data.map { "\($0.count)" } ?? "-")")
+  func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange) {
+    calls.record("decoded \(count) \(body.map { "\($0.count)" } ?? "-")")
   }
 }
 

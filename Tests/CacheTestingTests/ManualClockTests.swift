@@ -45,7 +45,7 @@ struct ManualClockTests {
   func order() async throws {
     // Given
     let log = Log()
-    let line = ProcessingQueue(DispatchQueue(label: "sleepers"))
+    let line = ProcessingExecutor(queue: DispatchQueue(label: "sleepers"))
     var sleepers: [Task<Void, any Error>] = []
     for (index, seconds) in [30, 10, 20, 10].enumerated() {
       sleepers.append(

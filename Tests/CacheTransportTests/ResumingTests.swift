@@ -17,7 +17,7 @@ struct ResumingTests {
 
   private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
     var policy = RetryPolicy.eager(maximumAttempts)
-    policy.onRetry = { [recorder] in recorder.record($0) }
+    policy.onRetry = { [recorder] in recorder.record($0, $1) }
     return policy
   }
 
@@ -81,7 +81,7 @@ struct ResumingTests {
   func several() async throws {
     let clock = HastyClock()
     var policy = RetryPolicy.exact(4)
-    policy.onRetry = { [recorder] in recorder.record($0) }
+    policy.onRetry = { [recorder] in recorder.record($0, $1) }
     let probe = probe(cut: 2_000) { [bytes] number, _ in
       switch number {
       case 2: Self.part(bytes, from: 2_000, cut: 1_500)
@@ -91,7 +91,7 @@ struct ResumingTests {
     }
     let (data, error) = await read(try await probe.resuming(policy, clock: clock).download(request()))
     #expect(data == bytes && error == nil)
-    #expect(recorder.events.map(\.resumesAt) == [2_000, 3_500, 3_501])
+    #expect(recorder.failures.map(\.receivedBytes) == [2_000, 3_500, 3_501])
     #expect(recorder.delays == [.zero, .seconds(2), .seconds(4)])
     #expect(clock.uptime == .seconds(6))
   }
@@ -107,7 +107,7 @@ struct ResumingTests {
     }
     let (data, error) = await read(try await probe.resuming(policy()).download(request()))
     #expect(data == bytes && error == nil)
-    #expect(recorder.events.map(\.failure.status) == [nil, nil, 503])
+    #expect(recorder.failures.map(\.status) == [nil, nil, 503])
   }
 
   @Test("throw the last error, with everything before it, when the attempts are used up")
@@ -119,7 +119,7 @@ struct ResumingTests {
     #expect(error?.code == .connectionRefused)
     #expect(error?.attempt == 3)
     #expect(
-      (error?.underlying as? RetryHistory)?.failures.map(\.code) == [.connectionLost, .connectionRefused, .connectionRefused])
+      (error?.underlying as? FailureHistory)?.failures.map(\.code) == [.connectionLost, .connectionRefused, .connectionRefused])
     // An error is final.
     let again = await failure { _ = try await response.body.source.next() }
     #expect(again?.code == .connectionRefused)
@@ -134,7 +134,7 @@ struct ResumingTests {
     let response = try await probe.resuming(policy()).download(request())
     let (data, error) = await read(response)
     #expect(data == bytes && error == nil)
-    #expect(recorder.events.map(\.resumesAt) == [4_321, 4_321, 4_400])
+    #expect(recorder.failures.map(\.receivedBytes) == [4_321, 4_321, 4_400])
     #expect(response.metrics().bytesDecoded == 10_000)
     #expect(response.metrics().bytesOnWire == 4_321 + 3_000 + 4_400 + 10_000)
   }

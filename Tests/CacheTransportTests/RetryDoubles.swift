@@ -154,14 +154,14 @@ extension RetryPolicy {
   }
 }
 
-/// What a policy told of its retries.
+/// The calls of a policy's `onRetry`.
 final class RetryRecorder: Sendable {
-  private let list = Lock<[RetryEvent]>([])
+  private let list = Lock<[(failure: RetryFailure, delay: Duration)]>([])
 
-  var events: [RetryEvent] { list.withLock { $0 } }
-  var delays: [Duration] { events.map(\.delay) }
+  var failures: [RetryFailure] { list.withLock { $0.map(\.failure) } }
+  var delays: [Duration] { list.withLock { $0.map(\.delay) } }
 
-  func record(_ event: RetryEvent) { list.withLock { $0.append(event) } }
+  func record(_ failure: RetryFailure, _ delay: Duration) { list.withLock { $0.append((failure, delay)) } }
 }
 
 func request(

@@ -16,7 +16,7 @@ private struct Wire {
 
   var policy: RetryPolicy {
     var policy = RetryPolicy.eager(5)
-    policy.onRetry = { [recorder] in recorder.record($0) }
+    policy.onRetry = { [recorder] in recorder.record($0, $1) }
     return policy
   }
 
@@ -226,7 +226,7 @@ struct RetryOriginTests {
     let error = await failure { _ = try await session.resuming(.eager(3)).retrying(.eager(3)).download(asked) }
     #expect(error?.code == .connectionRefused)
     #expect(error?.attempt == 3)
-    #expect((error?.underlying as? RetryHistory)?.failures.count == 3)
+    #expect((error?.underlying as? FailureHistory)?.failures.count == 3)
     session.close()
   }
 }

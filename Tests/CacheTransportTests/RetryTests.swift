@@ -17,7 +17,7 @@ struct RetryTests {
 
   private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
     var policy = RetryPolicy.exact(maximumAttempts)
-    policy.onRetry = { [recorder] in recorder.record($0) }
+    policy.onRetry = { [recorder] in recorder.record($0, $1) }
     return policy
   }
 
@@ -35,7 +35,7 @@ struct RetryTests {
     #expect(try await response.body.collect() == pattern(10))
     #expect(probe.count == 1)
     #expect(response.metrics().attempts == 1)
-    #expect(recorder.events.isEmpty)
+    #expect(recorder.failures.isEmpty)
   }
 
   @Test("a request that fails is sent again, numbered, until it succeeds")
@@ -48,8 +48,8 @@ struct RetryTests {
     #expect(try await response.body.collect() == pattern(2_500))
     #expect(probe.received.map(\.attempt) == [1, 2, 3])
     #expect(recorder.delays == [.seconds(1), .seconds(2)])
-    #expect(recorder.events.map(\.attempt) == [2, 3])
-    #expect(recorder.events.allSatisfy { $0.failure.error?.code == .connectionLost && $0.resumesAt == nil })
+    #expect(recorder.failures.map(\.attempt) == [1, 2])
+    #expect(recorder.failures.allSatisfy { $0.error?.code == .connectionLost && $0.receivedBytes == 0 })
     let metrics = response.metrics()
     #expect(metrics.attempts == 3)
     #expect(metrics.timeToHead == .milliseconds(7))
@@ -68,7 +68,7 @@ struct RetryTests {
     #expect(error.code == .hostNotFound)
     #expect(error.reason == "failure 4")
     #expect(error.attempt == 4)
-    let history = try #require(error.underlying as? RetryHistory)
+    let history = try #require(error.underlying as? FailureHistory)
     #expect(history.failures.map(\.code) == codes)
     #expect(probe.count == 4)
   }
@@ -103,7 +103,7 @@ struct RetryTests {
     #expect(response.head.status.code == 503)
     #expect(try await response.body.collect() == Data("busy 3".utf8))
     #expect(probe.count == 3)
-    #expect(recorder.events.compactMap(\.failure.status) == [503, 503])
+    #expect(recorder.failures.compactMap(\.status) == [503, 503])
     #expect(response.metrics().attempts == 3)
   }
 
@@ -192,7 +192,7 @@ struct RetryTests {
     let error = await failure { _ = try await probe.retrying(.eager(3)).retrying(.eager(5)).download(request()) }
     #expect(probe.received.map(\.attempt) == [1, 2, 3, 4, 5])
     #expect(error?.attempt == 5)
-    #expect((error?.underlying as? RetryHistory)?.failures.count == 5)
+    #expect((error?.underlying as? FailureHistory)?.failures.count == 5)
   }
 
   @Test("the time that the request allows is one for all its retries")

@@ -137,7 +137,7 @@ struct DamageTests {
     try put(damaged, place)
     let read = try await unchecked.bytes(key)
     #expect(read?.count == length && read != body)
-    #expect(try await unchecked.verify().damaged.map(\.path) == [place])
+    #expect(try await unchecked.verify().damaged.keys.sorted() == [place])
     for offset in [20, 140, whole.count - 500] {
       damaged = whole
       damaged[offset] ^= 1
@@ -279,7 +279,7 @@ struct DamageTests {
     try put(damaged, damagedFile)
     let report = try await cache.verify()
     #expect(report.good == 5)
-    #expect(report.damaged.map(\.path) == [damagedFile])
+    #expect(Array(report.damaged.keys) == [damagedFile])
     #expect(report.removed == 0)
     #expect(fileExists(damagedFile))
     #expect(!report.isClean)

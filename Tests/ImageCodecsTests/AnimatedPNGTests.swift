@@ -151,7 +151,7 @@ struct AnimatedPNGTests {
     #expect(partial.isPartial && partial.pixels[0, 0] == red)
     let late = #expect(throws: CacheError.self) { try partial.pixels(ofFrame: partial.frameCount - 1) }
     #expect(late?.code == .decodingFailed)
-    #expect(try ImageDecoder { $0.frames = .first }.decode(data).pixels[0, 0] == red)
+    #expect(try ImageDecoder { $0.firstFrameOnly = true }.decode(data).pixels[0, 0] == red)
   }
 
   @Test("cut short or flipped anywhere never traps, and is whole or an error")

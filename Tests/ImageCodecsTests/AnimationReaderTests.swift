@@ -58,9 +58,9 @@ struct AnimationReaderTests {
     let orientation = try #require(ImageOrientation(rawValue: number))
     // Given frames that are upright when they are turned: the stored one is what undoes the turn.
     let undo: [Int: ImageProcessor] = [
-      1: .none, 2: .flip(.horizontal), 3: .rotate(quarterTurns: 2), 4: .flip(.vertical),
-      5: .rotate(quarterTurns: 1) + .flip(.horizontal), 6: .rotate(quarterTurns: -1),
-      7: .rotate(quarterTurns: -1) + .flip(.horizontal), 8: .rotate(quarterTurns: 1),
+      1: .none, 2: .flipHorizontally, 3: .rotate(quarterTurns: 2), 4: .flipVertically,
+      5: .rotate(quarterTurns: 1) + .flipHorizontally, 6: .rotate(quarterTurns: -1),
+      7: .rotate(quarterTurns: -1) + .flipHorizontally, 8: .rotate(quarterTurns: 1),
     ]
     let stored = try #require(undo[number]).process(Pictures.quarters())
     let file = try WebPFile(frames: [stored, stored, stored], orientation: number).data()
@@ -76,7 +76,7 @@ struct AnimationReaderTests {
       }
       let first = try ImageDecoder {
         $0.size = size
-        $0.frames = .first
+        $0.firstFrameOnly = true
       }.decode(file)
       #expect(areClose(Pictures.quarters(of: first.pixels), Pictures.colors))
     }

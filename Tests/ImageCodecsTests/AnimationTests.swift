@@ -62,7 +62,7 @@ struct AnimationTests {
 
   @Test("stands still when only its first frame is asked for")
   func first() throws {
-    let image = try ImageDecoder { $0.frames = .first }.decode(file)
+    let image = try ImageDecoder { $0.firstFrameOnly = true }.decode(file)
     #expect(image.frameCount == 1 && image.delays.isEmpty && image.original == nil)
     #expect(image.pixels[0, 0] == RGBA(255, 0, 0))
     #expect(image.header.frameCount == 3)

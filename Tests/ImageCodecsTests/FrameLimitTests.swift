@@ -99,7 +99,7 @@ struct FrameLimitTests {
     #expect(try !decoder.decode(file).isPartial)
     // Whose first frame alone is wanted misses nothing.
     var still = decoder
-    still.frames = .first
+    still.firstFrameOnly = true
     #expect(try !still.decode(file.dropLast(3)).isPartial)
   }
 

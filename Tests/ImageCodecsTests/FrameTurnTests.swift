@@ -36,7 +36,7 @@ struct FrameTurnTests {
     let state = Lock(State())
     let usual = PixelMemory.allocate
     // Threads of their own: one waits for the other.
-    let threads = DecodingExecutor(width: 2)
+    let threads = ProcessingExecutor(width: 2)
     let first = Task(executorPreference: threads) { @concurrent @Sendable in
       defer { state.withLock { $0.isBusy = true } }
       return try PixelMemory.$allocate.withValue({ count in

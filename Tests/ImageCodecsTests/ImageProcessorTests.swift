@@ -14,14 +14,14 @@ struct ImageProcessorTests {
     let steps: [ImageProcessor] = [
       .none, .resize(.fit(1, 2)), .resize(.fit(1, 2).enlarging), .crop(1, 2), .crop(2, 1), .crop(1, 2, anchor: .top),
       .crop(PixelRect(x: 1, y: 2, size: PixelSize(3, 4))), .crop(attention: 1, 2), .fill(1, 2), .rotate(quarterTurns: 1),
-      .rotate(quarterTurns: 2), .flip(.horizontal), .flip(.vertical), .gray, .tint(white), .tint(white, amount: 0.25),
+      .rotate(quarterTurns: 2), .flipHorizontally, .flipVertically, .gray, .tint(white), .tint(white, amount: 0.25),
       .tint(RGBA(0, 0, 0)), .roundCorners(radius: 1), .roundCorners(radius: 2), .circle, .border(width: 1, color: white),
       .border(width: 2, color: white), .border(width: 1, color: RGBA(0, 0, 0)), .border(width: 1, color: white, radius: 3),
       .blur(sigma: 1), .blur(sigma: 2), .custom("a") { $0 }, .custom("b") { $0 }, .gray + .circle, .circle + .gray,
     ]
     #expect(Set(steps.map(\.id)).count == steps.count)
     #expect("\(ImageProcessor.resize(.fit(400, 300)) + .gray)" == "resize(fit(400x300))|gray")
-    #expect((ImageProcessor.gray + .circle) + .flip(.vertical) == ImageProcessor.gray + (.circle + .flip(.vertical)))
+    #expect((ImageProcessor.gray + .circle) + .flipVertically == ImageProcessor.gray + (.circle + .flipVertically))
     #expect(ImageProcessor.rotate(quarterTurns: -1).id == ImageProcessor.rotate(quarterTurns: 3).id)
     // What one says in one step can't be said in two.
     #expect(ImageProcessor.custom("a|gray") { $0 }.id != (.custom("a") { $0 } + .gray).id)
@@ -36,8 +36,8 @@ struct ImageProcessorTests {
       (.rotate(quarterTurns: 2), PixelSize(64, 48), [gray, blue, green, red]),
       (.rotate(quarterTurns: 3), PixelSize(48, 64), [green, gray, red, blue]),
       (.rotate(quarterTurns: -5), PixelSize(48, 64), [green, gray, red, blue]),
-      (.flip(.horizontal), PixelSize(64, 48), [green, red, gray, blue]),
-      (.flip(.vertical), PixelSize(64, 48), [blue, gray, red, green]),
+      (.flipHorizontally, PixelSize(64, 48), [green, red, gray, blue]),
+      (.flipVertically, PixelSize(64, 48), [blue, gray, red, green]),
     ]
     for (processor, size, colors) in cases {
       let turned = try processor.process(image)

@@ -29,7 +29,7 @@ struct MemoryTests {
   func processors() throws {
     let (color, white) = (RGBA(1, 2, 3), RGBA(255, 255, 255))
     let steps: [ImageProcessor] = [
-      .resize(.exact(20, 20)), .crop(5, 5), .crop(attention: 5, 5), .fill(10, 30), .rotate(quarterTurns: 1), .flip(.vertical),
+      .resize(.exact(20, 20)), .crop(5, 5), .crop(attention: 5, 5), .fill(10, 30), .rotate(quarterTurns: 1), .flipVertically,
       .gray,
       .tint(color), .roundCorners(radius: 4), .circle, .border(width: 2, color: white), .blur(sigma: 2),
       .blur(sigma: 3) + .gray + .circle,

@@ -32,7 +32,7 @@ struct ProcessorPictureTests {
     Shown(name: "crop-top-right", processor: .crop(100, 100, anchor: .topRight)),
     Shown(name: "crop-attention", processor: .crop(attention: 80, 80), isOpinion: true),
     Shown(name: "rotate", processor: .rotate(quarterTurns: 1)),
-    Shown(name: "flip", processor: .flip(.horizontal)),
+    Shown(name: "flip", processor: .flipHorizontally),
     Shown(name: "round-corners", processor: .roundCorners(radius: 24)),
     Shown(name: "circle", processor: .crop(120, 120) + .circle),
     Shown(name: "border", processor: .border(width: 6, color: RGBA(20, 40, 90), radius: 16)),

@@ -32,7 +32,7 @@ struct CounterTests {
     #expect(counters.insertions == 8)
     #expect(counters.refusals == 1)
     #expect(
-      counters.evictions == [.replaced: 1, .removed: 1, .expired: 1, .count: 1, .cost: 1, .trimmed: 3])
+      counters.evictions == [.replaced: 1, .removed: 1, .expired: 1, .count: 1, .size: 1, .trimmed: 3])
   }
 
   @Test("balance: what came in has left, or is still there")

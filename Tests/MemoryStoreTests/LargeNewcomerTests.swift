@@ -26,7 +26,7 @@ struct LargeNewcomerTests {
     #expect(cache.totalCost <= limit)
     #expect(cache.text("large") == "large")
     #expect(cache.counters.refusals == 0)
-    #expect(cache.counters.evictions == [.cost: (cost + small - 1) / small])
+    #expect(cache.counters.evictions == [.size: (cost + small - 1) / small])
     var kept = Array(repeating: 0, count: parts)
     for key in cache.keys() where key != MemoryStoreTests.key("large") { kept[(key.fingerprint >> 48) & (parts - 1)] += 1 }
     let hot = names.filter { $0.isMultiple(of: 5) }
@@ -57,7 +57,7 @@ struct LargeNewcomerTests {
 
     // Then: nobody had to leave for nothing.
     #expect(isTaken)
-    #expect(cache.counters.evictions == [.cost: 25])
+    #expect(cache.counters.evictions == [.size: 25])
     #expect(cache.counters.refusals == 0)
   }
 }

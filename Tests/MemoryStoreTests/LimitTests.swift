@@ -14,7 +14,7 @@ struct LimitTests {
       #expect(cache.totalCost == cache.count * cost)
     }
     #expect(cache.count == 10 / cost)
-    #expect(cache.counters.evictions == [.cost: 100 - 10 / cost])
+    #expect(cache.counters.evictions == [.size: 100 - 10 / cost])
   }
 
   @Test("bound the count, also of entries that weigh nothing")

@@ -33,7 +33,7 @@ struct ModelTests {
     }
     // A run that exercised nothing would prove nothing.
     #expect(Set(cache.counters.evictions.keys).isSuperset(of: [.replaced, .removed, .expired, .trimmed]))
-    #expect(cache.counters.evictions[.cost, default: 0] + cache.counters.evictions[.count, default: 0] > 100)
+    #expect(cache.counters.evictions[.size, default: 0] + cache.counters.evictions[.count, default: 0] > 100)
     #expect(cache.counters.hits > 100)
   }
 

@@ -16,7 +16,7 @@ struct ReferenceCache {
   private(set) var misses = 0
   private(set) var insertions = 0
   private(set) var refusals = 0
-  private(set) var evictions: [MemoryCacheCounters.Reason: Int] = [:]
+  private(set) var evictions: [EvictionReason: Int] = [:]
 
   init(limits: MemoryCache.Limits) { self.limits = limits }
 
@@ -50,7 +50,7 @@ struct ReferenceCache {
       refusals += 1
       return false
     }
-    while totalCost + resident.cost > limits.cost { drop(0, .cost) }
+    while totalCost + resident.cost > limits.cost { drop(0, .size) }
     while residents.count >= limits.count { drop(0, .count) }
     residents.append(resident)
     insertions += 1
@@ -69,7 +69,7 @@ struct ReferenceCache {
     while let index = residents.firstIndex(where: { $0.deadline <= now }) { drop(index, .expired) }
   }
 
-  private mutating func drop(_ index: Int, _ reason: MemoryCacheCounters.Reason) {
+  private mutating func drop(_ index: Int, _ reason: EvictionReason) {
     residents.remove(at: index)
     evictions[reason, default: 0] += 1
   }

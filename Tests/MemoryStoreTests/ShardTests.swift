@@ -69,7 +69,7 @@ struct ShardTests {
     let counters = cache.counters
     #expect(counters.insertions == counters.evictions.values.reduce(0, +) + cache.count)
     #expect(counters.hits > 300)
-    #expect(counters.evictions[.cost, default: 0] + counters.evictions[.count, default: 0] > 500)
+    #expect(counters.evictions[.size, default: 0] + counters.evictions[.count, default: 0] > 500)
   }
 
   @Test("takes an entry for which only other shards have room to give", arguments: Policy.allCases, [2, 8, 64])

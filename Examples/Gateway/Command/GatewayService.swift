@@ -69,7 +69,7 @@ struct GatewayService: Service {
       // Whether to ask again is for the client to say.
       $0.resendsLostRequests = false
       // A reverse proxy speaks HTTP/1.1 to its origin, as others do.
-      $0.version = .http1Only
+      $0.allowsHTTP2 = false
     }
   }
 

@@ -7,7 +7,7 @@ public enum CacheEvent: Sendable {
   /// The head of a response was received.
   case responseReceived(url: String, status: Int)
   /// A layer stored a response, with this number of bytes.
-  case stored(key: CacheKey, layer: CacheLayer, bytes: Int64)
+  case stored(key: CacheKey, layer: CacheLayers, bytes: Int64)
   /// The value of a transform is ready. `key` is the key that it is stored under.
   case transformed(key: CacheKey, origin: ValueOrigin)
   /// A layer could not store or update an entry. The load itself goes on.
@@ -30,11 +30,6 @@ public protocol LoadObserver: Component {
   ///   - event: the event.
   ///   - load: the load that it belongs to.
   func observe(_ event: CacheEvent, of load: LoadID)
-}
-
-/// A layer of the cache.
-public enum CacheLayer: String, Hashable, Sendable, CaseIterable {
-  case memory, disk
 }
 
 /// The source of a result.

@@ -54,7 +54,7 @@ public struct RequestOptions: Sendable {
   public var interceptor: Override<RequestInterceptor>?
   /// Other sources to ask, in this order, if the original cannot be loaded. For GET and HEAD only.
   public var alternatives: [AlternativeSource] = []
-  /// The executor on which values are decoded and processed, such as a ``ProcessingQueue``.
+  /// The executor on which values are decoded and processed, such as a ``ProcessingExecutor``.
   public var executor: (any TaskExecutor)?
   /// The queue that callbacks are called on.
   public var callbackQueue: CallbackQueue?

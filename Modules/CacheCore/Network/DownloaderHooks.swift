@@ -56,11 +56,14 @@ public protocol DownloaderHooks: AnyObject, Sendable {
   /// end is a cancellation.
   func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>)
 
-  /// The reader got the whole body.
-  func decoded(_ body: DecodedBody, of exchange: DownloadExchange)
+  /// The reader got the whole body. Called after ``finished(_:with:)``, which has the head.
+  ///
+  /// - Parameters:
+  ///   - body: The bytes as the reader got them, or `nil` if there were more than ``decodedDataLimit``.
+  ///   - count: The number of bytes.
+  func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange)
 
-  /// The largest body in bytes that is kept for ``decoded(_:of:)``. Of a longer one only the number of bytes is reported. The
-  /// default is 0.
+  /// The largest body in bytes that is kept for ``decoded(_:count:of:)``. The default is 0.
   var decodedDataLimit: Int { get }
 }
 
@@ -81,7 +84,7 @@ extension DownloaderHooks {
   public func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>) {}
 
   /// Does nothing.
-  public func decoded(_ body: DecodedBody, of exchange: DownloadExchange) {}
+  public func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange) {}
 
   /// Keeps no body.
   public var decodedDataLimit: Int { 0 }

@@ -103,13 +103,13 @@ package final class HookedBody: ResourceBody.Source {
   }
 
   private func end() -> Data? {
-    let body = state.withLock { state in
+    let (count, data): (Int64, Data?) = state.withLock { state in
       state.outcome = .complete
       defer { state.kept = nil }
-      return DecodedBody(head: head, count: state.given, data: state.given <= Int64(keepLimit) ? state.kept : nil)
+      return (state.given, state.given <= Int64(keepLimit) ? state.kept : nil)
     }
     exchange.finish(.success(head))
-    exchange.hooks?.decoded(body, of: exchange.exchange)
+    exchange.hooks?.decoded(data, count: count, of: exchange.exchange)
     return nil
   }
 }

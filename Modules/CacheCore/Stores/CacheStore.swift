@@ -23,17 +23,28 @@ public struct StoredEntry: Sendable {
   }
 }
 
-/// The key and the metadata of an entry in a list, without the body.
+/// An entry in a list, without its body. A store may leave out what it does not record or would have to look up.
 public struct ListedEntry: Sendable {
   /// The key of the entry.
   public var key: CacheKey
   /// The metadata of the response.
   public var metadata: StoredMetadata
+  /// The bytes that the entry takes in the store.
+  public var size: Int64?
+  /// The time at which the body was stored.
+  public var storedAt: Timestamp?
+  /// The time of the last use. Uses by other processes may be recorded to the minute.
+  public var lastUsed: Timestamp?
 
   /// Creates a listed entry from its parts.
-  public init(key: CacheKey, metadata: StoredMetadata) {
+  public init(
+    key: CacheKey, metadata: StoredMetadata, size: Int64? = nil, storedAt: Timestamp? = nil, lastUsed: Timestamp? = nil
+  ) {
     self.key = key
     self.metadata = metadata
+    self.size = size
+    self.storedAt = storedAt
+    self.lastUsed = lastUsed
   }
 }
 
@@ -129,6 +140,9 @@ extension CacheStore {
   ) async throws(CacheError) -> [ListedEntry] {
     throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
   }
+
+  /// Returns all entries. See ``entries(where:)``.
+  public func entries() async throws(CacheError) -> [ListedEntry] { try await entries { _, _ in true } }
 
   public func usage() async throws(CacheError) -> StoreUsage? { nil }
 

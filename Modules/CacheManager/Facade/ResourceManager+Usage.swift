@@ -14,7 +14,10 @@ extension ResourceManager {
     (configuration.memory?.usage(), try await configuration.store?.usage())
   }
 
-  /// The memory that running loads have reserved, and the number of loads that wait for memory. The entries of the memory store
-  /// are not part of it; see `usage()`.
-  public var memoryUse: MemoryUse { core.budget.use }
+  /// The memory that running loads use of the budget (``Configuration/memoryBudget``), in bytes, and the number of loads that
+  /// wait for memory. The entries of the memory store are not part of it; see `usage()`.
+  ///
+  /// - Returns: the budget; the memory in use, for bodies that are arriving and values that are being made; the highest use so
+  ///   far; the number of waiting loads.
+  public var memoryUse: (limit: Int, inUse: Int, peak: Int, waiting: Int) { core.budget.use }
 }

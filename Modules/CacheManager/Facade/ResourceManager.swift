@@ -37,8 +37,8 @@ public final class ResourceManager: Sendable {
     public var clock: any CacheClock = SystemClock()
     /// The interceptor, which changes or refuses the requests of all loads.
     public var interceptor: RequestInterceptor?
-    /// The executor on which values are decoded and processed, such as a queue (`ProcessingQueue`), or `nil` for the cooperative
-    /// pool.
+    /// The executor on which values are decoded and processed, such as a queue (`ProcessingExecutor`), or `nil` for the
+    /// cooperative pool.
     public var executor: (any TaskExecutor)?
     /// The number of values that are decoded, processed or encoded at once, at least 1. The default is the number of processors.
     /// Further work waits by priority and holds up no transfer. A first step that is a caller's closure

@@ -88,7 +88,7 @@ extension LoadOperation {
     }
     let others = failures.count == 2 ? "the alternative" : "\(failures.count - 1) alternatives"
     error.reason += ", and \(others) could not be had either"
-    error.underlying = SourceFailures(failures)
+    error.underlying = FailureHistory(failures)
     return error
   }
 }

@@ -32,7 +32,7 @@ struct PrefetchAccounting {
   private var last: Number = 0
   /// The latest failures, and at most as many earlier ones. The array is cut when it has twice as many failures as a report
   /// lists.
-  private var failures: [(number: Number, failure: PrefetchReport.Failure)] = []
+  private var failures: [(number: Number, url: URL, error: CacheError)] = []
   private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
@@ -110,7 +110,7 @@ struct PrefetchAccounting {
     (report.unconfirmed, report.duplicates) = (progress.unconfirmed, duplicates)
     let latest = failures.suffix(listed)
     report.unlistedFailures = progress.failed - latest.count
-    report.failed = latest.sorted { $0.number < $1.number }.map(\.failure)
+    report.failed = latest.sorted { $0.number < $1.number }.map { ($0.url, $0.error) }
     return report
   }
 
@@ -122,7 +122,7 @@ struct PrefetchAccounting {
 
   private mutating func fail(_ number: Number, _ url: URL, _ error: CacheError) {
     progress.failed += 1
-    failures.append((number, .init(url: url, error: error)))
+    failures.append((number, url, error))
     if failures.count >= 2 * listed { failures.removeFirst(failures.count - listed) }
   }
 }

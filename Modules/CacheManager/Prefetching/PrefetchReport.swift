@@ -20,7 +20,7 @@ public struct PrefetchReport: Sendable {
   ///
   /// The list has the latest ``listedFailures`` failures, or as many as the largest single call requested, if that is more. So
   /// the failures of one call alone are never cut.
-  public var failed: [Failure] = []
+  public var failed: [(url: URL, error: CacheError)] = []
   /// The number of earlier failures, which are counted but not listed in ``failed``. So a prefetcher that lives as long as its
   /// app does not grow with each failure.
   public var unlistedFailures = 0
@@ -29,14 +29,6 @@ public struct PrefetchReport: Sendable {
 
   /// The minimum number of failures for which ``failed`` has room.
   public static let listedFailures = 1_000
-
-  /// A URL that is not in the cache, and the reason.
-  public struct Failure: Sendable {
-    /// The requested URL.
-    public var url: URL
-    /// The reason that the resource is not in the cache.
-    public var error: CacheError
-  }
 }
 
 /// The progress of a ``Prefetcher``.

@@ -43,9 +43,9 @@ final class MemoryBudget: Sendable {
     state = Lock(State(ledger: ledger))
   }
 
-  var use: MemoryUse {
+  var use: (limit: Int, inUse: Int, peak: Int, waiting: Int) {
     state.withLock {
-      MemoryUse(limit: limit, inUse: $0.ledger.inUse, peak: $0.ledger.peak, waiting: $0.ledger.waiting)
+      (limit, $0.ledger.inUse, $0.ledger.peak, $0.ledger.waiting)
     }
   }
 

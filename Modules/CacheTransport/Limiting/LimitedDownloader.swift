@@ -11,7 +11,7 @@ package struct LimitedDownloader: Downloader {
   package init(_ base: any Downloader, limits: TransferLimits, clock: any CacheClock = SystemClock()) {
     id = ComponentID(
       Self.self,
-      "\(limits.total) \(limits.perHost) \(limits.order) \(limits.maximumWaiting.map(String.init) ?? "")", around: base.id)
+      "\(limits.total) \(limits.perHost) \(limits.newestFirst) \(limits.maximumWaiting.map(String.init) ?? "")", around: base.id)
     self.base = base
     self.clock = clock
     gate = TransferGate(limits)

@@ -38,7 +38,7 @@ struct TransferQueue {
   /// Somebody wants a slot.
   mutating func enter(_ ticket: Ticket, host: String, level: LoadPriority.Level) -> Admission {
     waiters[ticket] = host
-    hosts[host, default: Host(queue: PriorityQueue(isLastFirst: limits.order == .lastInFirstOut))].queue.insert(ticket, level)
+    hosts[host, default: Host(queue: PriorityQueue(newestFirst: limits.newestFirst))].queue.insert(ticket, level)
     refresh(host)
     if next() != nil { return .admitted }
     guard let most = limits.maximumWaiting, waiters.count > most else { return .waiting }

@@ -14,6 +14,7 @@ public import Foundation
 ///   try await library.jpeg(named: request.head.path ?? "")
 /// }
 /// configuration.schemeHandlers["photo"] = photos  // photo:… URLs take the same way as the network's
+/// let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in thumbnail }) }
 /// ```
 ///
 /// An error of the closure ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, another error
@@ -59,8 +60,13 @@ public struct ClosureDownloader: Downloader {
       guard method == .get || method == .head else {
         return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
       }
-      let provided = DataDownloader(try await bytes(request), contentType: contentType, freshFor: lifetime)
-      return try await provided.download(request)
+      let data = try await bytes(request)
+      var head = HTTPResponse(status: .ok, headerFields: [.contentLength: String(data.count)])
+      if let contentType { head.headerFields[.contentType] = contentType }
+      let body = method == .get ? data : Data()
+      return DownloadResponse(head: head, body: ResourceBody(body)) {
+        TransferMetrics(bytesOnWire: 0, bytesDecoded: Int64(body.count))
+      }
     }
   }
 

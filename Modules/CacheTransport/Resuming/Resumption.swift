@@ -38,9 +38,11 @@ final class Resumption: BodyRecovery {
 
   /// Waits for the next request's turn. The first comes at once: most connections break for no reason that would still hold.
   private func isGranted(_ failure: RetryFailure, at position: Int64) async throws(CacheError) -> Bool {
+    var failure = failure
+    failure.receivedBytes = position
     guard case .retry(let delay) = attempts.decision(on: failure) else { return false }
     let isFirst = !hasResumed.exchange(true, ordering: .relaxed)
-    return try await attempts.wait(isFirst ? .zero : delay, after: failure, resumesAt: position)
+    return try await attempts.wait(isFirst ? .zero : delay, after: failure)
   }
 
   /// An answer that can't be joined: worth another request by its status alone, or the end.

@@ -56,7 +56,7 @@ final class AttemptLog: Sendable {
   func note(_ error: CacheError) {
     state.withLock { state in
       state.sent = max(state.sent, error.attempt ?? 0)
-      if let history = error.underlying as? RetryHistory {
+      if let history = error.underlying as? FailureHistory {
         state.failures += history.failures
       } else {
         state.failures.append(error)
@@ -105,7 +105,7 @@ final class AttemptLog: Sendable {
     return state.withLock { state in
       var last = error
       last.attempt = state.sent
-      if state.failures.count > 1 { last.underlying = RetryHistory(state.failures) }
+      if state.failures.count > 1 { last.underlying = FailureHistory(state.failures) }
       return last
     }
   }

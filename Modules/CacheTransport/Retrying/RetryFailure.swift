@@ -11,6 +11,8 @@ public struct RetryFailure: Sendable {
   public var attempt: Int
   /// The time since the first request.
   public var elapsed: Duration
+  /// The number of bytes of the body that were received before, if the retry requests only the rest of the body. Otherwise 0.
+  public var receivedBytes: Int64 = 0
 
   /// Creates a failure, for tests of policies.
   public init(

@@ -60,8 +60,8 @@ struct RetryLoop: Sendable {
   /// Announces the next request and waits for its time.
   ///
   /// - Returns: false when there is no network, and none came in time.
-  func wait(_ delay: Duration, after failure: RetryFailure, resumesAt: Int64? = nil) async throws(CacheError) -> Bool {
-    policy.onRetry?(RetryEvent(attempt: log.sent + 1, delay: delay, failure: failure, resumesAt: resumesAt))
+  func wait(_ delay: Duration, after failure: RetryFailure) async throws(CacheError) -> Bool {
+    policy.onRetry?(failure, delay)
     let limit = [policy.timeLimit, request.timeout].compactMap { $0 }.min()
     return try await RetryWait(policy: policy, clock: clock).pass(
       delay, remaining: limit.map { $0 - log.elapsed }, isForNetwork: failure.error != nil)
@@ -124,7 +124,7 @@ struct RetryLoop: Sendable {
       return log.final(original)
     }
     var interruption = log.final(original)
-    let underlying: any Error = interruption.underlying is RetryHistory ? interruption.underlying ?? original : original
+    let underlying: any Error = interruption.underlying is FailureHistory ? interruption.underlying ?? original : original
     interruption.code = .bodyInterrupted
     interruption.reason = "the body broke off after \(position) bytes (\(original.reason)), and \(reason ?? "can't be continued")"
     interruption.underlying = underlying
@@ -136,7 +136,7 @@ struct RetryLoop: Sendable {
   /// What broke the body in the first place, when somebody below has said already that it can't be continued.
   static func original(of error: CacheError) -> CacheError {
     guard error.code == .bodyInterrupted else { return error }
-    if let history = error.underlying as? RetryHistory, let last = history.failures.last { return last }
+    if let history = error.underlying as? FailureHistory, let last = history.failures.last { return last }
     return error.underlying as? CacheError ?? error
   }
 }

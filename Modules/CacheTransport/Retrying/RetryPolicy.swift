@@ -7,7 +7,7 @@ public import HTTPTypes
 /// var policy = RetryPolicy.standard
 /// policy.maximumAttempts = 6
 /// policy.statuses.remove(500)
-/// policy.onRetry = { print("request \($0.attempt) in \($0.delay)") }
+/// policy.onRetry = { failure, delay in print("attempt \(failure.attempt) failed, the next is in \(delay)") }
 /// let downloader = SessionDownloader().resuming(policy).retrying(policy)
 /// ```
 ///
@@ -41,11 +41,11 @@ public struct RetryPolicy: Sendable {
   /// Decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The number of
   /// attempts and the time limits still apply. Held strongly.
   public var judge: (@Sendable (RetryFailure) -> RetryDecision?)?
-  /// Called before each wait. Held strongly.
-  public var onRetry: (@Sendable (RetryEvent) -> Void)?
-  /// What tells whether there is a network at all: without one, a retry waits for it and the attempts stay.
+  /// Called before each retry, with the failure and the wait that follows. A wait for a network may be added. Held strongly.
+  public var onRetry: (@Sendable (_ failure: RetryFailure, _ delay: Duration) -> Void)?
+  /// Tells whether there is a network. Without one, a retry waits for it, and no attempt is counted.
   public var network: (any NetworkMonitor)?
-  /// How long a network is waited for before the failure is final.
+  /// The longest wait for a network. After it the failure is final.
   public var networkWaitLimit: Duration
   /// From 0 to 1, drawn for each wait; see ``Backoff``.
   public var random: @Sendable () -> Double

@@ -36,7 +36,7 @@ extension DiskEngine {
   ///
   /// - Returns: how many entries were removed.
   @discardableResult
-  private func evict(to target: Int64, _ reason: DiskCounters.EvictionReason) -> Int {
+  private func evict(to target: Int64, _ reason: EvictionReason) -> Int {
     let target = max(target, -1)
     guard (try? folder.prepareToWrite()) != nil else { return 0 }
     var removed = 0

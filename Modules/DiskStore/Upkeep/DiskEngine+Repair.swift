@@ -1,17 +1,16 @@
 internal import CacheCore
 
-/// Putting right what can be, in the upkeep's lane.
+/// The repair of a folder, in the upkeep's lane.
 extension DiskEngine {
-  func repair() throws(CacheError) -> RepairReport {
+  func repair() throws(CacheError) -> VerificationReport {
     try requireWritable()
-    var report = RepairReport()
-    report.orphans = folder.collectOrphans()
-    // It is a hint, and made again from the files below.
+    let orphans = folder.collectOrphans()
+    // The index file is a hint. It is made again from the files below.
     forgetIndexFile()
-    report.renewedCounters = folder.renewCounters()
-    report.verification = try verify(removingDamaged: true)
+    let renewedCounters = folder.renewCounters()
+    var report = try verify(removingDamaged: true)
+    (report.orphans, report.renewedCounters) = (orphans, renewedCounters)
     try list()
-    (report.size, report.entries) = index.known
     saveIndex()
     return report
   }

@@ -69,16 +69,19 @@ extension DiskEngine {
     return removed
   }
 
-  /// The entries that are wanted. Which of them one is that can't be read, nobody can say: then there is no list.
+  /// Returns the entries that are wanted, the least recently used first. It throws if an entry cannot be read, because it might
+  /// be wanted.
   func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
     try list()
     var wanted: [ListedEntry] = []
-    for (name, _) in index.byLastUse() {
+    for (name, use) in index.byLastUse() {
       switch EntryFile.find(folder.path(name), expecting: nil, folder.calls) {
       case .entry(let file):
         let key = file.key
         if !isExpired(file.metadata), isInPlace(key, name), isWanted(key, file.metadata) {
-          wanted.append(ListedEntry(key: key, metadata: file.metadata))
+          wanted.append(
+            ListedEntry(
+              key: key, metadata: file.metadata, size: file.status.size, storedAt: file.header.storedAt, lastUsed: use.last))
         }
       case .failed(let error): throw error.error("open an entry", folder.path(name))
       // None of them is ever served.
@@ -86,17 +89,6 @@ extension DiskEngine {
       }
     }
     return wanted
-  }
-
-  func summaries() throws(CacheError) -> [EntrySummary] {
-    try list()
-    return index.byLastUse().compactMap { name, use in
-      guard case .entry(let file) = EntryFile.find(folder.path(name), expecting: nil, folder.calls), !isExpired(file.metadata),
-        isInPlace(file.key, name)
-      else { return nil }
-      return EntrySummary(
-        key: file.key, size: file.status.size, stored: file.header.storedAt, lastUsed: use.last, metadata: file.metadata)
-    }
   }
 
   func verify(removingDamaged removes: Bool) throws(CacheError) -> VerificationReport {
@@ -110,7 +102,7 @@ extension DiskEngine {
   private func verify(_ name: EntryName, _ report: inout VerificationReport, removes: Bool) {
     let path = folder.path(name)
     func note(_ reason: String, _ identity: FileStatus.Identity?) {
-      report.damaged.append(.init(path: path, reason: reason))
+      report.damaged[path] = reason
       count { $0.damaged += 1 }
       guard removes, let identity else { return }
       let removal = executor.wait(.entry(name.lane)) { remove(name, ifStill: identity) }
@@ -124,12 +116,12 @@ extension DiskEngine {
         report.good += 1
         report.bodyBytes += file.bodyLength
       } catch {
-        report.unreadable.append(.init(path: path, reason: error.error("read an entry", path).reason))
+        report.unreadable[path] = error.error("read an entry", path).reason
       }
     case .nothing, .otherKey: break
     case .newer: report.newer += 1
     case .damaged(let reason, let identity): note(reason, identity)
-    case .failed(let error): report.unreadable.append(.init(path: path, reason: error.error("read an entry", path).reason))
+    case .failed(let error): report.unreadable[path] = error.error("read an entry", path).reason
     }
   }
 }

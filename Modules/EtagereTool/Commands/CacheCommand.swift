@@ -31,7 +31,7 @@ extension CacheCommand {
       let now = SystemClock().now
       let fresh = entries.count { $0.metadata.freshness.isFresh(at: now) }
       let report = Report(
-        folder: store.path, entries: entries.count, bytes: entries.reduce(0) { $0 + $1.size },
+        folder: store.path, entries: entries.count, bytes: entries.reduce(0) { $0 + ($1.size ?? 0) },
         limit: store.configuration.sizeLimit, fresh: fresh, stale: entries.count - fresh)
       guard !cache.json else { return try Console.json(report) }
       Console.say("folder   \(report.folder)")
@@ -55,8 +55,8 @@ extension CacheCommand {
       var etag: String?
       var lastModified: String?
       var revision: String
-      var storedAt: String
-      var usedAt: String
+      var storedAt: String?
+      var usedAt: String?
     }
 
     func run() async throws {
@@ -74,8 +74,8 @@ extension CacheCommand {
               url: ResourceID.readable(entry.key.resource), variant: entry.key.variant.isEmpty ? nil : entry.key.variant,
               bytes: metadata.bodyLength ?? 0, status: metadata.response.status.code, ageSeconds: age / .seconds(1),
               isFresh: isFresh, etag: fields[.eTag], lastModified: fields[.lastModified],
-              revision: metadata.revision.description, storedAt: HTTPDate(entry.stored).description,
-              usedAt: HTTPDate(entry.lastUsed).description))
+              revision: metadata.revision.description, storedAt: entry.storedAt.map { HTTPDate($0).description },
+              usedAt: entry.lastUsed.map { HTTPDate($0).description }))
           continue
         }
         Console.say(
@@ -110,23 +110,19 @@ extension CacheCommand {
       let store = try cache.open()
       let repair = repair
       let report = try await reading { () async throws(CacheError) in
-        guard !repair else { return try await store.repair() }
-        var report = RepairReport()
-        report.verification = try await store.verify()
-        return report
+        repair ? try await store.repair() : try await store.verify()
       }
-      let found = report.verification
-      let damaged = (found.damaged + found.unreadable).map { "\($0.path): \($0.reason)" }
+      let damaged = report.damaged.merging(report.unreadable) { damage, _ in damage }.map { "\($0): \($1)" }.sorted()
       for line in damaged { Console.complain(line) }
       if cache.json {
         try Console.json(
           Report(
-            good: found.good, bodyBytes: found.bodyBytes, damaged: damaged, removed: found.removed, orphans: report.orphans))
+            good: report.good, bodyBytes: report.bodyBytes, damaged: damaged, removed: report.removed, orphans: report.orphans))
       } else {
-        Console.say("\(found.good) good (\(Text.bytes(found.bodyBytes))), \(damaged.count) damaged, \(found.removed) removed")
+        Console.say("\(report.good) good (\(Text.bytes(report.bodyBytes))), \(damaged.count) damaged, \(report.removed) removed")
         if report.orphans > 0 { Console.say("\(report.orphans) removed that ended processes had left half written") }
       }
-      if damaged.count > found.removed { throw ToolFailure(status: .damagedEntries) }
+      if damaged.count > report.removed { throw ToolFailure(status: .damagedEntries) }
     }
   }
 

@@ -33,7 +33,7 @@ struct ImageReport: Encodable {
     (width, height) = (header.size.width, header.size.height)
     (frames, orientation) = (header.frameCount, header.orientation.rawValue)
     seconds = header.isAnimated ? header.delays.reduce(.zero, +) / .seconds(1) : nil
-    (colorSpace, bitDepth, hasAlpha) = (header.colorSpace.rawValue, header.bitDepth, header.hasAlpha)
+    (colorSpace, bitDepth, hasAlpha) = (header.colorSpace, header.bitDepth, header.hasAlpha)
   }
 
   /// `400 × 300 WebP`

@@ -19,8 +19,8 @@ struct ImageIOEngine: ImageEngine {
     // The pictures of a TIFF, a HEIC or an ICO are pages, or sizes of one picture.
     let frameCount = [.gif, .png, .webp].contains(format) ? max(source.count, 1) : 1
     let model = properties[kCGImagePropertyColorModel] as? String
-    let name = (properties[kCGImagePropertyProfileName] as? String).map(ImageColorSpace.init)
-    let plain: ImageColorSpace = model == "CMYK" ? .cmyk : model == "Gray" ? .gray : .sRGB
+    let name = properties[kCGImagePropertyProfileName] as? String
+    let plain = model == "CMYK" ? ImageHeader.cmyk : model == "Gray" ? ImageHeader.gray : ImageHeader.sRGB
     return ImageHeader(
       format: format, size: orientation.applied(to: PixelSize(width, height)), orientation: orientation, frameCount: frameCount,
       delays: frameCount == 1 ? [] : (0..<frameCount).map { source.delay(ofFrame: $0) },

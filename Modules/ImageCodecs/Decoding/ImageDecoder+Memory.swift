@@ -18,7 +18,7 @@ extension ImageDecoder {
     asked.size = target
     // What is refused takes nothing.
     guard (try? limits.check(asked)) != nil else { return 0 }
-    let channels = (header.colorSpace == .gray ? 1 : 3) + (header.hasAlpha ? 1 : 0)
+    let channels = (header.colorSpace == ImageHeader.gray ? 1 : 3) + (header.hasAlpha ? 1 : 0)
     let decoded = Double(header.size.area) / Self.shrink(from: header, to: target) * Double(max(header.bitDepth / 8, 1))
     // What frames are laid over, a copy of it, and a frame.
     let frames = header.frameCount > 1 ? Double(header.size.area) * 12 : 0

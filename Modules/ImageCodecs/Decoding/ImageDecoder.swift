@@ -17,20 +17,12 @@ public import Foundation
 /// in full all the same (a progressive JPEG's coefficients, a lossless WebP, the pictures that an SVG carries) counts in
 /// ``workingMemory(for:_:)``.
 public struct ImageDecoder: ResourceDecoder {
-  /// Which frames of an animated picture a ``DecodedImage`` has.
-  public enum Frames: String, Sendable {
-    /// All of them, made when they are asked for.
-    case all
-    /// The first one: the picture stands still.
-    case first
-  }
-
   /// How large the picture becomes; nil: as large as it is.
   public var size: ImageSizing?
   /// How many of its pixels make a point.
   public var scale: Double = 1
-  /// Which frames of an animated picture it has.
-  public var frames = Frames.all
+  /// Whether only the first frame of an animated image is decoded. Otherwise all frames are, each when it is read.
+  public var firstFrameOnly = false
   /// Whether a file that is cut short or damaged is decoded as far as it goes. It is an error otherwise.
   public var allowsPartial = false
   /// Whether ``DecodedImage/original`` has the bytes. Animated pictures always do.
@@ -49,7 +41,7 @@ public struct ImageDecoder: ResourceDecoder {
 
   public var id: ComponentID {
     let settings = [
-      size.map { "\($0)" } ?? "full", "@\(scale)", frames.rawValue, allowsPartial ? "partial" : "whole",
+      size.map { "\($0)" } ?? "full", "@\(scale)", firstFrameOnly ? "first" : "all", allowsPartial ? "partial" : "whole",
       keepsOriginal ? "original" : "", limits.parameters,
     ]
     return ComponentID(Self.self, parameters: settings.joined(separator: ";"))
@@ -73,9 +65,9 @@ public struct ImageDecoder: ResourceDecoder {
     try limits.check(asked)
 
     // Whose first frame alone is wanted needs no others.
-    let isCut = reading.isCut && (frames == .all || !header.isAnimated)
+    let isCut = reading.isCut && (!firstFrameOnly || !header.isAnimated)
     if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): \(reading.damage)") }
-    if header.isAnimated, frames == .all {
+    if header.isAnimated, !firstFrameOnly {
       let source = try engine.frames(of: data, header, size: target, partial: allowsPartial, limits: limits)
       return DecodedImage(
         buffer: try source.frame(0), header: header, scale: scale, url: url, original: data, isPartial: isCut,

@@ -42,7 +42,7 @@ private struct ImageFileMaker: ResourceDecoder {
 
   init(decoder: ImageDecoder, processor: ImageProcessor, encoder: ImageEncoder) {
     self.decoder = decoder
-    self.decoder.frames = .first
+    self.decoder.firstFrameOnly = true
     self.processor = processor
     self.encoder = encoder
   }

@@ -48,7 +48,7 @@ public struct DecodedImage: Sendable {
   public init(_ pixels: PixelBuffer, scale: Double = 1, url: URL? = nil) {
     let header = ImageHeader(
       format: .png, size: pixels.size, hasAlpha: pixels.channels.hasAlpha,
-      colorSpace: pixels.channels.rawValue < 3 ? .gray : .sRGB)
+      colorSpace: pixels.channels.rawValue < 3 ? ImageHeader.gray : ImageHeader.sRGB)
     self.init(buffer: pixels, header: header, scale: scale, url: url, original: nil, isPartial: false, frames: nil)
   }
 
@@ -58,8 +58,8 @@ public struct DecodedImage: Sendable {
   public var pointWidth: Double { Double(size.width) / scale }
   /// Height in points.
   public var pointHeight: Double { Double(size.height) / scale }
-  /// The colour space of its file; its pixels are sRGB.
-  public var colorSpace: ImageColorSpace { header.colorSpace }
+  /// The color space of the file: see ``ImageHeader/colorSpace``.
+  public var colorSpace: String { header.colorSpace }
   /// How many frames it has here: 1 for a picture that stands still, or of which the first frame was asked for.
   public var frameCount: Int { frames == nil ? 1 : header.frameCount }
   /// How long each frame is shown; empty where there is one.

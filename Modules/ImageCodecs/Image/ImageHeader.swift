@@ -27,8 +27,9 @@ public struct ImageHeader: Hashable, Sendable {
   public var loopCount: Int?
   /// Whether there is an alpha channel.
   public var hasAlpha: Bool
-  /// What its numbers mean.
-  public var colorSpace: ImageColorSpace
+  /// The color space of the file: the description of an embedded profile (ICC.1), such as `Display P3`, or `sRGB`, `grey` or
+  /// `CMYK`. Decoded pixels are always sRGB, and grey ones have sRGB's curve.
+  public var colorSpace: String
   /// Bits of one number, one channel's of one pixel: 8, 16.
   public var bitDepth: Int
   /// The length of the file in bytes.
@@ -37,7 +38,7 @@ public struct ImageHeader: Hashable, Sendable {
   /// A header of its parts: for fakes in tests.
   public init(
     format: ImageFormat, size: PixelSize, orientation: ImageOrientation = .up, frameCount: Int = 1, delays: [Duration] = [],
-    loopCount: Int? = nil, hasAlpha: Bool = false, colorSpace: ImageColorSpace = .sRGB, bitDepth: Int = 8, byteCount: Int = 0
+    loopCount: Int? = nil, hasAlpha: Bool = false, colorSpace: String = "sRGB", bitDepth: Int = 8, byteCount: Int = 0
   ) {
     self.format = format
     self.size = size
@@ -50,6 +51,9 @@ public struct ImageHeader: Hashable, Sendable {
     self.bitDepth = bitDepth
     self.byteCount = byteCount
   }
+
+  /// The color spaces of files without a profile.
+  static let (sRGB, gray, cmyk) = ("sRGB", "grey", "CMYK")
 
   /// Reads the header of a file.
   ///

@@ -62,19 +62,14 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Mirrors left to right, or top to bottom.
-  public static func flip(_ axis: FlipAxis) -> Self {
-    let orientation: ImageOrientation = axis == .horizontal ? .upMirrored : .downMirrored
-    let step = ImageStep(name: "flip(\(axis.rawValue))") { pixels, _ throws(CacheError) in try pixels.upright(from: orientation) }
-    return ImageProcessor([step])
-  }
+  /// Mirrors left to right.
+  public static let flipHorizontally = flip("horizontal", .upMirrored)
 
-  /// What changes places when a picture is mirrored.
-  public enum FlipAxis: String, Sendable {
-    /// Left and right.
-    case horizontal
-    /// Top and bottom.
-    case vertical
+  /// Mirrors top to bottom.
+  public static let flipVertically = flip("vertical", .downMirrored)
+
+  private static func flip(_ name: String, _ orientation: ImageOrientation) -> Self {
+    ImageProcessor([ImageStep(name: "flip(\(name))") { pixels, _ throws(CacheError) in try pixels.upright(from: orientation) }])
   }
 
   /// Whatever `work` does to the pixels. `id` tells it from every other work, with all its parameters: it stands in cache keys.

@@ -43,12 +43,12 @@ struct VIPSEngine: ImageEngine {
     }
   }
 
-  private static func colorSpace(of image: VIPSImage) -> ImageColorSpace {
+  private static func colorSpace(of image: VIPSImage) -> String {
     if let profile = image.profile, image.profileFits, let name = ICCProfile(profile)?.name {
-      return ImageColorSpace(rawValue: name)
+      return name
     }
-    if image.isCMYK { return .cmyk }
-    return image.bands < 3 ? .gray : .sRGB
+    if image.isCMYK { return ImageHeader.cmyk }
+    return image.bands < 3 ? ImageHeader.gray : ImageHeader.sRGB
   }
 
   func pixels(

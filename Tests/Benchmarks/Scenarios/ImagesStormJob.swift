@@ -33,7 +33,7 @@ struct ImagesStormJob: Job {
       .init {
         $0.downloader = open.downloader
         $0.validator = ETagValidator()
-        $0.executor = DecodingExecutor()
+        $0.executor = ProcessingExecutor()
         $0.memoryBudget = budget
       })
     let urls = try (first..<first + count).map { number in

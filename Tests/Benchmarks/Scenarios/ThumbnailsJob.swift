@@ -78,7 +78,7 @@ struct ThumbnailsJob: Job {
         $0.downloader = LocalFileDownloader(folder: photographs)
         $0.store = cache
         $0.validator = ETagValidator()
-        $0.executor = DecodingExecutor()
+        $0.executor = ProcessingExecutor()
         $0.storagePolicy = .variants
       })
     let turn = Turn()

@@ -81,7 +81,7 @@ struct VariantsJob: Job {
       configuration.downloader = network
       configuration.store = cache
       configuration.validator = ETagValidator()
-      configuration.executor = DecodingExecutor()
+      configuration.executor = ProcessingExecutor()
       configuration.memory = hasMemory ? MemoryCache(limits: .init(cost: 1 << 30)) : nil
       manager = ResourceManager(configuration)
     }

@@ -21,7 +21,9 @@ struct MemoryBudgetTests {
   }
 
   /// Apart from the cooperative pool: decoders that are held hold a thread.
-  private static var place: ProcessingQueue { ProcessingQueue(DispatchQueue(label: "held", attributes: .concurrent)) }
+  private static var place: ProcessingExecutor {
+    ProcessingExecutor(queue: DispatchQueue(label: "held", attributes: .concurrent))
+  }
 
   private func serve(_ path: String, bytes: Int, _ change: (ScriptedAnswer) -> ScriptedAnswer = { $0 }) throws -> URL {
     let url = try fixture.url(path)

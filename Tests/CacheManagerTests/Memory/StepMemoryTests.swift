@@ -9,7 +9,7 @@ import Testing
 @Suite("Values between two steps")
 struct StepMemoryTests {
   /// Apart from the cooperative pool: steps that are held hold a thread.
-  private let place = ProcessingQueue(DispatchQueue(label: "steps", attributes: .concurrent))
+  private let place = ProcessingExecutor(queue: DispatchQueue(label: "steps", attributes: .concurrent))
 
   @Test("few lie there at once, however many loads have begun", arguments: [1, 2])
   func bounded(limit: Int) async throws {

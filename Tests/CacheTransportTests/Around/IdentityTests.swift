@@ -46,7 +46,7 @@ struct IdentityTests {
   @Test("what can't be compared is like no other")
   func unique() {
     let changes: [@Sendable (inout RetryPolicy) -> Void] = [
-      { $0.judge = { _ in nil } }, { $0.onRetry = { _ in } }, { $0.network = SwitchedNetwork() },
+      { $0.judge = { _ in nil } }, { $0.onRetry = { _, _ in } }, { $0.network = SwitchedNetwork() },
       { $0.bodyAgain = { _ in nil } },
     ]
     for change in changes {

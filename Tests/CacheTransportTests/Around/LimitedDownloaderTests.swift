@@ -62,7 +62,8 @@ struct LimitedDownloaderTests {
 
   @Test("hold no slot for a body that is at hand")
   func atHand() async throws {
-    let downloader = LimitedDownloader(DataDownloader(Data("here".utf8)), limits: TransferLimits(total: 1), clock: clock)
+    let downloader = LimitedDownloader(
+      ClosureDownloader { _ in Data("here".utf8) }, limits: TransferLimits(total: 1), clock: clock)
     let response = try await downloader.download(Ask.request("https://e.com/a"))
     #expect(downloader.activeTransfers == 0)
     #expect(try await response.body.collect() == Data("here".utf8))
@@ -234,7 +235,7 @@ struct LimitedDownloaderTests {
           return left < 0 ? nil : Data("chunk".utf8)
         })
     }
-    let limits = TransferLimits(total: 8, perHost: 3, order: seed == 1 ? .firstInFirstOut : .lastInFirstOut)
+    let limits = TransferLimits(total: 8, perHost: 3, newestFirst: seed != 1)
     let downloader = LimitedDownloader(engine, limits: limits)
     var random = Seeded(seed)
     var tasks: [Task<String, Never>] = []

@@ -21,9 +21,9 @@ struct ProviderTests {
     return ResourceManager(configuration)
   }
 
-  @Test("answer with bytes that are at hand")
+  @Test("answer with the bytes of a closure")
   func data() async throws {
-    let provider = DataDownloader(Data("bytes".utf8), contentType: "text/plain")
+    let provider = ClosureDownloader(contentType: "text/plain") { _ in Data("bytes".utf8) }
     let response = try await provider.download(Ask.request("any:thing"))
     #expect(response.head.status == .ok)
     #expect(response.head.headerFields[.contentType] == "text/plain")
@@ -56,7 +56,7 @@ struct ProviderTests {
     }
     #expect(try await manager.load(Ask.url("kept:1")).source == .memory)
 
-    let options = RequestOptions { $0.downloader = .use(DataDownloader(Data("one".utf8))) }
+    let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in Data("one".utf8) }) }
     #expect(try await manager.load(Ask.url("https://e.com/a"), options: options).data == Data("one".utf8))
   }
 

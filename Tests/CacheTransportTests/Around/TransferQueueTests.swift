@@ -10,15 +10,15 @@ struct TransferQueueTests {
 
   @Test("is the most urgent, then who came first, or last where that is asked for")
   func order() {
-    for (order, expected) in [(TransferLimits.Order.firstInFirstOut, [4, 2, 5, 3, 6]), (.lastInFirstOut, [4, 5, 2, 6, 3])] {
-      var queue = TransferQueue(TransferLimits(total: 1, order: order))
+    for (newestFirst, expected) in [(false, [4, 2, 5, 3, 6]), (true, [4, 5, 2, 6, 3])] {
+      var queue = TransferQueue(TransferLimits(total: 1, newestFirst: newestFirst))
       #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
       for (ticket, level) in [(2, Level.high), (3, .normal), (4, .veryHigh), (5, .high), (6, .normal)] {
         #expect(queue.enter(UInt64(ticket), host: "a", level: level) == .waiting)
       }
       var next: [Int] = []
       while let ticket = queue.leave(host: "a") { next.append(Int(ticket)) }
-      #expect(next == expected, "\(order)")
+      #expect(next == expected, "\(newestFirst)")
       #expect(queue.active == 0)
       #expect(queue.waiting == 0)
       #expect(queue.knownHosts == 0)
@@ -77,9 +77,9 @@ struct TransferQueueTests {
 
   @Test(
     "is the oldest in its turn, however many urgent ones keep coming",
-    arguments: [TransferLimits.Order.firstInFirstOut, .lastInFirstOut], [1, 2])
-  func fairness(_ order: TransferLimits.Order, _ hosts: Int) {
-    var queue = TransferQueue(TransferLimits(total: hosts, perHost: 1, order: order))
+    arguments: [false, true], [1, 2])
+  func fairness(_ newestFirst: Bool, _ hosts: Int) {
+    var queue = TransferQueue(TransferLimits(total: hosts, perHost: 1, newestFirst: newestFirst))
     for host in 0..<hosts { _ = queue.enter(UInt64(host + 1), host: "h\(host)", level: .normal) }
     // Given three patient ones at the first host
     let patient: [UInt64] = [101, 102, 103]
@@ -106,7 +106,7 @@ struct TransferQueueTests {
     var random = Seeded(seed)
     let limits = TransferLimits(
       total: .random(in: 1...5, using: &random), perHost: .random(in: 1...3, using: &random),
-      order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut)
+      newestFirst: Bool.random(using: &random))
     var queue = TransferQueue(limits)
     var waiting: [UInt64: String] = [:]
     var running: [UInt64: String] = [:]

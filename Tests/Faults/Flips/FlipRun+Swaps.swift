@@ -64,7 +64,7 @@ extension FlipRun {
     victims.formUnion(touched.keys)
     let report = try await cache.verify()
     try require(report.unreadable.isEmpty, "\(report.unreadable)")
-    let damaged = Set(report.damaged.map(\.path))
+    let damaged = Set(report.damaged.keys)
     for key in 0..<Self.keys where !victims.contains(key) {
       try require(!damaged.contains(try file(key)), "verify finds damage where nobody has done any")
     }

@@ -60,7 +60,7 @@ struct ImageDemo {
     configuration.memory = MemoryCache(clock: clock)
     configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
     configuration.validator = ETagValidator()
-    configuration.executor = DecodingExecutor()
+    configuration.executor = ProcessingExecutor()
     configuration.storagePolicy = .all
     // What is to be stored is shown to be, on a slow disk too.
     configuration.storeWriteTimeout = nil

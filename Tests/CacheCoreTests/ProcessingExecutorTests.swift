@@ -1,0 +1,67 @@
+import CacheCore
+import Dispatch
+import Testing
+
+@Suite("The processing executor")
+struct ProcessingExecutorTests {
+  /// What has happened, and in which order.
+  private final class Log: Sendable {
+    private let state = Lock((running: 0, most: 0, order: [Int]()))
+
+    var most: Int { state.withLock { $0.most } }
+    var order: [Int] { state.withLock { $0.order } }
+
+    func begin() {
+      state.withLock {
+        $0.running += 1
+        $0.most = max($0.most, $0.running)
+      }
+    }
+
+    func end(_ number: Int) {
+      state.withLock {
+        $0.running -= 1
+        $0.order.append(number)
+      }
+    }
+  }
+
+  private func run(_ count: Int, on executor: ProcessingExecutor) async -> Log {
+    let log = Log()
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<count {
+        group.addTask(executorPreference: executor) { @concurrent @Sendable in
+          log.begin()
+          for _ in 0..<1000 { _ = log.most }
+          log.end(number)
+        }
+      }
+    }
+    return log
+  }
+
+  @Test("runs as many jobs at once as it is wide, and all of them in the end", arguments: [1, 3])
+  func width(width: Int) async {
+    let log = await run(200, on: ProcessingExecutor(width: width))
+    #expect(Set(log.order) == Set(0..<200))
+    #expect(log.most <= width)
+  }
+
+  @Test("starts jobs in the order in which they arrive")
+  func order() async {
+    #expect(await run(200, on: ProcessingExecutor(width: 1)).order == Array(0..<200))
+  }
+
+  @Test("runs its jobs on the given queue, in the queue's order")
+  func queue() async {
+    let serial = ProcessingExecutor(queue: DispatchQueue(label: "serial"))
+    let log = await run(200, on: serial)
+    #expect(log.order == Array(0..<200) && log.most == 1)
+  }
+
+  @Test("is as wide as the machine has cores, and never of no width")
+  func cores() {
+    #expect(ProcessingExecutor().width >= 1)
+    #expect(ProcessingExecutor(width: 0).width == 1)
+  }
+}

@@ -1,0 +1,28 @@
+#if canImport(ImageIO) || VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+@Suite("Processing on many threads")
+struct ConcurrentProcessingTests {
+  private let executors = (0..<4).map { _ in ProcessingExecutor(width: 2) }
+
+  /// A library below that shares something without a lock ends the process here.
+  @Test("makes images on many threads at once, each as it would be alone")
+  func images() async throws {
+    let (image, sizes) = (Pictures.quarters(), (0..<35).map { PixelSize(20 + $0 % 7, 17 + $0 % 5) })
+    let alone = try sizes.map { try ImageProcessor.resize(.exact($0.width, $0.height)).process(image).pixels.bytes }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4_000 {
+        let executor = executors[number % executors.count]
+        group.addTask(executorPreference: executor) { @concurrent @Sendable in
+          let size = sizes[number % sizes.count]
+          let pixels = try ImageProcessor.resize(.exact(size.width, size.height)).process(image).pixels
+          #expect(pixels.bytes == alone[number % sizes.count])
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+}
+#endif
