@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import HTTPTypes
 
 /// The requests of a manager that are on their way to an origin, and that equal requests may join. Equal requests are collapsed
 /// into one (RFC 9111 §4).
@@ -146,5 +147,138 @@ final class ResponseCoalescer: Sendable {
   func unmark(_ key: CoalescingKey) {
     let hash = key.hashValue
     state.withLock { _ = $0.marks.removeValue(forKey: hash) }
+  }
+}
+
+/// A request on its way to the origin, which equal requests wait for (RFC 9111 §4).
+final class PendingRequest: Sendable {
+  /// A stored response that a pending request has obtained.
+  struct Brought: Sendable {
+    var candidate: Candidate
+    /// The status that the origin sent if it was a 304, otherwise `nil`.
+    var status: Int?
+    /// The position of the ``InvalidationLog`` when the request began.
+    var logPosition: Int
+    /// The digest of the request's cookies.
+    var cookies: Int
+  }
+
+  /// The outcome that the waiting requests receive once, as soon as it is known.
+  enum Outcome: Sendable {
+    /// The response is being stored, and can be read while it arrives.
+    case growing(Candidate, SharedBody)
+    /// The response is stored.
+    ///
+    /// - Parameter status: The origin's own status if it was a 304, otherwise `nil`.
+    case stored(Candidate, status: Int?)
+    /// The response is for the leader alone, or there is none. Each waiting request is sent to the origin itself.
+    case unshared(Result<HTTPResponse, CacheError>)
+    /// The leader left. One of the waiting requests is sent in its place.
+    case abandoned
+  }
+
+  private let outcome = OneShotBroadcast<Outcome>()
+  private let lastWaiter = Lock(0)
+  /// The position of the ``InvalidationLog`` when the request began.
+  let logPosition: Int
+
+  /// The identifier of the load that sends the request.
+  let load: LoadID
+  private let cookies: Int
+
+  /// - Parameter cache: The view of the stores that the request has looked into.
+  init(_ cache: TieredCache) {
+    logPosition = cache.logPosition
+    load = cache.request.id
+    cookies = Self.cookies(of: cache.request.head)
+  }
+
+  /// The digest of the cookies of a request, which shows whether two requests have equal cookies.
+  static func cookies(of request: HTTPRequest) -> Int { request.headerFields[values: .cookie].hashValue }
+
+  /// The response as other requests receive it.
+  func brought(_ candidate: Candidate, status: Int?) -> Brought {
+    Brought(candidate: candidate, status: status, logPosition: logPosition, cookies: cookies)
+  }
+
+  func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
+
+  /// Waits for the outcome. Returns `nil` if it is not known within `limit`, or if the waiting task was cancelled.
+  func outcome(within limit: Duration, by clock: any CacheClock) async -> Outcome? {
+    if let outcome = outcome.value { return outcome }
+    let id = lastWaiter.withLock { last in
+      last += 1
+      return last
+    }
+    return await outcome.value(for: id, within: limit, by: clock)
+  }
+}
+
+/// The obligation of the request that is sent to the origin to tell the waiting requests its outcome. Releasing the leader tells
+/// them that the request was abandoned, so no request waits in vain.
+final class CoalescingLeader: Sendable {
+  private let request: PendingRequest
+  private let key: CoalescingKey
+  private let table: ResponseCoalescer
+  private let clock: any CacheClock
+  private let ending = Lock(false)
+
+  init(_ request: PendingRequest, _ key: CoalescingKey, _ table: ResponseCoalescer, _ clock: any CacheClock) {
+    self.request = request
+    self.key = key
+    self.table = table
+    self.clock = clock
+  }
+
+  deinit { abandon() }
+
+  /// Whether the waiting requests, and those that join, were told of the end.
+  var isOver: Bool { ending.withLock { $0 } }
+
+  /// Records the freshness of a response whose head has arrived. The response is stored, or it confirms a stored response.
+  func answered(_ freshness: Freshness) { table.answered(request, key, freshness) }
+
+  /// Tells the waiting requests that the response is being stored. Requests can join until it is complete, which
+  /// ``stored(_:status:)`` reports.
+  func grows(as candidate: Candidate, in body: SharedBody) {
+    table.unmark(key)
+    request.tell(.growing(candidate, body))
+  }
+
+  /// Tells the waiting requests that the response is stored. Does nothing if they were told that they cannot use it. Storing the
+  /// response for later requests that revalidate it does not change that.
+  func stored(_ candidate: Candidate, status: Int?) {
+    guard end() else { return }
+    table.unmark(key)
+    var kept = candidate
+    // The stores have the bytes, so the coalescer does not hold them.
+    kept.data = nil
+    table.end(request, key, bringing: request.brought(kept, status: status))
+    request.tell(.stored(candidate, status: status))
+  }
+
+  /// Tells the waiting requests that they cannot use the response.
+  ///
+  /// - Parameter isUsual: Whether the origin usually responds in this way. Equal requests then do not wait for each other for a
+  ///   while.
+  func unshared(_ answer: Result<HTTPResponse, CacheError>, isUsual: Bool) {
+    guard end() else { return }
+    if isUsual { table.mark(key, at: clock.now) }
+    table.end(request, key, bringing: nil)
+    request.tell(.unshared(answer))
+  }
+
+  func abandon() {
+    guard end() else { return }
+    table.end(request, key, bringing: nil)
+    request.tell(.abandoned)
+  }
+
+  /// Marks the leader as ended. Returns `false` if it was ended before.
+  private func end() -> Bool {
+    ending.withLock { isOver in
+      defer { isOver = true }
+      return !isOver
+    }
   }
 }

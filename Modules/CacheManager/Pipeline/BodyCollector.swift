@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -84,4 +85,54 @@ struct BodyCollector: Sendable {
   }
 
   private var limit: Int64 { request.destination.isStream ? .max : request.maximumBodySize }
+}
+
+/// The place that the bytes of a response go to.
+enum BodyDestination: Sendable {
+  /// To a caller that reads them as a stream. A body that is small enough also goes into the memory store.
+  case stream
+  /// Into memory, for the waiters, and into every layer that may be written.
+  case memory
+  /// Into a file of the caller's, and into the durable store. The memory store gets none of them.
+  case file(PartialFile)
+  /// Into the durable store, and nowhere else.
+  case store
+
+  /// Whether the memory store may get the bytes.
+  var includesMemory: Bool {
+    switch self {
+    case .stream, .memory: true
+    case .file, .store: false
+    }
+  }
+
+  var isMemory: Bool { if case .memory = self { true } else { false } }
+
+  var isStore: Bool { if case .store = self { true } else { false } }
+
+  var isStream: Bool { if case .stream = self { true } else { false } }
+}
+
+/// A body that consists of two bodies, one after the other.
+final class ConcatenatedBody: ResourceBody.Source {
+  private let first: ResourceBody
+  private let second: ResourceBody
+  private let isFirstRead = Lock(false)
+
+  init(_ first: ResourceBody, _ second: ResourceBody) { (self.first, self.second) = (first, second) }
+
+  func next() async throws(CacheError) -> Data? {
+    if !isFirstRead.withLock({ $0 }) {
+      if let chunk = try await first.source.next() { return chunk }
+      isFirstRead.withLock { $0 = true }
+    }
+    return try await second.source.next()
+  }
+
+  func cancel() {
+    first.source.cancel()
+    second.source.cancel()
+  }
+
+  var trailers: HTTPFields? { second.source.trailers }
 }

@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import HTTPTypes
 
 /// Carries out a purge in both layers.
 ///
@@ -78,5 +79,167 @@ extension StoredMetadata {
     var metadata = self
     metadata.freshness = freshness.markedStale(at: now)
     return metadata
+  }
+}
+
+/// A purge as a predicate on the keys and metadata of stored responses.
+struct Purge: Sendable {
+  private enum Subject: Sendable {
+    case uri(String)
+    case key(String)
+    case prefix(String)
+    case tag(String)
+    case everything
+  }
+
+  let mode: PurgeMode
+  private let subject: Subject
+  private let scope: PurgeScope
+
+  /// Creates the purge of a selection.
+  ///
+  /// - Parameter uri: Returns the URI under which loads of a URL store their responses.
+  init(
+    _ selection: PurgeSelection, _ mode: PurgeMode, in scope: PurgeScope,
+    uri: (PurgeSelection.Kind) throws(CacheError) -> String
+  ) throws(CacheError) {
+    self.mode = mode
+    self.scope = scope
+    switch selection.kind {
+    case .url: subject = .uri(try uri(selection.kind))
+    case .prefix: subject = .prefix(try uri(selection.kind))
+    case .key(let key): subject = .key(key)
+    case .tag(let name): subject = .tag(name)
+    case .everything: subject = .everything
+    }
+  }
+
+  /// A purge of everything in all partitions.
+  static let everything = Purge(.everything, in: .all)
+
+  private init(_ subject: Subject, in scope: PurgeScope) {
+    mode = .hard
+    self.subject = subject
+    self.scope = scope
+  }
+
+  /// The only resource that the purge is about, or `nil` if the stored entries must be listed.
+  var resource: String? {
+    guard case .partition(let partition) = scope else { return nil }
+    return switch subject {
+    case .uri(let uri): ResourceID.make(uri: uri, partition: partition)
+    case .key(let key): ResourceID.make(uri: "", key: key, partition: partition)
+    case .prefix, .tag, .everything: nil
+    }
+  }
+
+  /// Whether stored responses of a resource may match, as far as its name tells.
+  func mayMeet(_ resource: String) -> Bool { meets(resource, nil) }
+
+  /// Whether a stored response matches.
+  func meets(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { meets(key.resource, metadata) }
+
+  private func meets(_ resource: String, _ metadata: StoredMetadata?) -> Bool {
+    let parts = ResourceID.parts(of: resource)
+    if case .partition(let partition) = scope, partition ?? "" != parts.partition ?? "" { return false }
+    switch subject {
+    case .everything: return true
+    case .uri(let uri): return parts.kind == .uri && parts.text == uri
+    case .key(let key): return parts.kind == .key && parts.text == key
+    case .prefix(let prefix):
+      switch parts.kind {
+      case .uri: return parts.text.utf8.starts(with: prefix.utf8)
+      case .key: return metadata.map { ResourceID.uri(of: $0.request)?.utf8.starts(with: prefix.utf8) ?? false } ?? true
+      case .name: return false
+      }
+    case .tag(let name): return metadata.map { CacheTags($0.response.headerFields).contains(name) } ?? true
+    }
+  }
+}
+
+/// Applying purges to responses that were requested before the purge and are stored after it.
+extension TieredCache {
+  /// Returns a response as the purges since the load began leave it: unchanged or stale. Returns `nil` if it must not be stored.
+  func surviving(_ candidate: Candidate) -> Candidate? {
+    guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else {
+      return candidate
+    }
+    return candidate.surviving(purge, at: request.clock.now)
+  }
+
+  /// Applies a purge that came while a response was being stored. The purge looked for the response before it was there.
+  ///
+  /// The disk comes first. Then the count of the log rises, so that a load that read the disk before does not put the response
+  /// into memory afterwards.
+  func settle(_ candidate: Candidate) async {
+    guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else { return }
+    await settle(candidate, purge)
+  }
+
+  @inline(never)
+  private func settle(_ candidate: Candidate, _ purge: PurgeMode) async {
+    guard let survivor = candidate.surviving(purge, at: request.clock.now) else {
+      return await drop([candidate])
+    }
+    let revision = candidate.metadata.revision
+    if let store = request.store { _ = await refresh(survivor, on: store) }
+    request.invalidations.advance()
+    // A transform's entry has the length of the encoded value, which is not the original's.
+    guard candidate.key.transform.isEmpty, let memory = request.memory else { return }
+    _ = MemoryTier(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
+      $0?.revision == revision
+    }
+  }
+}
+
+extension Candidate {
+  /// Returns the candidate as a purge leaves it, or `nil` if the purge removes it.
+  fileprivate func surviving(_ purge: PurgeMode, at now: Timestamp) -> Candidate? {
+    switch purge {
+    case .hard: return nil
+    case .soft:
+      var survivor = self
+      survivor.metadata = metadata.markedStale(at: now)
+      return survivor
+    }
+  }
+}
+
+extension MemoryTier {
+  /// Removes the responses that a purge selects, or marks them stale, together with the values that were made from them.
+  ///
+  /// - Returns: The keys of the selected responses.
+  /// - Throws: An error if the store has to list its keys and cannot.
+  func purge(_ purge: Purge, at now: Timestamp) throws(CacheError) -> Set<CacheKey> {
+    guard let resource = purge.resource else { return self.purge(listed: try store.keys(), purge, now) }
+    return self.purge(resource, purge, now)
+  }
+
+  private func purge(listed keys: [CacheKey], _ purge: Purge, _ now: Timestamp) -> Set<CacheKey> {
+    var met: Set<CacheKey> = []
+    for key in keys where Self.isIndex(key) && purge.mayMeet(key.resource) {
+      met.formUnion(self.purge(key.resource, purge, now))
+    }
+    guard purge.mode == .hard, !met.isEmpty else { return met }
+    for key in keys where !key.transform.isEmpty && met.contains(key.with(transform: "")) && !Self.isIndex(key) {
+      store.remove(key, ifRevision: nil)
+    }
+    return met
+  }
+
+  private func purge(_ resource: String, _ purge: Purge, _ now: Timestamp) -> Set<CacheKey> {
+    var met: [CacheKey: Revision] = [:]
+    _ = change(resource) { index in
+      index.elements = index.elements.compactMap { element in
+        let key = CacheKey(resource: resource, variant: element.variant)
+        guard purge.meets(key, element.metadata) else { return element }
+        met[key] = element.metadata.revision
+        guard purge.mode == .soft else { return nil }
+        return element.markedStale(at: now)
+      }
+      return !met.isEmpty
+    }
+    if purge.mode == .hard { for (key, revision) in met { store.remove(key, ifRevision: revision) } }
+    return Set(met.keys)
   }
 }

@@ -117,3 +117,46 @@ extension URL {
     return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
   }
 }
+
+extension HTTPRequest {
+  /// Whether the target is an absolute `http` or `https` URL that every reader understands alike (RFC 3986 §3). Nothing in it has
+  /// to be escaped, and it has no user information and no address in brackets. `false` does not mean that the target is invalid.
+  var hasPlainTarget: Bool {
+    guard let scheme, scheme == "http" || scheme == "https", let authority, let path else { return false }
+    return Self.isPlain(authority: authority.utf8) && Self.isPlain(path: path.utf8)
+  }
+
+  private static func isPlain(authority: String.UTF8View) -> Bool {
+    var (hostCount, port) = (0, Int?.none)
+    for byte in authority {
+      if let digits = port {
+        guard (48...57).contains(byte), digits <= 6_553 else { return false }
+        port = digits * 10 + Int(byte - 48)
+      } else if byte == UInt8(ascii: ":") {
+        port = 0
+      } else {
+        guard isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") else { return false }
+        hostCount += 1
+      }
+    }
+    return hostCount > 0 && (port.map { (1...65_535).contains($0) } ?? true)
+  }
+
+  private static func isPlain(path: String.UTF8View) -> Bool {
+    guard path.first == UInt8(ascii: "/") else { return false }
+    return path.allSatisfy { byte in
+      if isLetterOrDigit(byte) { return true }
+      switch byte {
+      case UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "?"),
+        UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: ":"),
+        UInt8(ascii: "@"), UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "*"):
+        return true
+      default: return false
+      }
+    }
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (97...122).contains(byte | 0x20)
+  }
+}
