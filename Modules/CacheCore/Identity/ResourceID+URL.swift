@@ -5,21 +5,25 @@ package import Foundation
 #endif
 
 extension ResourceID {
-  /// The effective URI that a URL names, where the URL's own text is that already, as nearly always: `http` or `https`, a host of
-  /// small letters, digits, dots and hyphens, a port that is not the scheme's own, a path, and behind the host nothing but bytes
-  /// that every reader leaves as they are. No text is made then.
+  /// Returns the effective URI of a URL if that is the text of the URL itself, as it nearly always is. No text is made then.
   ///
-  /// Nil says nothing: ``uri(of:)`` decides about the request that is made of the URL.
+  /// The scheme is `http` or `https`. The host consists of small letters, digits, dots and hyphens. The port is not the default
+  /// port of the scheme. There is a path, and it has only bytes that need no encoding. `nil` says nothing about the URL:
+  /// ``uri(of:)`` decides by the request that is made of it.
   package static func plainURI(of url: URL) -> String? {
     var text = url.absoluteString
     return text.withUTF8(isPlainURI) ? text : nil
   }
 
   private static func isPlainURI(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard text.count > 8, text.starts(with: "http".utf8) else { return false }
+    guard text.count > 8, text[0] == UInt8(ascii: "h"), text[1] == UInt8(ascii: "t"), text[2] == UInt8(ascii: "t"),
+      text[3] == UInt8(ascii: "p")
+    else { return false }
     let isSecure = text[4] == UInt8(ascii: "s")
     let host = isSecure ? 8 : 7
-    guard text[(isSecure ? 5 : 4)..<host].elementsEqual("://".utf8) else { return false }
+    guard text[host - 3] == UInt8(ascii: ":"), text[host - 2] == UInt8(ascii: "/"), text[host - 1] == UInt8(ascii: "/") else {
+      return false
+    }
     var place = host
     while place < text.count, isPlainInHost(text[place]) { place += 1 }
     guard place > host, place < text.count else { return false }
@@ -28,7 +32,8 @@ extension ResourceID {
       place = end
     }
     guard place < text.count, text[place] == UInt8(ascii: "/") else { return false }
-    return text[place...].allSatisfy(isPlainInPath)
+    while place < text.count, isPlainInPath(text[place]) { place += 1 }
+    return place == text.count
   }
 
   private static func endOfPort(_ text: UnsafeBufferPointer<UInt8>, from start: Int, standard: Int) -> Int? {

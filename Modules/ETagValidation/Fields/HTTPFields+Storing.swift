@@ -1,31 +1,26 @@
 internal import HTTPTypes
 
 extension HTTPFields {
-  /// Without the fields that are about one connection (RFC 9111 §3.1, RFC 9110 §7.6.1).
+  /// Returns the fields without those that are about one connection (RFC 9111 §3.1, RFC 9110 §7.6.1).
   ///
-  /// What `Connection` names goes too, but not what caches decide by: a sender must not name such fields, and to obey it would
-  /// hide a `no-cache`.
+  /// The fields that `Connection` names are removed too, except those that caches decide by. A sender must not name such fields,
+  /// and obeying it would hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
-    var gone: [HTTPField.Name] = []
-    for index in indices {
-      let name = self[index].name
-      guard Self.isHopByHop(name.canonicalName), !gone.contains(name) else { continue }
-      gone.append(name)
-      if name == .connection { gone += named(byConnection: self[fields: name]) }
-    }
+    let named = namedByConnection()
     var left = self
-    for name in gone { left[name] = nil }
+    left.removeAll { Self.isHopByHop($0.name.canonicalName) || named.contains($0.name) }
     return left
   }
 
-  /// The names in `Connection` that may be meant, each once.
-  private func named(byConnection lines: [HTTPField]) -> [HTTPField.Name] {
+  /// The fields of this message that `Connection` names and that may be removed.
+  private func namedByConnection() -> [HTTPField.Name] {
+    guard contains(.connection) else { return [] }
     var names: [HTTPField.Name] = []
-    for line in lines {
+    for line in self[fields: .connection] {
+      // By far the most frequent value. Its field is removed for its name.
+      if line.value == "keep-alive" { continue }
       for member in FieldList(line.value) {
-        let text = Substring(member)
-        guard let name = HTTPField.Name(String(text)), !names.contains(name), !Self.decisive.contains(name.canonicalName),
-          contains(name)
+        guard let name = HTTPField.Name(String(Substring(member))), !Self.decisive.contains(name.canonicalName), contains(name)
         else { continue }
         names.append(name)
       }
