@@ -33,14 +33,14 @@ struct FileDestination: Sendable {
 /// The queues for the blocking calls that write callers' files. They never block the cooperative pool. There are several, so that
 /// one slow file system does not delay all files.
 enum FileQueues {
-  private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.download.\($0)", qos: .utility) }
+  private static let queues = (0..<4).map { DispatchQueue(label: "etagere.download.\($0)", qos: .utility) }
   private static let turn = Lock(0)
 
   /// Returns the queue for one file. Work on the file runs in the order in which it was submitted.
   static func next() -> DispatchQueue {
-    lanes[
+    queues[
       turn.withLock { turn in
-        turn = (turn + 1) % lanes.count
+        turn = (turn + 1) % queues.count
         return turn
       }]
   }

@@ -37,7 +37,7 @@ final class PartialFile: Sendable {
   private let descriptor: Int32
   private let isDurable: Bool
   private let calls: FileSystemCalls
-  private let lane: DispatchQueue
+  private let queue: DispatchQueue
   private let state = Lock(State())
 
   /// Creates an empty partial file in the folder of the destination.
@@ -46,11 +46,11 @@ final class PartialFile: Sendable {
   ///   folder is at the destination, or permission is missing.
   static func open(_ destination: FileDestination) async throws(CacheError) -> PartialFile {
     let target = try destination.path()
-    let lane = FileQueues.next()
-    return try await lane.perform { () throws(CacheError) in try PartialFile(target, destination, lane) }
+    let queue = FileQueues.next()
+    return try await queue.perform { () throws(CacheError) in try PartialFile(target, destination, queue) }
   }
 
-  private init(_ target: String, _ destination: FileDestination, _ lane: DispatchQueue) throws(CacheError) {
+  private init(_ target: String, _ destination: FileDestination, _ queue: DispatchQueue) throws(CacheError) {
     guard !target.hasSuffix("/") else { throw Self.error(EISDIR, "write the file", target) }
     let slash = target.lastIndex(of: "/")
     let path = "\(target[..<(slash.map { target.index(after: $0) } ?? target.startIndex)]).etagere-\(Revision.random()).part"
@@ -68,7 +68,7 @@ final class PartialFile: Sendable {
     self.target = target
     self.path = path
     self.descriptor = descriptor
-    self.lane = lane
+    self.queue = queue
     isDurable = destination.isDurable
     calls = destination.calls
   }
@@ -76,7 +76,7 @@ final class PartialFile: Sendable {
   deinit {
     // The last reference may be released on any thread, also on the main thread, and both calls may wait for the disk.
     let isNamed = state.withLock { $0.isNamed }
-    lane.async { [path, descriptor, calls] in
+    queue.async { [path, descriptor, calls] in
       if isNamed { _ = unlink(path) }
       calls.close(descriptor)
     }
@@ -108,7 +108,7 @@ final class PartialFile: Sendable {
       return state.written > 0
     }
     guard wasWritten else { return }
-    try await lane.perform { [self] () throws(CacheError) in
+    try await queue.perform { [self] () throws(CacheError) in
       guard ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
     }
   }
@@ -134,7 +134,7 @@ final class PartialFile: Sendable {
       return (state.pending, state.written)
     }
     guard !batch.isEmpty else { return }
-    try await lane.perform { [self] () throws(CacheError) in
+    try await queue.perform { [self] () throws(CacheError) in
       if let failure = batch.withUnsafeBytes({ writeAll($0, at: offset) }) {
         throw Self.error(failure.number, "write the file", target)
       }
@@ -171,7 +171,7 @@ final class PartialFile: Sendable {
   }
 
   private func read(_ count: Int, at offset: Int64) async throws(CacheError) -> Data {
-    try await lane.perform { [self] () throws(CacheError) in
+    try await queue.perform { [self] () throws(CacheError) in
       var chunk = Data(count: count)
       var result: Int
       repeat {
@@ -184,7 +184,7 @@ final class PartialFile: Sendable {
 
   /// Moves the partial file to its destination in one step.
   func place() async throws(CacheError) {
-    try await lane.perform { [self] () throws(CacheError) in
+    try await queue.perform { [self] () throws(CacheError) in
       if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
       if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move the file into place", target) }
       state.withLock { $0.isNamed = false }
@@ -193,7 +193,7 @@ final class PartialFile: Sendable {
 
   /// Removes the partial file from its folder. Its bytes exist until the last task that reads or writes it has closed it.
   func discard() async {
-    _ = try? await lane.perform { [self] () throws(CacheError) in
+    _ = try? await queue.perform { [self] () throws(CacheError) in
       let isNamed = state.withLock { state in
         defer { state.isNamed = false }
         return state.isNamed

@@ -26,26 +26,26 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
     let load = load.markedIfNested
-    let once = EventMailbox(load: load, task: task, sink: sink)
+    let mailbox = EventMailbox(load: load, task: task, sink: sink)
     guard load.writes.contains(.disk) else {
-      return once.end(.failure(load.noDurableStore))
+      return mailbox.end(.failure(load.noDurableStore))
     }
-    once.limit(to: load.timeout)
+    mailbox.limit(to: load.timeout)
     let storing = load.with { parts in
       parts.destination = .store
       // A response in memory alone is not enough. The store decides how large a body may be.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
-    join(storing, as: load, alone: false, task, once, value)
+    join(storing, as: load, alone: false, task, mailbox, value)
   }
 
   private func join<Value: Sendable>(
-    _ storing: ResolvedRequest, as load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ once: EventMailbox<Value>,
+    _ storing: ResolvedRequest, as load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ mailbox: EventMailbox<Value>,
     _ value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
-    let waiter = once.waiter { (fetched: LoadOutcome) in (value(fetched), fetched) }
-      .askingAlone { self.join(storing, as: load, alone: true, task, once, value) }
+    let waiter = mailbox.waiter { (outcome: LoadOutcome) in (value(outcome), outcome) }
+      .askingAlone { self.join(storing, as: load, alone: true, task, mailbox, value) }
     let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
         let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
@@ -53,7 +53,7 @@ extension LoadCoordinator {
         return result
       }
     }
-    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
   }
 
   private func store(
@@ -65,8 +65,8 @@ extension LoadCoordinator {
       switch try await awaitCoalescedLoad(
         CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
       {
-      case .success(let fetched)?:
-        if await isStored(fetched, storing) { return .success(fetched.with { $0.data = Data() }) }
+      case .success(let outcome)?:
+        if await isStored(outcome, storing) { return .success(outcome.with { $0.data = Data() }) }
       case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
       case nil: break
       }
@@ -74,15 +74,15 @@ extension LoadCoordinator {
       return .failure(error.about(load.address))
     }
     let result = await LoadOperation(request: storing, priority: priority, report: report, revalidations: revalidations).run()
-    guard case .success(let fetched) = result, !fetched.isStored else { return result }
+    guard case .success(let outcome) = result, !outcome.isStored else { return result }
     let refusal = CacheError(.notCached, reason: "the answer may not be stored")
-    return .failure(load.naming(refusal, at: fetched.url, after: fetched.redirects))
+    return .failure(load.naming(refusal, at: outcome.url, after: outcome.redirects))
   }
 
-  private func isStored(_ fetched: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
-    let cache = TieredCache(storing, resource: fetched.key.resource)
+  private func isStored(_ outcome: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
+    let cache = TieredCache(storing, resource: outcome.key.resource)
     let stored = (try? await storing.store?.variants(of: cache.resource)) ?? []
-    return stored.contains { $0.key == fetched.key && $0.metadata.revision == fetched.metadata.revision }
+    return stored.contains { $0.key == outcome.key && $0.metadata.revision == outcome.metadata.revision }
   }
 
   /// Loads a resource. If a load into the durable store is running, waits for that and reads the store.
@@ -112,12 +112,12 @@ extension LoadCoordinator {
         case .progress: report(event)
         case .stale(let old):
           guard let mine = try? await taken(old, load) else { return }
-          if case .file(let draft) = load.destination { draft.seal() }
+          if case .file(let partialFile) = load.destination { partialFile.seal() }
           report(.stale(mine))
         }
       }
       switch outcome {
-      case .success(let fetched)?: return try await taken(fetched, load).map { .success($0) }
+      case .success(let outcome)?: return try await taken(outcome, load).map { .success($0) }
       // An error of the store is not this load's.
       case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
       case nil: return nil
@@ -128,12 +128,12 @@ extension LoadCoordinator {
   }
 
   /// Brings a response that was just stored to the load's destination. Returns `nil` if it is gone or cannot be read.
-  private func taken(_ fetched: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
-    let cache = TieredCache(load, resource: fetched.key.resource)
-    let candidate = Candidate(key: fetched.key, metadata: fetched.metadata)
+  private func taken(_ outcome: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
+    let cache = TieredCache(load, resource: outcome.key.resource)
+    let candidate = Candidate(key: outcome.key, metadata: outcome.metadata)
     guard let content = try await cache.content(of: candidate) else { return nil }
     cache.promote(content, candidate)
-    return fetched.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
+    return outcome.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
   }
 
   /// Waits for a coalesced load that is under way, which becomes as urgent as the waiter.
@@ -160,13 +160,13 @@ extension CacheError {
 }
 
 /// The outcome of a coalesced load into a file, and the partial file that holds its bytes.
-private struct Drafted: Shareable {
-  var fetched: LoadOutcome
-  var draft: PartialFile
+private struct CollectedFile: Shareable {
+  var outcome: LoadOutcome
+  var partialFile: PartialFile
   /// Whether other loads copy the partial file too, or still may.
   var isSharedWithOthers: @Sendable () -> Bool
 
-  var isShareable: Bool { fetched.isShareable }
+  var isShareable: Bool { outcome.isShareable }
 }
 
 /// Loads into files of the caller's.
@@ -177,14 +177,14 @@ extension LoadCoordinator {
   /// Starts a load into a file. `sink.end` is called exactly once.
   func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
     let load = load.markedIfNested
-    let once = EventMailbox(load: load, task: task, sink: sink)
-    once.limit(to: load.timeout)
-    let waiter = once.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.fetched) }
+    let mailbox = EventMailbox(load: load, task: task, sink: sink)
+    mailbox.limit(to: load.timeout)
+    let waiter = mailbox.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.outcome) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: "\(CoalescedLoadID.file) \(Revision.random())")
     let isAccepted = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
       coalesced.start { await self.write(load, to: destination, in: $0) }
     }
-    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
   }
 
   private func write(
@@ -192,20 +192,20 @@ extension LoadCoordinator {
   ) async -> Result<TransformedOutcome<URL>, CacheError> {
     do throws(CacheError) {
       // First, because a load whose file cannot be written sends no request.
-      let draft = try await PartialFile.open(destination)
+      let partialFile = try await PartialFile.open(destination)
       do throws(CacheError) {
-        let drafted = try await drafted(load, draft, in: coalesced)
-        if drafted.draft === draft, drafted.isSharedWithOthers() {
+        let collected = try await collected(load, partialFile, in: coalesced)
+        if collected.partialFile === partialFile, collected.isSharedWithOthers() {
           // A copy, because a caller that changes its file must not change the files of other loads.
-          try await place(copyOf: draft, at: destination, in: coalesced)
-          await draft.discard()
+          try await place(copyOf: partialFile, at: destination, in: coalesced)
+          await partialFile.discard()
         } else {
-          if drafted.draft !== draft { try await draft.copy(drafted.draft) }
-          try await place(draft, in: coalesced)
+          if collected.partialFile !== partialFile { try await partialFile.copy(collected.partialFile) }
+          try await place(partialFile, in: coalesced)
         }
-        return .success(TransformedOutcome(value: destination.url, fetched: drafted.fetched))
+        return .success(TransformedOutcome(value: destination.url, outcome: collected.outcome))
       } catch {
-        await draft.discard()
+        await partialFile.discard()
         throw error
       }
     } catch {
@@ -227,31 +227,32 @@ extension LoadCoordinator {
   }
 
   /// Moves the file into place, unless the waiter was told that the load is cancelled.
-  private func place(_ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
+  private func place(_ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
     guard coalesced.settle() else { throw .cancelled }
-    try await draft.place()
+    try await partialFile.place()
   }
 
   /// Loads the bytes into a partial file: this one, or that of an earlier load.
-  private func drafted(
-    _ load: ResolvedRequest, _ draft: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
-  ) async throws(CacheError) -> Drafted {
+  private func collected(
+    _ load: ResolvedRequest, _ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async throws(CacheError) -> CollectedFile {
     do throws(CacheError) {
-      return try await drafted(load, draft, alone: false, in: coalesced)
+      return try await collected(load, partialFile, alone: false, in: coalesced)
     } catch {
       // The file of another load could not be written. This file may be on another disk, or in a folder that still exists.
-      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != draft.target, draft.count == 0,
+      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != partialFile.target,
+        partialFile.count == 0,
         !error.isAboutSourceFile
       else { throw error }
-      return try await drafted(load, draft, alone: true, in: coalesced)
+      return try await collected(load, partialFile, alone: true, in: coalesced)
     }
   }
 
-  private func drafted(
-    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
-  ) async throws(CacheError) -> Drafted {
-    let waiting = WaitingTask<Drafted>(coalesced.priority)
-    join(load, draft, alone: alone, task: waiting.link, waiting.waiter)
+  private func collected(
+    _ load: ResolvedRequest, _ partialFile: PartialFile, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+  ) async throws(CacheError) -> CollectedFile {
+    let waiting = WaitingTask<CollectedFile>(coalesced.priority)
+    join(load, partialFile, alone: alone, task: waiting.link, waiting.waiter)
     let outcome = try await waiting.outcome { event in
       switch event {
       case .progress(let progress):
@@ -266,10 +267,11 @@ extension LoadCoordinator {
   }
 
   private func join(
-    _ load: ResolvedRequest, _ draft: PartialFile, alone: Bool, task: LoadTask, _ waiter: CoalescedLoad<Drafted>.Waiter
+    _ load: ResolvedRequest, _ partialFile: PartialFile, alone: Bool, task: LoadTask,
+    _ waiter: CoalescedLoad<CollectedFile>.Waiter
   ) {
-    let writing = load.with { $0.destination = .file(draft) }
-    let joining = waiter.askingAlone { self.join(load, draft, alone: true, task: task, waiter) }
+    let writing = load.with { $0.destination = .file(partialFile) }
+    let joining = waiter.askingAlone { self.join(load, partialFile, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
@@ -277,11 +279,11 @@ extension LoadCoordinator {
         let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
           switch event {
           case .progress(let progress): coalesced.report(.progress(progress))
-          case .stale(let old): coalesced.report(.stale(Drafted(fetched: old, draft: draft) { true }))
+          case .stale(let old): coalesced.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
           }
         }
         if coalesced.hasSatisfied { load.observeBackground(result) }
-        return result.map { Drafted(fetched: $0, draft: draft) { coalesced.hasBeenShared } }
+        return result.map { CollectedFile(outcome: $0, partialFile: partialFile) { coalesced.hasBeenShared } }
       }
     }
     if !isAccepted { waiter.receive(.end(.failure(load.managerIsClosed))) }

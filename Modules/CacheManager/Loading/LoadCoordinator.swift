@@ -49,13 +49,13 @@ final class LoadCoordinator: Sendable {
     _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
   ) {
     let load = load.markedIfNested
-    let once = EventMailbox(load: load, task: task, sink: sink)
-    once.limit(to: load.timeout)
+    let mailbox = EventMailbox(load: load, task: task, sink: sink)
+    mailbox.limit(to: load.timeout)
     if Value.self == Data.self, transform.id.isEmpty {
-      let waiter = once.waiter { (fetched: LoadOutcome) in (fetched.data as? Value).map { ($0, fetched) } }
+      let waiter = mailbox.waiter { (outcome: LoadOutcome) in (outcome.data as? Value).map { ($0, outcome) } }
       joinBytes(load, known: known, alone: false, task: task, waiter)
     } else {
-      joinDerived(load, transform, alone: false, task: task, once: once)
+      joinDerived(load, transform, alone: false, task: task, mailbox: mailbox)
     }
   }
 
@@ -115,21 +115,21 @@ final class LoadCoordinator: Sendable {
   // MARK: Values
 
   private func joinDerived<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, once: EventMailbox<Value>
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, mailbox: EventMailbox<Value>
   ) {
-    let waiter = once.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.fetched) }
-      .askingAlone { self.joinDerived(load, transform, alone: true, task: task, once: once) }
+    let waiter = mailbox.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.outcome) }
+      .askingAlone { self.joinDerived(load, transform, alone: true, task: task, mailbox: mailbox) }
     let id = CoalescedLoadID(
       request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
       executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start { coalesced in
         let result = await self.derive(load, transform, alone: alone, in: coalesced)
-        if coalesced.hasSatisfied { load.observeBackground(result.map(\.fetched)) }
+        if coalesced.hasSatisfied { load.observeBackground(result.map(\.outcome)) }
         return result
       }
     }
-    if !isAccepted { once.end(.failure(load.managerIsClosed)) }
+    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
   }
 
   /// Loads the bytes, which all transforms of them share, and makes the value. A stored value needs no bytes.
@@ -141,14 +141,14 @@ final class LoadCoordinator: Sendable {
     do throws(CacheError) {
       for demand in pipeline.demands {
         let asking = demand.map { demand in load.with { $0.representation = demand } } ?? load
-        let fetched = try await fetched(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
+        let outcome = try await outcome(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
           // A stale response that cannot be transformed is not reported. The final one decides.
           if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
         }
         do throws(CacheError) {
-          if let value = try await pipeline.value(of: fetched) { return .success(value) }
+          if let value = try await pipeline.value(of: outcome) { return .success(value) }
         } catch {
-          throw load.naming(error, at: fetched.url, after: fetched.redirects)
+          throw load.naming(error, at: outcome.url, after: outcome.redirects)
         }
       }
       throw CacheError(.notCached, reason: "the stored value can't be read, and there are no bytes to make it of")
@@ -157,7 +157,7 @@ final class LoadCoordinator: Sendable {
     }
   }
 
-  private func fetched<Value: Sendable>(
+  private func outcome<Value: Sendable>(
     _ load: ResolvedRequest, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<Value>>,
     stale: (LoadOutcome) async -> Void
   ) async throws(CacheError) -> LoadOutcome {

@@ -312,8 +312,8 @@ extension LoadOperation {
   private func isAboutTarget(_ error: CacheError) -> Bool {
     switch request.destination {
     case .stream, .memory: false
-    case .file(let draft):
-      error.path == draft.target && !error.isAboutSourceFile && [.fileSystem, .diskFull].contains(error.code)
+    case .file(let partialFile):
+      error.path == partialFile.target && !error.isAboutSourceFile && [.fileSystem, .diskFull].contains(error.code)
     case .store: error.code == .diskFull
     }
   }

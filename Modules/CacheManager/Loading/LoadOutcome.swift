@@ -74,9 +74,9 @@ final class LoadOutcome: Shareable {
 /// A value that was made from the bytes of a load.
 struct TransformedOutcome<Value: Sendable>: Shareable {
   var value: Value
-  var fetched: LoadOutcome
+  var outcome: LoadOutcome
 
-  var isShareable: Bool { fetched.isShareable }
+  var isShareable: Bool { outcome.isShareable }
 }
 
 /// Measures the transfers of one load from all its sources, including those that failed.

@@ -10,7 +10,7 @@ internal import Foundation
 /// The queue of a prefetcher. The running loads hold it too, so that they still end properly after the prefetcher is released.
 final class PrefetchQueue: Sendable {
   private struct State {
-    var ledger = PrefetchAccounting()
+    var accounting = PrefetchAccounting()
     var isPaused = false
     var isPumping = false
     var watchers: [Int: AsyncStream<PrefetchProgress>.Continuation] = [:]
@@ -82,7 +82,7 @@ final class PrefetchQueue: Sendable {
   // MARK: Adding requests
 
   func append(_ requests: [ResourceRequest]) {
-    state.withLock { $0.ledger.expect(requests.count) }
+    state.withLock { $0.accounting.expect(requests.count) }
     for request in requests { append(request) }
     pump()
   }
@@ -101,16 +101,16 @@ final class PrefetchQueue: Sendable {
     do throws(CacheError) {
       load = try ResolvedRequest(request, configuration, core)
     } catch {
-      return change { $0.ledger.refuse(request.url, error) }
+      return change { $0.accounting.refuse(request.url, error) }
     }
     let item = PrefetchAccounting.Item(
       load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(level)))
     // The priority and the observer are registered before another thread can start the item. The start removes the priority, and
     // the coalesced load replaces the observer.
     core.queuedPriorities.add(item.task.priority, for: item.key)
-    let number = state.withLock { $0.ledger.nextNumber() }
-    item.task.observePriority { [weak self] level in self?.state.withLock { $0.ledger.raise(number, to: level) } }
-    if case .duplicate(let former) = change({ $0.ledger.enter(item, as: number) }) {
+    let number = state.withLock { $0.accounting.nextNumber() }
+    item.task.observePriority { [weak self] level in self?.state.withLock { $0.accounting.raise(number, to: level) } }
+    if case .duplicate(let former) = change({ $0.accounting.enter(item, as: number) }) {
       core.queuedPriorities.remove(item.task.priority, for: item.key)
       former.task.priority.raise(to: level)
     }
@@ -139,7 +139,7 @@ final class PrefetchQueue: Sendable {
 
   private func next() -> (number: PrefetchAccounting.Number, item: PrefetchAccounting.Item)? {
     change { state in
-      guard !state.isPaused, state.ledger.progress.running < concurrency, let next = state.ledger.begin() else {
+      guard !state.isPaused, state.accounting.progress.running < concurrency, let next = state.accounting.begin() else {
         state.isPumping = false
         return nil
       }
@@ -153,7 +153,7 @@ final class PrefetchQueue: Sendable {
   }
 
   private func ended(_ number: PrefetchAccounting.Number, _ result: Result<Resource<Void>, CacheError>) {
-    change { $0.ledger.end(number, result) }
+    change { $0.accounting.end(number, result) }
     pump()
   }
 
@@ -161,25 +161,27 @@ final class PrefetchQueue: Sendable {
 
   func cancel(_ isMeant: (URL) -> Bool) {
     cancelWaiting(isMeant)
-    for item in state.withLock({ $0.ledger.running(isMeant) }) { item.task.cancel() }
+    for item in state.withLock({ $0.accounting.running(isMeant) }) { item.task.cancel() }
   }
 
   func cancelWaiting(_ isMeant: (URL) -> Bool = { _ in true }) {
-    for item in change({ $0.ledger.cancelWaiting(isMeant) }) { core.queuedPriorities.remove(item.task.priority, for: item.key) }
+    for item in change({ $0.accounting.cancelWaiting(isMeant) }) {
+      core.queuedPriorities.remove(item.task.priority, for: item.key)
+    }
   }
 
   // MARK: Reporting
 
-  var progress: PrefetchProgress { state.withLock { $0.ledger.progress } }
+  var progress: PrefetchProgress { state.withLock { $0.accounting.progress } }
 
   /// Changes the state and reports new progress to the watchers. When no work is left, it finishes the watchers and resumes the
   /// waiters.
   @discardableResult
   private func change<Result>(_ body: (inout State) -> Result) -> Result {
     let (result, waiters) = state.withLock { state in
-      let before = state.ledger.progress
+      let before = state.accounting.progress
       let result = body(&state)
-      let progress = state.ledger.progress
+      let progress = state.accounting.progress
       guard progress != before else { return (result, [CheckedContinuation<Void, Never>]()) }
       // The progress is sent under the lock, so that each watcher receives it in order. `yield` resumes a task and runs no
       // caller's code.
@@ -196,8 +198,8 @@ final class PrefetchQueue: Sendable {
   func updates() -> AsyncStream<PrefetchProgress> {
     let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self, bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state -> Int? in
-      continuation.yield(state.ledger.progress)
-      guard !state.ledger.progress.isFinished else { return nil }
+      continuation.yield(state.accounting.progress)
+      guard !state.accounting.progress.isFinished else { return nil }
       state.nextWatcher += 1
       state.watchers[state.nextWatcher] = continuation
       return state.nextWatcher
@@ -225,21 +227,21 @@ final class PrefetchQueue: Sendable {
     } onCancel: {
       state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
     }
-    return state.withLock { $0.ledger.report }
+    return state.withLock { $0.accounting.report }
   }
 
   /// Returns the report when no work is left, even if the calling task is cancelled. The report then includes the items that the
   /// prefetch did not load.
   func wholeReport() async -> PrefetchReport {
     await finished(0) { false }
-    return state.withLock { $0.ledger.report }
+    return state.withLock { $0.accounting.report }
   }
 
   private func finished(_ id: Int, or isCancelled: @Sendable () -> Bool) async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
         // Checked under the lock that the cancellation handler takes to resume the waiter, so no cancellation is missed.
-        if isCancelled() || state.ledger.progress.isFinished { return true }
+        if isCancelled() || state.accounting.progress.isFinished { return true }
         state.waiters[id] = continuation
         return false
       }

@@ -90,8 +90,8 @@ final class ResolvedRequest: Sendable {
     switch result {
     case .failure(let error):
       if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
-    case .success(let fetched):
-      if let error = fetched.fallbackReason { observe(.backgroundFailed(url: address, error: error.about(address))) }
+    case .success(let outcome):
+      if let error = outcome.fallbackReason { observe(.backgroundFailed(url: address, error: error.about(address))) }
     }
   }
 

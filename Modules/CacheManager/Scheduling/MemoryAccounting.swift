@@ -19,7 +19,7 @@ struct MemoryAccounting {
     /// A body of this size.
     case body(Int)
     /// The growth of the body of a reservation.
-    case growth(Int, share: Int)
+    case growth(Int, reservation: Int)
     /// Work that takes this number of bytes in addition to the bodies.
     case work(Int)
   }
@@ -69,7 +69,7 @@ struct MemoryAccounting {
   /// - Returns: The tickets that are granted now. The next ticket depends on the claims that come, and on how often a queue was
   ///   served.
   mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
-    if case .growth(_, let share) = claim, overdrawn == share {
+    if case .growth(_, let reservation) = claim, overdrawn == reservation {
       // The other growing bodies wait for the end of this one, so it cannot wait behind them.
       grant(claim)
       return [ticket]
@@ -107,15 +107,15 @@ struct MemoryAccounting {
 
   /// Returns memory to the budget.
   ///
-  /// - Parameter share: The reservation that ends, or `nil` if a part of it is returned.
+  /// - Parameter reservation: The reservation that ends, or `nil` if a part of it is returned.
   /// - Returns: The tickets that are granted now.
-  mutating func giveBack(_ holding: Holding, endOf share: Int? = nil) -> [Ticket] {
+  mutating func giveBack(_ holding: Holding, endOf reservation: Int? = nil) -> [Ticket] {
     held.places -= holding.places
     held.bodies -= holding.bodies
     held.work -= holding.work
     held.workers -= holding.workers
     // A body that is within the limit again has no privilege: it may be slow, and another one fast.
-    if share != nil && overdrawn == share || isRoom(for: 0) { overdrawn = nil }
+    if reservation != nil && overdrawn == reservation || isRoom(for: 0) { overdrawn = nil }
     return served()
   }
 
@@ -193,8 +193,8 @@ struct MemoryAccounting {
     switch claim {
     case .place(let bytes): held.places += bytes
     case .body(let bytes): held.bodies += bytes
-    case .growth(let bytes, let share):
-      if !isRoom(for: bytes) { overdrawn = share }
+    case .growth(let bytes, let reservation):
+      if !isRoom(for: bytes) { overdrawn = reservation }
       held.bodies += bytes
     case .work(let bytes):
       held.work += bytes

@@ -4,14 +4,14 @@ internal import CacheCore
 /// memory without a thread.
 final class MemoryBudget: Sendable {
   private struct State {
-    var ledger: MemoryAccounting
+    var accounting: MemoryAccounting
     var lastTicket: MemoryAccounting.Ticket = 0
-    var lastShare = 0
+    var lastReservation = 0
     /// The waiting loads. They are resumed with `true` if the claim is granted, and with `false` if it is cancelled.
     var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
     /// The bytes that a body of at most this size is expected to take.
-    func expected(upTo most: Int64) -> Int { Int(min(Int64(ledger.expectation), max(most, 0))) }
+    func expected(upTo most: Int64) -> Int { Int(min(Int64(accounting.expectation), max(most, 0))) }
 
     /// Removes and returns the continuations of the tickets that wait already. The others check whether they are granted before
     /// they wait.
@@ -38,14 +38,14 @@ final class MemoryBudget: Sendable {
   /// - Parameter limit: The budget in bytes.
   init(_ limit: Int) {
     self.limit = max(1, limit)
-    let ledger = MemoryAccounting(limit: limit - limit / 8)
-    part = ledger.part
-    state = Lock(State(ledger: ledger))
+    let accounting = MemoryAccounting(limit: limit - limit / 8)
+    part = accounting.part
+    state = Lock(State(accounting: accounting))
   }
 
   var use: (limit: Int, inUse: Int, peak: Int, waiting: Int) {
     state.withLock {
-      (limit, $0.ledger.inUse, $0.ledger.peak, $0.ledger.waiting)
+      (limit, $0.accounting.inUse, $0.accounting.peak, $0.accounting.waiting)
     }
   }
 
@@ -58,9 +58,9 @@ final class MemoryBudget: Sendable {
   func placeWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
     let (number, expected, isGranted) = state.withLock { state in
       let expected = state.expected(upTo: most)
-      guard isNested || state.ledger.grantWithoutWaiting(.place(expected)) else { return (0, 0, false) }
-      state.lastShare += 1
-      return (state.lastShare, expected, true)
+      guard isNested || state.accounting.grantWithoutWaiting(.place(expected)) else { return (0, 0, false) }
+      state.lastReservation += 1
+      return (state.lastReservation, expected, true)
     }
     guard isGranted else { return nil }
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: isNested ? 0 : expected))
@@ -71,19 +71,19 @@ final class MemoryBudget: Sendable {
   /// - Throws: A cancellation of the calling task while it waits.
   func place(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
     let (number, expected) = state.withLock { state in
-      state.lastShare += 1
-      return (state.lastShare, state.expected(upTo: most))
+      state.lastReservation += 1
+      return (state.lastReservation, state.expected(upTo: most))
     }
     try await claim(.place(expected), priority)
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
   /// Returns a reservation of bytes that are in memory already.
-  func share(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
+  func reservation(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
     let number = state.withLock { state in
-      state.lastShare += 1
-      state.ledger.take(bytes)
-      return state.lastShare
+      state.lastReservation += 1
+      state.accounting.take(bytes)
+      return state.lastReservation
     }
     return MemoryReservation(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
@@ -95,7 +95,7 @@ final class MemoryBudget: Sendable {
     _ bytes: Int, _ priority: LoadPriority, weight: (Value) -> Int, _ body: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> ReservedValue<Value> {
     // Work that needs more than the limit runs alone.
-    let bytes = min(bytes, state.withLock { $0.ledger.limit })
+    let bytes = min(bytes, state.withLock { $0.accounting.limit })
     try await claim(.work(bytes), priority)
     do throws(CacheError) {
       return counted(try await body(), weight, insteadOf: .init(work: bytes, workers: 1))
@@ -112,22 +112,23 @@ final class MemoryBudget: Sendable {
     // The sum of the costs that callers state must not overflow.
     let bytes = min(max(0, weight(value)), 1 << 40)
     let (number, next) = state.withLock { state in
-      state.lastShare += 1
-      return (state.lastShare, state.continuations(of: state.ledger.settle(work, at: bytes)))
+      state.lastReservation += 1
+      return (state.lastReservation, state.continuations(of: state.accounting.settle(work, at: bytes)))
     }
     for continuation in next { continuation.resume(returning: true) }
-    return ReservedValue(value: value, share: MemoryReservation(self, number, nil, expecting: 0, holding: .init(work: bytes)))
+    return ReservedValue(
+      value: value, reservation: MemoryReservation(self, number, nil, expecting: 0, holding: .init(work: bytes)))
   }
 
   // MARK: Waiting
 
   /// Waits until a claim is granted.
   func claim(_ claim: MemoryAccounting.Claim, _ priority: LoadPriority?) async throws(CacheError) {
-    if state.withLock({ $0.ledger.grantWithoutWaiting(claim) }) { return }
+    if state.withLock({ $0.accounting.grantWithoutWaiting(claim) }) { return }
     let (ticket, isGranted, others) = state.withLock { state in
       state.lastTicket += 1
       let ticket = state.lastTicket
-      let served = state.ledger.claim(claim, ticket, level: priority?.level ?? .normal)
+      let served = state.accounting.claim(claim, ticket, level: priority?.level ?? .normal)
       return (ticket, served.contains(ticket), state.continuations(of: served))
     }
     for continuation in others { continuation.resume(returning: true) }
@@ -151,9 +152,9 @@ final class MemoryBudget: Sendable {
 
   private func begin(_ ticket: MemoryAccounting.Ticket, _ continuation: CheckedContinuation<Bool, Never>) {
     let (outcome, next): (Bool?, [CheckedContinuation<Bool, Never>]) = state.withLock { state in
-      guard state.ledger.isWaiting(ticket) else { return (true, []) }
+      guard state.accounting.isWaiting(ticket) else { return (true, []) }
       // An earlier cancellation found no continuation to resume. A later one waits for the lock.
-      if Task.isCancelled { return (false, state.continuations(of: state.ledger.withdraw(ticket))) }
+      if Task.isCancelled { return (false, state.continuations(of: state.accounting.withdraw(ticket))) }
       state.waiting[ticket] = continuation
       return (nil, [])
     }
@@ -166,21 +167,21 @@ final class MemoryBudget: Sendable {
       guard let waiter = state.waiting.removeValue(forKey: ticket) else {
         return (CheckedContinuation<Bool, Never>?.none, [CheckedContinuation<Bool, Never>]())
       }
-      return (waiter, state.continuations(of: state.ledger.withdraw(ticket)))
+      return (waiter, state.continuations(of: state.accounting.withdraw(ticket)))
     }
     waiter?.resume(returning: false)
     for continuation in next { continuation.resume(returning: true) }
   }
 
   private func raise(_ ticket: MemoryAccounting.Ticket, to level: LoadPriority.Level) {
-    let next = state.withLock { state in state.continuations(of: state.ledger.raise(ticket, to: level)) }
+    let next = state.withLock { state in state.continuations(of: state.accounting.raise(ticket, to: level)) }
     for continuation in next { continuation.resume(returning: true) }
   }
 
-  func giveBack(_ holding: MemoryAccounting.Holding, endOf share: Int? = nil, learning size: Int? = nil) {
+  func giveBack(_ holding: MemoryAccounting.Holding, endOf reservation: Int? = nil, learning size: Int? = nil) {
     let next = state.withLock { state in
-      if let size { state.ledger.learn(size) }
-      return state.continuations(of: state.ledger.giveBack(holding, endOf: share))
+      if let size { state.accounting.learn(size) }
+      return state.continuations(of: state.accounting.giveBack(holding, endOf: reservation))
     }
     for continuation in next { continuation.resume(returning: true) }
   }
@@ -239,7 +240,7 @@ final class MemoryReservation: Sendable {
     // part at once.
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
     guard wanted > held else { return }
-    try await budget.claim(.growth(wanted - held, share: number), priority)
+    try await budget.claim(.growth(wanted - held, reservation: number), priority)
     keep(wanted - held, instead: false)
   }
 

@@ -96,13 +96,13 @@ extension TieredCache {
   private func read(_ candidate: Candidate, from disk: any CacheStore) async throws(CacheError) -> (Data, MemoryReservation)? {
     if let data = candidate.data {
       guard data.count <= request.maximumBodySize else { throw request.bodyTooLarge }
-      return (data, request.budget.share(holding: data.count))
+      return (data, request.budget.reservation(holding: data.count))
     }
     guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
       return nil
     }
     if let length = entry.body.length, length > request.maximumBodySize { throw request.bodyTooLarge }
-    let reservation = request.budget.share(holding: 0, LoadPriority(request.priority))
+    let reservation = request.budget.reservation(holding: 0, LoadPriority(request.priority))
     try await reservation.begin(announcing: entry.body.length)
     // The length of a file is known, and all of it is there. It waits for no body that comes slowly.
     if let length = entry.body.length { try await reservation.grow(to: length, most: length) }

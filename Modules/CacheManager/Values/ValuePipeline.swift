@@ -37,30 +37,30 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 
   /// - Returns: The value, or `nil` if the bytes were left in the durable store and no value is stored there.
-  func value(of fetched: LoadOutcome) async throws(CacheError) -> TransformedOutcome<Value>? {
-    let key = fetched.key.with(transform: transform.id)
+  func value(of outcome: LoadOutcome) async throws(CacheError) -> TransformedOutcome<Value>? {
+    let key = outcome.key.with(transform: transform.id)
     func derived(_ value: Value, _ origin: ValueOrigin) -> TransformedOutcome<Value> {
       load.observe(.transformed(key: key, origin: origin))
       return TransformedOutcome(
         value: value,
-        fetched: fetched.with {
+        outcome: outcome.with {
           $0.key = key
           $0.valueOrigin = origin
         })
     }
-    if load.reads.contains(.memory) || fetched.source == .revalidated,
-      let kept = load.memory.map(MemoryTier.init)?.value(of: key, for: fetched.metadata, as: Value.self)
+    if load.reads.contains(.memory) || outcome.source == .revalidated,
+      let kept = load.memory.map(MemoryTier.init)?.value(of: key, for: outcome.metadata, as: Value.self)
     {
       return derived(kept, .memory)
     }
-    if let stored = try await stored(key, fetched) {
-      keepInMemory(stored, key, fetched)
+    if let stored = try await stored(key, outcome) {
+      keepInMemory(stored, key, outcome)
       return derived(stored, .disk)
     }
-    guard !fetched.isBodyLeft else { return nil }
-    let made = try await made(of: fetched, upTo: transform.changes.count)
-    keepInMemory(made.value, key, fetched)
-    await keepOnDisk(made, key, fetched)
+    guard !outcome.isBodyLeft else { return nil }
+    let made = try await made(of: outcome, upTo: transform.changes.count)
+    keepInMemory(made.value, key, outcome)
+    await keepOnDisk(made, key, outcome)
     return derived(made.value, .transformed)
   }
 
@@ -68,50 +68,50 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   /// Returns the decoded stored value, or `nil` if there is none. A stored value that cannot be decoded is removed, and made
   /// again.
-  private func stored(_ key: CacheKey, _ fetched: LoadOutcome) async throws(CacheError) -> Value? {
+  private func stored(_ key: CacheKey, _ outcome: LoadOutcome) async throws(CacheError) -> Value? {
     guard let coding = transform.coding, let store = load.store,
-      fetched.source == .revalidated || load.reads.contains(.disk) && !fetched.isNew
+      outcome.source == .revalidated || load.reads.contains(.disk) && !outcome.isNew
     else { return nil }
     let cache = cache.forResource(key.resource)
-    var encoded = fetched.encoded[transform.id]
-    if encoded == nil { encoded = try await cache.readTransform(key, of: fetched.metadata, in: store) }
+    var encoded = outcome.encoded[transform.id]
+    if encoded == nil { encoded = try await cache.readTransform(key, of: outcome.metadata, in: store) }
     guard let data = encoded else { return nil }
     do throws(CacheError) {
-      return try await work { () throws(CacheError) in try coding.decode(data, fetched.metadata) }
+      return try await work { () throws(CacheError) in try coding.decode(data, outcome.metadata) }
     } catch {
       if error.isCancellation { throw error }
       load.observe(.readFailed(resource: key.resource, error: error))
-      await cache.removeTransform(key, fetched.metadata.revision)
+      await cache.removeTransform(key, outcome.metadata.revision)
       return nil
     }
   }
 
-  private func keepOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ fetched: LoadOutcome) async {
-    guard let coding = transform.coding, isKept, load.writes.contains(.disk), fetched.isShareable, fetched.isStored,
+  private func keepOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ outcome: LoadOutcome) async {
+    guard let coding = transform.coding, isKept, load.writes.contains(.disk), outcome.isShareable, outcome.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
-    guard coding.canEncode(made.value) else { return await keepOriginal(fetched, in: store) }
+    guard coding.canEncode(made.value) else { return await keepOriginal(outcome, in: store) }
     do throws(CacheError) {
       let data = try await work(isContinuing: true) { () throws(CacheError) in
-        try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, fetched.metadata) }
+        try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, outcome.metadata) }
       }
-      if load.settings.storagePolicy == .automatic, data.count >= fetched.data.count { return }
-      let (cache, candidate) = (cache.forResource(key.resource), Candidate(key: key, metadata: fetched.metadata))
+      if load.settings.storagePolicy == .automatic, data.count >= outcome.data.count { return }
+      let (cache, candidate) = (cache.forResource(key.resource), Candidate(key: key, metadata: outcome.metadata))
       _ = await load.writeDeadline.wait(load) { await cache.storeTransform(data, candidate, in: store) }
     } catch {
       if error.isCancellation { return }
       load.observe(.storeFailed(key: key, error: error))
-      await keepOriginal(fetched, in: store)
+      await keepOriginal(outcome, in: store)
     }
   }
 
   /// Stores the original of a value that cannot be stored, so that the value can be made from it again. Under every other policy
   /// the original is stored already.
-  private func keepOriginal(_ fetched: LoadOutcome, in store: any CacheStore) async {
+  private func keepOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
-    let (cache, candidate) = (cache.forResource(fetched.key.resource), Candidate(key: fetched.key, metadata: fetched.metadata))
+    let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
     _ = await load.writeDeadline.wait(load) {
-      await cache.storeOriginal(fetched.data, insteadOfTransformOf: candidate, in: store)
+      await cache.storeOriginal(outcome.data, insteadOfTransformOf: candidate, in: store)
     }
   }
 
@@ -123,45 +123,45 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 
   /// Caches a value in memory if the metadata of its response is there. Without that metadata, no look-up could find the value.
-  private func keepInMemory(_ value: Value, _ key: CacheKey, _ fetched: LoadOutcome) {
-    guard load.writes.contains(.memory), fetched.isShareable, let tier = load.memory.map(MemoryTier.init),
+  private func keepInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
+    guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let index = tier.index(of: key.resource),
-      index.elements.contains(where: { $0.metadata.revision == fetched.metadata.revision })
+      index.elements.contains(where: { $0.metadata.revision == outcome.metadata.revision })
     else { return }
-    tier.insert(value, cost: transform.cost(value), of: key, for: fetched.metadata)
+    tier.insert(value, cost: transform.cost(value), of: key, for: outcome.metadata)
   }
 
   // MARK: Making values
 
   /// Returns the value that the first step and the first `count` changes make from the bytes. Transforms that begin with the same
   /// steps run each of these steps once.
-  private func made(of fetched: LoadOutcome, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
+  private func made(of outcome: LoadOutcome, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
     // An unbounded first step may wait for further loads, in this load or in one that it joins. Those loads must not wait for
     // memory that this load holds.
-    if !transform.isFirstBounded { fetched.reservation?.release() }
+    if !transform.isFirstBounded { outcome.reservation?.release() }
     let stem = transform.stem(count)
     if count < transform.changes.count, load.reads.contains(.memory),
       let kept = load.memory.map(MemoryTier.init)?
-        .value(of: fetched.key.with(transform: stem), for: fetched.metadata, as: Value.self)
+        .value(of: outcome.key.with(transform: stem), for: outcome.metadata, as: Value.self)
     {
-      return ReservedValue(value: kept, share: nil)
+      return ReservedValue(value: kept, reservation: nil)
     }
-    let id = StepCoalescer.ID(Value.self, of: fetched.metadata.revision, stem: stem, on: load.executor)
+    let id = StepCoalescer.ID(Value.self, of: outcome.metadata.revision, stem: stem, on: load.executor)
     return try await core.steps.outcome(of: id, for: load.id, priority) { leader in
       load.observe(.joined(url: load.address, to: leader))
     } _: { () throws(CacheError) in
-      guard count > 0 else { return try await decoded(fetched) }
-      let before = try await made(of: fetched, upTo: count - 1)
+      guard count > 0 else { return try await decoded(outcome) }
+      let before = try await made(of: outcome, upTo: count - 1)
       let change = transform.changes[count - 1]
       // The result is assumed to need as much memory as the value that it is made from.
       return try await counted(transform.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
-        try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, fetched.metadata) }
+        try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, outcome.metadata) }
       }
     }
   }
 
-  private func decoded(_ fetched: LoadOutcome) async throws(CacheError) -> ReservedValue<Value> {
-    let (transform, data, body, metadata) = (transform, fetched.data, ResourceBody(fetched.data), fetched.metadata)
+  private func decoded(_ outcome: LoadOutcome) async throws(CacheError) -> ReservedValue<Value> {
+    let (transform, data, body, metadata) = (transform, outcome.data, ResourceBody(outcome.data), outcome.metadata)
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in
       try await transform.first(body, metadata)
     }
@@ -270,5 +270,5 @@ final class RequestedRepresentation: Sendable {
 struct ReservedValue<Value: Sendable>: Sendable {
   let value: Value
   /// The reservation, or `nil` if the value belongs to the memory store.
-  let share: MemoryReservation?
+  let reservation: MemoryReservation?
 }

@@ -4,20 +4,20 @@ import Testing
 
 @testable import CacheManager
 
-/// A ledger by reference: `#expect` takes what it looks at for constant.
+/// A accounting by reference: `#expect` takes what it looks at for constant.
 private final class Book {
-  private var ledger: MemoryAccounting
+  private var accounting: MemoryAccounting
 
-  init(limit: Int) { ledger = MemoryAccounting(limit: limit) }
+  init(limit: Int) { accounting = MemoryAccounting(limit: limit) }
 
-  var held: MemoryAccounting.Holding { ledger.held }
-  var inUse: Int { ledger.inUse }
-  var peak: Int { ledger.peak }
-  var waiting: Int { ledger.waiting }
-  var expectation: Int { ledger.expectation }
+  var held: MemoryAccounting.Holding { accounting.held }
+  var inUse: Int { accounting.inUse }
+  var peak: Int { accounting.peak }
+  var waiting: Int { accounting.waiting }
+  var expectation: Int { accounting.expectation }
 
   func served(_ claim: MemoryAccounting.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> [UInt64] {
-    ledger.claim(claim, ticket, level: level)
+    accounting.claim(claim, ticket, level: level)
   }
 
   /// Whether it is granted, and to nobody else.
@@ -26,136 +26,136 @@ private final class Book {
   }
 
   @discardableResult
-  func raise(_ ticket: UInt64, to level: LoadPriority.Level) -> [UInt64] { ledger.raise(ticket, to: level) }
-  func withdraw(_ ticket: UInt64) -> [UInt64] { ledger.withdraw(ticket) }
-  func learn(_ bytes: Int) { ledger.learn(bytes) }
+  func raise(_ ticket: UInt64, to level: LoadPriority.Level) -> [UInt64] { accounting.raise(ticket, to: level) }
+  func withdraw(_ ticket: UInt64) -> [UInt64] { accounting.withdraw(ticket) }
+  func learn(_ bytes: Int) { accounting.learn(bytes) }
 
-  func giveBack(_ holding: MemoryAccounting.Holding, endOf share: Int? = nil) -> [UInt64] {
-    ledger.giveBack(holding, endOf: share)
+  func giveBack(_ holding: MemoryAccounting.Holding, endOf reservation: Int? = nil) -> [UInt64] {
+    accounting.giveBack(holding, endOf: reservation)
   }
 }
 
 @Suite("How a memory budget is spent")
-struct MemoryLedgerTests {
+struct MemoryAccountingTests {
   /// 400, of which bodies may have 300.
-  private let ledger = Book(limit: 400)
+  private let accounting = Book(limit: 400)
 
   @Test("places are given out as long as there is room, then by urgency")
   func places() {
-    #expect(ledger.claim(.place(200), 1, level: .normal))
-    #expect(!ledger.claim(.place(150), 2, level: .low))
-    #expect(!ledger.claim(.place(150), 3, level: .normal))
-    #expect(!ledger.claim(.place(150), 4, level: .low))
-    ledger.raise(4, to: .high)
+    #expect(accounting.claim(.place(200), 1, level: .normal))
+    #expect(!accounting.claim(.place(150), 2, level: .low))
+    #expect(!accounting.claim(.place(150), 3, level: .normal))
+    #expect(!accounting.claim(.place(150), 4, level: .low))
+    accounting.raise(4, to: .high)
 
-    #expect(ledger.giveBack(.init(places: 200)) == [4, 3])
-    #expect(ledger.giveBack(.init(places: 150)) == [2])
+    #expect(accounting.giveBack(.init(places: 200)) == [4, 3])
+    #expect(accounting.giveBack(.init(places: 150)) == [2])
   }
 
   @Test("who needs much is waited for, and who leaves lets those behind it in")
   func headOfLine() {
-    #expect(ledger.claim(.place(200), 1, level: .normal))
-    #expect(!ledger.claim(.place(250), 2, level: .normal))
-    #expect(!ledger.claim(.place(10), 3, level: .normal))
+    #expect(accounting.claim(.place(200), 1, level: .normal))
+    #expect(!accounting.claim(.place(250), 2, level: .normal))
+    #expect(!accounting.claim(.place(10), 3, level: .normal))
 
-    #expect(ledger.withdraw(2) == [3])
-    #expect(ledger.waiting == 0)
+    #expect(accounting.withdraw(2) == [3])
+    #expect(accounting.waiting == 0)
   }
 
   @Test("a body is measured against bodies, not against places, and goes before those who want a place")
   func bodies() {
-    for ticket in 1...3 { #expect(ledger.claim(.place(100), UInt64(ticket), level: .normal)) }
-    #expect(ledger.claim(.body(250), 4, level: .normal))
-    #expect(!ledger.claim(.body(100), 5, level: .normal))
-    #expect(!ledger.claim(.place(1), 6, level: .veryHigh))
-    #expect(ledger.giveBack(.init(places: 300)).isEmpty)
+    for ticket in 1...3 { #expect(accounting.claim(.place(100), UInt64(ticket), level: .normal)) }
+    #expect(accounting.claim(.body(250), 4, level: .normal))
+    #expect(!accounting.claim(.body(100), 5, level: .normal))
+    #expect(!accounting.claim(.place(1), 6, level: .veryHigh))
+    #expect(accounting.giveBack(.init(places: 300)).isEmpty)
 
-    #expect(ledger.giveBack(.init(bodies: 250)) == [5, 6])
-    #expect(ledger.peak == 250)
+    #expect(accounting.giveBack(.init(bodies: 250)) == [5, 6])
+    #expect(accounting.peak == 250)
   }
 
   @Test("a body that is larger than the budget comes alone")
   func giant() {
-    #expect(ledger.claim(.body(10), 1, level: .normal))
-    #expect(!ledger.claim(.body(5_000), 2, level: .normal))
-    #expect(!ledger.claim(.body(10), 3, level: .normal))
-    #expect(ledger.giveBack(.init(bodies: 10)) == [2])
-    #expect(ledger.giveBack(.init(bodies: 5_000)) == [3])
+    #expect(accounting.claim(.body(10), 1, level: .normal))
+    #expect(!accounting.claim(.body(5_000), 2, level: .normal))
+    #expect(!accounting.claim(.body(10), 3, level: .normal))
+    #expect(accounting.giveBack(.init(bodies: 10)) == [2])
+    #expect(accounting.giveBack(.init(bodies: 5_000)) == [3])
   }
 
   @Test("of those that grow beyond what there is, one at a time goes on, to its end")
   func growth() {
-    #expect(ledger.claim(.body(150), 1, level: .normal))
-    #expect(ledger.claim(.body(150), 2, level: .normal))
-    #expect(ledger.claim(.growth(50, share: 1), 3, level: .normal))
-    #expect(!ledger.claim(.growth(50, share: 2), 4, level: .veryHigh))
-    #expect(ledger.giveBack(.init(bodies: 1)).isEmpty)
+    #expect(accounting.claim(.body(150), 1, level: .normal))
+    #expect(accounting.claim(.body(150), 2, level: .normal))
+    #expect(accounting.claim(.growth(50, reservation: 1), 3, level: .normal))
+    #expect(!accounting.claim(.growth(50, reservation: 2), 4, level: .veryHigh))
+    #expect(accounting.giveBack(.init(bodies: 1)).isEmpty)
 
-    #expect(ledger.giveBack(.init(bodies: 199), endOf: 1) == [4])
-    #expect(ledger.held.bodies == 200)
+    #expect(accounting.giveBack(.init(bodies: 199), endOf: 1) == [4])
+    #expect(accounting.held.bodies == 200)
   }
 
   @Test("the one that grows beyond what there is goes on however often it grows, past those who wait for its end")
   func secondGrowth() {
-    #expect(ledger.claim(.body(150), 1, level: .normal))
-    #expect(ledger.claim(.body(150), 2, level: .normal))
-    #expect(ledger.claim(.growth(50, share: 1), 3, level: .normal))
-    #expect(!ledger.claim(.growth(50, share: 2), 4, level: .veryHigh))
-    #expect(ledger.claim(.growth(100, share: 1), 5, level: .low))
+    #expect(accounting.claim(.body(150), 1, level: .normal))
+    #expect(accounting.claim(.body(150), 2, level: .normal))
+    #expect(accounting.claim(.growth(50, reservation: 1), 3, level: .normal))
+    #expect(!accounting.claim(.growth(50, reservation: 2), 4, level: .veryHigh))
+    #expect(accounting.claim(.growth(100, reservation: 1), 5, level: .low))
 
-    #expect(ledger.giveBack(.init(bodies: 300), endOf: 1) == [4])
+    #expect(accounting.giveBack(.init(bodies: 300), endOf: 1) == [4])
   }
 
   @Test("who grew beyond what there is, and is back within it, grows like everybody")
   func backWithin() {
-    #expect(ledger.claim(.body(150), 1, level: .normal))
-    #expect(ledger.claim(.body(150), 2, level: .normal))
-    #expect(ledger.claim(.growth(50, share: 1), 3, level: .normal))
-    #expect(ledger.giveBack(.init(bodies: 150), endOf: 2).isEmpty)
-    #expect(ledger.claim(.body(100), 4, level: .normal))
+    #expect(accounting.claim(.body(150), 1, level: .normal))
+    #expect(accounting.claim(.body(150), 2, level: .normal))
+    #expect(accounting.claim(.growth(50, reservation: 1), 3, level: .normal))
+    #expect(accounting.giveBack(.init(bodies: 150), endOf: 2).isEmpty)
+    #expect(accounting.claim(.body(100), 4, level: .normal))
 
-    #expect(ledger.claim(.growth(50, share: 4), 5, level: .normal))
-    #expect(!ledger.claim(.growth(50, share: 1), 6, level: .veryHigh))
-    #expect(ledger.giveBack(.init(bodies: 150), endOf: 4) == [6])
+    #expect(accounting.claim(.growth(50, reservation: 4), 5, level: .normal))
+    #expect(!accounting.claim(.growth(50, reservation: 1), 6, level: .veryHigh))
+    #expect(accounting.giveBack(.init(bodies: 150), endOf: 4) == [6])
   }
 
   @Test("who becomes urgent and fits is served at once, and so is everybody whose turn comes by somebody else's claim")
   func turns() {
-    #expect(ledger.claim(.place(200), 1, level: .normal))
-    #expect(!ledger.claim(.place(250), 2, level: .normal))
-    #expect(!ledger.claim(.place(50), 3, level: .low))
-    #expect(ledger.raise(3, to: .high) == [3])
-    #expect(ledger.giveBack(.init(places: 250)) == [2])
-    #expect(ledger.giveBack(.init(places: 250)).isEmpty)
+    #expect(accounting.claim(.place(200), 1, level: .normal))
+    #expect(!accounting.claim(.place(250), 2, level: .normal))
+    #expect(!accounting.claim(.place(50), 3, level: .low))
+    #expect(accounting.raise(3, to: .high) == [3])
+    #expect(accounting.giveBack(.init(places: 250)) == [2])
+    #expect(accounting.giveBack(.init(places: 250)).isEmpty)
 
     // Three were served in this line; the eighth turn is the longest waiting one's.
-    for ticket in UInt64(4)...6 { #expect(ledger.claim(.place(10), ticket, level: .normal)) }
-    #expect(!ledger.claim(.place(280), 7, level: .high))
-    #expect(ledger.served(.place(5), 8, level: .veryHigh) == [8])
-    #expect(ledger.giveBack(.init(places: 35)) == [7])
+    for ticket in UInt64(4)...6 { #expect(accounting.claim(.place(10), ticket, level: .normal)) }
+    #expect(!accounting.claim(.place(280), 7, level: .high))
+    #expect(accounting.served(.place(5), 8, level: .veryHigh) == [8])
+    #expect(accounting.giveBack(.init(places: 35)) == [7])
   }
 
   @Test("one who computes is never made to wait, others while there is no room")
   func work() {
-    #expect(ledger.claim(.body(300), 1, level: .normal))
-    #expect(ledger.claim(.work(150), 2, level: .normal))
-    #expect(!ledger.claim(.work(10), 3, level: .normal))
-    #expect(!ledger.claim(.body(1), 4, level: .veryHigh))
+    #expect(accounting.claim(.body(300), 1, level: .normal))
+    #expect(accounting.claim(.work(150), 2, level: .normal))
+    #expect(!accounting.claim(.work(10), 3, level: .normal))
+    #expect(!accounting.claim(.body(1), 4, level: .veryHigh))
 
-    #expect(ledger.giveBack(.init(work: 150, workers: 1)) == [3])
-    #expect(ledger.giveBack(.init(bodies: 300)) == [4])
+    #expect(accounting.giveBack(.init(work: 150, workers: 1)) == [3])
+    #expect(accounting.giveBack(.init(bodies: 300)) == [4])
   }
 
   @Test("what is expected of a body follows those that came, within bounds")
   func expectation() {
-    let ledger = Book(limit: 400 << 20)
-    #expect(ledger.expectation == 4 << 20)
-    for _ in 0..<100 { ledger.learn(8 << 20) }
-    #expect((7 << 20...8 << 20).contains(ledger.expectation))
-    for _ in 0..<100 { ledger.learn(0) }
-    #expect((64 << 10...65 << 10).contains(ledger.expectation))
-    for _ in 0..<200 { ledger.learn(.max) }
-    #expect((290 << 20...300 << 20).contains(ledger.expectation))
+    let accounting = Book(limit: 400 << 20)
+    #expect(accounting.expectation == 4 << 20)
+    for _ in 0..<100 { accounting.learn(8 << 20) }
+    #expect((7 << 20...8 << 20).contains(accounting.expectation))
+    for _ in 0..<100 { accounting.learn(0) }
+    #expect((64 << 10...65 << 10).contains(accounting.expectation))
+    for _ in 0..<200 { accounting.learn(.max) }
+    #expect((290 << 20...300 << 20).contains(accounting.expectation))
   }
 
   /// A load, from its place to its end.
@@ -169,10 +169,10 @@ struct MemoryLedgerTests {
   func anyOrder(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     let limit = 1_000
-    let ledger = Book(limit: limit)
+    let accounting = Book(limit: limit)
     var loads = (0..<60).map { number -> Load in
       let size = Int.random(in: 0..<(number % 20 == 0 ? 3_000 : 300), using: &random)
-      let growth = MemoryAccounting.Claim.growth(size / 2 + 1, share: number)
+      let growth = MemoryAccounting.Claim.growth(size / 2 + 1, reservation: number)
       let grown = number % 3 == 0 ? [growth, growth, growth] : []
       let work = number % 2 == 0 ? [MemoryAccounting.Claim.work(Int.random(in: 0...500, using: &random))] : []
       return Load(steps: [.place(50), .body(size)] + grown + work)
@@ -182,7 +182,7 @@ struct MemoryLedgerTests {
     while ended < loads.count {
       let waiting = loads.compactMap(\.awaited)
       if let late = waiting.randomElement(using: &random), let level = LoadPriority.Level.allCases.randomElement(using: &random) {
-        arrive(ledger.raise(late, to: level), &loads, ledger)
+        arrive(accounting.raise(late, to: level), &loads, accounting)
       }
       let ready = loads.indices.filter { loads[$0].awaited == nil && loads[$0].held.places >= 0 }
       let number = try #require(ready.randomElement(using: &random), "everybody waits")
@@ -190,7 +190,7 @@ struct MemoryLedgerTests {
         let holding = loads[number].held
         loads[number].held.places = -1
         ended += 1
-        arrive(ledger.giveBack(holding, endOf: number), &loads, ledger)
+        arrive(accounting.giveBack(holding, endOf: number), &loads, accounting)
         continue
       }
       if Int.random(in: 0..<20, using: &random) == 0 {
@@ -200,13 +200,13 @@ struct MemoryLedgerTests {
       ticket += 1
       loads[number].awaited = ticket
       let level = try #require(LoadPriority.Level.allCases.randomElement(using: &random))
-      arrive(ledger.served(step, ticket, level: level), &loads, ledger)
-      #expect(ledger.inUse <= limit + largest)
+      arrive(accounting.served(step, ticket, level: level), &loads, accounting)
+      #expect(accounting.inUse <= limit + largest)
     }
-    #expect(ledger.held == .init() && ledger.waiting == 0)
+    #expect(accounting.held == .init() && accounting.waiting == 0)
   }
 
-  private func arrive(_ tickets: [UInt64], _ loads: inout [Load], _ ledger: Book) {
+  private func arrive(_ tickets: [UInt64], _ loads: inout [Load], _ accounting: Book) {
     var back: [MemoryAccounting.Holding] = []
     for ticket in tickets {
       guard let number = loads.firstIndex(where: { $0.awaited == ticket }) else { continue }
@@ -221,6 +221,6 @@ struct MemoryLedgerTests {
       case .work(let bytes): (loads[number].held.work, loads[number].held.workers) = (bytes, 1)
       }
     }
-    for holding in back { arrive(ledger.giveBack(holding), &loads, ledger) }
+    for holding in back { arrive(accounting.giveBack(holding), &loads, accounting) }
   }
 }

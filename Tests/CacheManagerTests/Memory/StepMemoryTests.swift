@@ -66,7 +66,7 @@ struct StepMemoryTests {
     try await Turns.until { fixture.manager.memoryUse.waiting == 1 }
     #expect(other.arrivals == 0)
 
-    // It no longer computes by the ledger's word, and one always may: the other one goes on beside what it made.
+    // It no longer computes by the accounting's word, and one always may: the other one goes on beside what it made.
     steps.open()
     await encoding.arrived()
     await other.arrived()

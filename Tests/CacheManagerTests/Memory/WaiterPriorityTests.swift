@@ -9,7 +9,7 @@ struct WaiterPriorityTests {
   @Test("waiters of a memory budget leave no observer, and those that still wait are raised")
   func budget() async throws {
     let (budget, shared, order) = (MemoryBudget(1_000), LoadPriority(.low), CallLog())
-    var first: MemoryReservation? = budget.share(holding: 700)
+    var first: MemoryReservation? = budget.reservation(holding: 700)
     var waiters: [Task<Void, any Error>] = []
     for number in 0..<101 {
       let priority = number == 0 ? LoadPriority(.normal) : shared
