@@ -1,13 +1,13 @@
-/// The errors of all requests for a resource, as the `underlying` of the error that is thrown in the end.
+/// The errors of every request that was sent for a resource, as the `underlying` of the error that is thrown.
 ///
-/// After retries, the error that is thrown is the last one. If the original and all alternative sources failed, it is the error
-/// of the original. A status that is worth a retry is listed as `CacheError.Code.unacceptableStatus`.
+/// After retries, the last error is thrown. With alternative sources, the error of the primary source is thrown. A response with
+/// a retryable status is listed as `CacheError.Code.unacceptableStatus`.
 ///
 /// ```swift
 /// for failure in (error.underlying as? FailureHistory)?.failures ?? [] { print(failure.url ?? "", failure.reason) }
 /// ```
 public struct FailureHistory: Error, Sendable {
-  /// The errors in the order of the requests. The error that is thrown is listed with its own `underlying`.
+  /// The errors in the order of the requests. The thrown error is listed as it was before this history became its `underlying`.
   public let failures: [CacheError]
 
   /// Creates a history from its errors.

@@ -11,11 +11,11 @@ extension SessionDownloader {
   public struct Configuration: Hashable, Sendable {
     /// The maximum number of connections to one host.
     public var connectionsPerHost = 6
-    /// The longest time without received or sent bytes, for requests that set none of their own. It is counted from the start,
-    /// with the wait for a connection, by the downloader's clock. Then the transfer fails with `CacheError.Code.timedOut`.
+    /// The maximum time between two bytes sent or received, for requests that set none of their own. The wait for a connection
+    /// counts. After it the transfer fails with `CacheError.Code.timedOut`.
     public var idleTimeout = Duration.seconds(60)
-    /// The number of received bytes that may wait for their reader, or `nil` for any number. Foundation cannot make a server
-    /// wait, so unread bytes are held in memory. A reader that is further behind ends with `CacheError.Code.readerTooSlow`.
+    /// The maximum number of received bytes that are held in memory for a slow reader, or `nil` for no limit. Foundation cannot
+    /// make a server wait. A reader that exceeds the limit fails with `CacheError.Code.readerTooSlow`.
     public var bufferLimit: Int? = 512 << 20
     /// The number of bytes of a request body that are held in memory. A longer body is written to ``uploadFolder`` before it is
     /// sent. A body that is in memory already stays there.
@@ -26,8 +26,7 @@ extension SessionDownloader {
     public var proxy = ProxySource.platform
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
-    /// The hosts whose TLS certificate is accepted whatever it says. For tests and devices in a local network: it gives up
-    /// everything that TLS proves. Apple platforms only.
+    /// The hosts whose TLS certificate is not verified, for tests and devices in a local network. Apple platforms only.
     public var trustedHosts: Set<String> = []
     /// The `User-Agent` of requests that have none, or `nil` for the platform's.
     ///
@@ -36,9 +35,9 @@ extension SessionDownloader {
     public var userAgent: String?
     /// Fields that are added to requests which do not have them. They are added below the cache, which does not see them.
     ///
-    /// `Authorization`, `Cookie` and `Proxy-Authorization` are refused here: a cache that does not see whose response it stores
-    /// shows it to the next user. With one of them every download fails with `CacheError.Code.invalidConfiguration`. Set them in
-    /// the request.
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are refused here. A cache cannot see these fields, so it would serve
+    /// one user's response to another. With one of them every download fails with `CacheError.Code.invalidConfiguration`. Set
+    /// them in the request.
     public var additionalHeaders: HTTPFields = [:]
     /// Whether the session stores cookies and sends them. Off by default: a response must not depend on earlier requests.
     ///

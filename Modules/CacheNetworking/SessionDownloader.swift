@@ -6,7 +6,8 @@ internal import HTTPTypes
 public import FoundationNetworking
 #endif
 
-/// The engine on Foundation's `URLSession`. It sends one request, reports every status as a response, and follows no redirect.
+/// A downloader that uses Foundation's `URLSession`. It sends one request, reports every status as a response, and follows no
+/// redirect.
 ///
 /// ```swift
 /// let downloader = SessionDownloader()
@@ -40,19 +41,21 @@ public final class SessionDownloader: Downloader {
 
   /// Creates a downloader with a session of its own.
   ///
-  /// A response that a credential of `challengeHandler` opened belongs to one user, which no cache above can see. Its
-  /// `Cache-Control` is replaced by `no-store`. A credential for a whole connection leaves no trace in the responses: give each
-  /// user a downloader and a `partition`.
+  /// A response to a request that `challengeHandler` authenticated is private to one user. The downloader sets its
+  /// `Cache-Control` to `no-store`, because a cache cannot see the credential. It cannot do so for the credential of a connection
+  /// (client certificate, Negotiate, NTLM). Use one downloader and one `partition` for each user there. Otherwise one user's
+  /// responses are served to another.
   ///
   /// - Parameters:
   ///   - configuration: The settings.
-  ///   - platform: The session configuration to start from, for what ``Configuration`` does not have (`protocolClasses`, TLS
+  ///   - platform: The session configuration to start from, for settings that ``Configuration`` lacks (`protocolClasses`, TLS
   ///     versions). It is copied. Its cache, stored credentials, cookies, proxies and added fields are replaced by those of
   ///     `configuration`. If it is `nil`, the session starts from `URLSessionConfiguration.ephemeral`.
   ///   - clock: The clock for idleness and deadlines.
-  ///   - backgroundTime: Asked for time while transfers run, or `nil`. On iOS, tvOS and visionOS the default is the application.
-  ///   - challengeHandler: Asked for the credential when a server wants one, up to three times for a request. If it returns
-  ///     `nil`, or is `nil`, the 401 is the response. On Linux it is asked about Basic (RFC 7617) only.
+  ///   - backgroundTime: The provider of background execution time while transfers run, or `nil` for none. The default is the
+  ///     application on iOS, tvOS and visionOS.
+  ///   - challengeHandler: The closure that returns the credential for a challenge. It is called up to three times for a request.
+  ///     Without a credential, the caller gets the 401 or 407 response. On Linux it is called for Basic (RFC 7617) only.
   public convenience init(
     configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
     clock: any CacheClock = SystemClock(), backgroundTime: (any BackgroundTime)? = SessionDownloader.defaultBackgroundTime,
@@ -145,7 +148,7 @@ public final class SessionDownloader: Downloader {
     try handle.begin()
     if let body = request.body { handle.whilePreparing { body.source.cancel() } }
     let deadline = request.timeout.map { limit in
-      // Strongly: the caller may have let go of the handle. The appointment goes with the body.
+      // The closure retains the handle, because the caller may release it. The deadline is removed with the body.
       watch.add(due: began + limit) { _ in
         handle.expire(after: limit)
         return nil
@@ -155,7 +158,7 @@ public final class SessionDownloader: Downloader {
       return try await start(request, handle, deadline, began)
     } catch {
       handle.end()
-      // What was cancelled by the handle was cancelled for the handle's reason, in whatever words it came back.
+      // If the handle was cancelled, its error is thrown instead of the error that the cancellation caused.
       throw error.isCancellation ? handle.cancellation ?? error : error
     }
   }
@@ -196,7 +199,7 @@ public final class SessionDownloader: Downloader {
   private func start(
     _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineTimer.ScheduledDeadline?, _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
-    // Read once: see `SessionEngine`.
+    // Read once, because the session may be replaced meanwhile.
     let engine = transfers.engine
     try engine.configuration.check()
     var request = request
@@ -311,7 +314,7 @@ public final class SessionDownloader: Downloader {
   ) async throws(CacheError) -> OutgoingBody {
     guard let body = request.body else { return .none }
     do throws(CacheError) {
-      // Before anything is collected: it would be written down for nothing.
+      // Checked before the body is collected, so that it is not written to disk in vain.
       guard request.head.method == .get else { return try await engine.configuration.spooling.collect(body) }
       guard try await body.isEmpty() else {
         body.source.cancel()
@@ -319,7 +322,7 @@ public final class SessionDownloader: Downloader {
       }
       return .none
     } catch {
-      // The handle's cancel reaches the body, whose own words for it don't matter.
+      // A cancelled body may fail with another error. The handle's error is thrown.
       throw handle.cancellation ?? error
     }
   }

@@ -1,8 +1,8 @@
 /// The results of ``DiskCache/verify(removingDamaged:)`` and ``DiskCache/repair()``.
 public struct VerificationReport: Hashable, Sendable {
-  /// The number of entries whose every byte is as it was written.
+  /// The number of intact entries.
   public var good = 0
-  /// The bytes of the bodies of these entries.
+  /// The total size of the bodies of the intact entries, in bytes.
   public var bodyBytes: Int64 = 0
   /// The damage of each damaged file, by path.
   public var damaged: [String: String] = [:]
@@ -15,8 +15,8 @@ public struct VerificationReport: Hashable, Sendable {
 
   /// The number of temporary files that a repair removed because the process that wrote them has ended.
   public var orphans = 0
-  /// Whether a repair made the counters of the folder anew. A process that ends in the middle of a change leaves them unequal,
-  /// and then each miss asks the file system.
+  /// Whether a repair reset the folder's change counters. A process that ends during a change leaves two counters that differ.
+  /// Until they are reset, every lookup that misses reads the file system.
   public var renewedCounters = false
 
   /// Creates an empty report.

@@ -12,7 +12,7 @@ import Foundation
 struct PlainURITests {
   /// What the request that is made of a URL names; nil where none can be made, or where it carries credentials.
   private func named(by url: URL) -> String? {
-    guard let request = try? HTTPRequest(resource: url), request.headerFields.isEmpty else { return nil }
+    guard let request = try? HTTPRequest(parsing: url), request.headerFields.isEmpty else { return nil }
     return ResourceID.uri(of: request)
   }
 
@@ -62,6 +62,7 @@ struct PlainURITests {
         guard let plain = ResourceID.plainURI(of: url) else { continue }
         taken += 1
         #expect(named(by: url) == plain, "\(url)")
+        #expect(try HTTPRequest(resource: url) == HTTPRequest(parsing: url), "\(url)")
       }
     }
     #expect(taken > 5_000)

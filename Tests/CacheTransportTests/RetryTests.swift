@@ -248,11 +248,11 @@ struct RetryBodyTests {
       return .scripted(200, [:], sent ?? Data())
     }
     var policy = RetryPolicy.eager()
-    policy.bodyAgain = { _ in ResourceBody(length: 99, source: BreakingBody(pattern(99))) }
+    policy.reopenBody = { _ in ResourceBody(length: 99, source: BreakingBody(pattern(99))) }
     let body = ResourceBody(length: 99, source: BreakingBody(pattern(99)))
     let response = try await probe.retrying(policy).download(request(method: .put, body: body))
     #expect(try await response.body.collect() == pattern(99))
-    policy.bodyAgain = { _ in nil }
+    policy.reopenBody = { _ in nil }
     let other = RequestProbe { _, _ throws(CacheError) in throw lost }
     _ = await failure { _ = try await other.retrying(policy).download(request(method: .put, body: body)) }
     #expect(other.count == 1)

@@ -7,14 +7,32 @@ public import Foundation
 #endif
 
 extension HTTPRequest {
-  /// A request for a URL. User information in it becomes an `Authorization` field (Basic, RFC 7617), and the fragment stays here.
+  /// Creates a request for a URL. User information becomes an `Authorization` field (Basic, RFC 7617), and the fragment is left
+  /// out.
   ///
   /// An international host becomes its ASCII form (`xn--…`), so that every spelling of a host names the same resource.
   ///
-  /// - Throws: ``CacheError/Code/invalidURL`` when the URL is relative, or when the host of an HTTP URL is missing or has no
-  ///   ASCII form.
+  /// - Throws: ``CacheError/Code/invalidURL`` if the URL is relative, or if the host of an HTTP URL is missing or has no ASCII
+  ///   form.
   public init(
     resource url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
+  ) throws(CacheError) {
+    if let text = ResourceID.plainURI(of: url) {
+      let isSecure = text.utf8.dropFirst(4).first == UInt8(ascii: "s")
+      let afterScheme = text.utf8.dropFirst(isSecure ? 8 : 7)
+      let path = afterScheme.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+      self.init(
+        method: method, scheme: isSecure ? "https" : "http", authority: String(text[afterScheme.startIndex..<path]),
+        path: String(text[path...]), headerFields: headerFields)
+    } else {
+      try self.init(parsing: url, method: method, headerFields: headerFields)
+    }
+  }
+
+  /// Creates a request from the parts of a URL, which Foundation parses and copies. ``init(resource:method:headerFields:)`` does
+  /// without that where the text of the URL has the parts as they are sent.
+  package init(
+    parsing url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
   ) throws(CacheError) {
     guard let scheme = url.scheme?.lowercased(), !scheme.isEmpty else {
       throw CacheError(.invalidURL, reason: "not an absolute URL (no scheme, such as https://)", url: url.absoluteString)

@@ -259,11 +259,11 @@ final class CoalescingLeader: Sendable {
 
   /// Tells the waiting requests that they cannot use the response.
   ///
-  /// - Parameter isUsual: Whether the origin usually responds in this way. Equal requests then do not wait for each other for a
+  /// - Parameter isTypical: Whether the origin usually responds in this way. Equal requests then do not wait for each other for a
   ///   while.
-  func unshared(_ answer: Result<HTTPResponse, CacheError>, isUsual: Bool) {
+  func endWithoutSharing(_ answer: Result<HTTPResponse, CacheError>, isTypical: Bool) {
     guard end() else { return }
-    if isUsual { table.mark(key, at: clock.now) }
+    if isTypical { table.mark(key, at: clock.now) }
     table.end(request, key, bringing: nil)
     request.tell(.unshared(answer))
   }

@@ -241,13 +241,13 @@ extension HTTPResponse {
 extension LoadOperation {
   func tryingAlternatives() async throws(CacheError) -> LoadOutcome {
     var failures: [CacheError] = []
-    var standIn: LoadOutcome?
+    var fallback: LoadOutcome?
     let account = TransferMeter(request.clock)
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
       guard let failure = original.fallbackReason else { return original }
       // A response of another source is better than a stored one that cannot be confirmed.
-      standIn = original
+      fallback = original
       // The bodies of the alternatives do not wait for its memory.
       original.reservation?.release()
       failures.append(failure.about(request.address))
@@ -266,19 +266,19 @@ extension LoadOperation {
         failures.append(error.about(alternative.alternative.url.address))
       }
     }
-    if let standIn, let whole = try await whole(standIn) { return whole.with { $0.metrics = account.spent } }
+    if let fallback, let whole = try await whole(fallback) { return whole.with { $0.metrics = account.spent } }
     throw Self.error(of: failures)
   }
 
   /// Returns the stored response that stands in after all alternatives have failed, or `nil` if it is gone.
   ///
   /// It is copied into the caller's file again, because alternatives may have left bytes there.
-  private func whole(_ standIn: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
-    guard case .file = request.destination else { return standIn }
-    let cache = TieredCache(request, resource: standIn.key.resource)
-    let candidate = Candidate(key: standIn.key, metadata: standIn.metadata)
+  private func whole(_ fallback: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
+    guard case .file = request.destination else { return fallback }
+    let cache = TieredCache(request, resource: fallback.key.resource)
+    let candidate = Candidate(key: fallback.key, metadata: fallback.metadata)
     guard let content = try await cache.content(of: candidate) else { return nil }
-    return standIn.with { $0.source = content.source }
+    return fallback.with { $0.source = content.source }
   }
 
   /// The request for the original. It does not use constrained networks if there is a low-data alternative.

@@ -25,12 +25,12 @@ extension OriginRequest {
     case .pass(let changes, let isShareable):
       await apply(changes)
       let status = received.response.head.status.code
-      leader?.unshared(.success(received.response.head), isUsual: status != 304 && status < 500)
+      leader?.endWithoutSharing(.success(received.response.head), isTypical: status != 304 && status < 500)
       return .response(pass(received, isShareable: isShareable))
     case .refetch(let next):
       try await finish(received)
       received.reservation?.release()
-      return .again(next, received)
+      return .resend(next, received)
     case .serveStale(let index):
       return .response(try await serveStale(index, received))
     }
@@ -100,7 +100,7 @@ extension OriginRequest {
     let alone = ResourceBody(length: recording.length, source: recording)
     guard let leader else { return alone }
     guard isShareable(candidate.metadata) else {
-      leader.unshared(.success(candidate.metadata.response), isUsual: true)
+      leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true)
       return alone
     }
     if let shared = SharedBody(recording, writer: writer, on: request.downloader?.preferredExecutor) {
@@ -108,7 +108,7 @@ extension OriginRequest {
       return shared.first
     }
     // Its end will tell whether memory takes it. If that is known already, it is stored nowhere.
-    if recording.length != nil { leader.unshared(.success(candidate.metadata.response), isUsual: true) }
+    if recording.length != nil { leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true) }
     return alone
   }
 
@@ -138,7 +138,7 @@ extension OriginRequest {
     let reply = transaction.reply(from: confirmed.metadata)
     guard let content = try await cache.content(of: candidate, reply.content) else {
       // The body is gone, and the origin has sent the head alone.
-      return .again(transaction.head, received)
+      return .resend(transaction.head, received)
     }
     await cache.confirm(confirmed, content)
     var response = TransactionResponse(
@@ -154,7 +154,7 @@ extension OriginRequest {
       if isShared {
         leader.stored(confirmed, status: received.response.head.status.code)
       } else {
-        leader.unshared(.success(received.response.head), isUsual: copy == nil)
+        leader.endWithoutSharing(.success(received.response.head), isTypical: copy == nil)
       }
     }
     response.status.lifetimeLeft = lifetimeLeft(metadata)
@@ -191,7 +191,7 @@ extension OriginRequest {
     guard request.destination.isStream, let part = try await cache.content(of: candidate(index)) else {
       try await finish(received)
       received.reservation?.release()
-      return .again(transaction.head, received)
+      return .resend(transaction.head, received)
     }
     await applyWithoutDrops(changes)
     var response = response(received, source: .network)
@@ -222,16 +222,18 @@ extension OriginRequest {
   @inline(never)
   private func serveStale(_ index: Int, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
     let head = received.response.head
-    leader?.unshared(.success(head), isUsual: false)
+    leader?.endWithoutSharing(.success(head), isTypical: false)
     if request.destination.isStream {
-      guard let stale = try await stale(index, insteadOf: .success(head)) else { return response(received, source: origin) }
+      guard let stale = try await staleResponse(index, insteadOf: .success(head)) else {
+        return response(received, source: origin)
+      }
       received.response.body.source.cancel()
       return stale
     }
     received.response.body.source.cancel()
     received.reservation?.release()
     let error = CacheError.unacceptable(head.status, attempt: received.metrics(at: request.clock.uptime).attempts)
-    guard var stale = try await stale(index, insteadOf: .success(head)) else { throw error }
+    guard var stale = try await staleResponse(index, insteadOf: .success(head)) else { throw error }
     stale.fallbackReason = error
     return stale
   }

@@ -14,12 +14,12 @@ struct OriginRequest: Sendable {
   let transaction: CacheTransaction
   /// The stored responses that the plan was made with.
   let candidates: [Candidate]
-  /// The index of the stored response that may stand in if the origin cannot be reached.
+  /// The index of the stored response that may be served if the origin cannot be reached.
   let fallback: Int?
   let reason: ForwardReason
   /// Whether the request selects a stored response, fresh or not, which the new one replaces.
   let selectsStored: Bool
-  /// The leader that tells coalesced requests what comes of this one.
+  /// The leader, which forwards the result to coalesced requests.
   var leader: CoalescingLeader?
 
   init(
@@ -46,11 +46,11 @@ struct OriginRequest: Sendable {
   /// The outcome of sending the request once.
   enum Attempt {
     case response(TransactionResponse)
-    /// The response is of no use. This head is to be sent instead.
-    case again(HTTPRequest, ReceivedResponse)
+    /// The response cannot be used. This head is sent next.
+    case resend(HTTPRequest, ReceivedResponse)
   }
 
-  /// Sends the request. If the response to the cache's own conditions is of no use, sends it once more without these.
+  /// Sends the request. If the response to the cache's own conditions cannot be used, sends it once more without them.
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
   ) async throws(CacheError) -> TransactionResponse {
@@ -58,7 +58,7 @@ struct OriginRequest: Sendable {
     for round in 1...2 {
       switch try await attempt(head, content, retry) {
       case .response(let response): return response
-      case .again(let next, let received):
+      case .resend(let next, let received):
         // A request that may have changed something is not sent twice (RFC 9110 §9.2.2).
         guard round == 1, RetryState.isAllowed(of: transaction.head.method) else { break }
         head = next
@@ -70,7 +70,7 @@ struct OriginRequest: Sendable {
     }
     let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
-    leader?.unshared(.failure(error), isUsual: false)
+    leader?.endWithoutSharing(.failure(error), isTypical: false)
     throw error
   }
 
@@ -78,7 +78,7 @@ struct OriginRequest: Sendable {
     _ sent: HTTPRequest, _ content: RequestContent, _ retry: RetryState
   ) async throws(CacheError) -> Attempt {
     guard let downloader = request.downloader else {
-      return .response(try await standIn(for: unservable(sent), sent: sent, requestTime: request.clock.now))
+      return .response(try await serveFallback(for: unservable(sent), sent: sent, requestTime: request.clock.now))
     }
     // Before memory is reserved: making the body may load something through this manager.
     let body = try await content.open()
@@ -102,7 +102,7 @@ struct OriginRequest: Sendable {
         timeToHead: request.clock.uptime - start, retry: retry, reservation: reservation)
     } catch {
       reservation?.release()
-      return .response(try await standIn(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
+      return .response(try await serveFallback(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
     }
     let response = received.response.head
     request.observe(.responseReceived(url: transaction.address, status: response.status.code))
@@ -146,7 +146,8 @@ struct OriginRequest: Sendable {
 
   // MARK: Failing
 
-  /// Responds after the body of a response failed while it was collected: asks again if that may help, else stands in.
+  /// Responds after the body of a response failed while it was collected: sends the request again if that may help. Otherwise
+  /// serves the fallback.
   func recover(from error: CacheError, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
     received.response.body.source.cancel()
     received.reservation?.release()
@@ -158,31 +159,31 @@ struct OriginRequest: Sendable {
     }
     let failure = error.at(received.retry.attempt)
     guard error.isUnreachable else { throw failure }
-    return try await standIn(for: failure, sent: received.sent, requestTime: received.requestTime)
+    return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
 
-  /// Responds with a stored response in place of one that did not come, if that is allowed.
+  /// Responds with a stale response because the origin failed, if that is allowed.
   @inline(never)
-  private func standIn(
+  private func serveFallback(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
   ) async throws(CacheError) -> TransactionResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
-    leader?.unshared(.failure(error), isUsual: false)
-    guard let response = try await stale(insteadOf: .failure(error), sent: sent, requestTime: requestTime) else {
+    leader?.endWithoutSharing(.failure(error), isTypical: false)
+    guard let response = try await staleResponse(insteadOf: .failure(error), sent: sent, requestTime: requestTime) else {
       throw request.destination.isStream ? forbidden(error) : error
     }
     return response
   }
 
-  /// A stored response that may be served although the origin failed, or `nil` if there is none.
-  func stale(
+  /// Returns a stored response that may be served because the origin failed, or `nil` if there is none.
+  func staleResponse(
     insteadOf response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp, isCollapsed: Bool = false
   ) async throws(CacheError) -> TransactionResponse? {
     guard case .serveStale(let index) = judge(response, sent: sent, requestTime: requestTime) else { return nil }
-    return try await stale(index, insteadOf: response, isCollapsed: isCollapsed)
+    return try await staleResponse(index, insteadOf: response, isCollapsed: isCollapsed)
   }
 
-  func stale(
+  func staleResponse(
     _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, isCollapsed: Bool = false
   ) async throws(CacheError) -> TransactionResponse? {
     guard var stale = try await transaction.stored(candidate(index)) else { return nil }
@@ -200,7 +201,7 @@ struct OriginRequest: Sendable {
     return stale
   }
 
-  /// The error for an HTTP caller. It has a code of its own if a stored response may not stand in (RFC 9111 §5.2.2.2).
+  /// The error for an HTTP caller. It has a code of its own if the stored response may not be served stale (RFC 9111 §5.2.2.2).
   private func forbidden(_ error: CacheError) -> CacheError {
     // An origin that sends nonsense was reached.
     guard error.isUnreachable, error.code != .malformedResponse,
@@ -220,7 +221,7 @@ struct OriginRequest: Sendable {
     return CacheError(.unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'")
   }
 
-  // MARK: Telling
+  // MARK: Status
 
   /// The status of a response to a forwarded request.
   func forwarded(_ status: Int?) -> CacheStatus { CacheStatus("", forwarded: reason, status: status) }
@@ -229,7 +230,7 @@ struct OriginRequest: Sendable {
 }
 
 extension CacheError {
-  /// The same error, of that attempt unless it states one.
+  /// Returns the error with the number of the attempt, unless it has one.
   fileprivate func at(_ attempt: Int) -> CacheError {
     guard self.attempt == nil, !isCancellation else { return self }
     var located = self
@@ -274,7 +275,7 @@ struct RetryState: Sendable {
     spent = metrics
   }
 
-  /// Counts a request whose response was of no use.
+  /// Counts a request whose response could not be used.
   mutating func begin(spending metrics: TransferMetrics) {
     attempt += 1
     spent = metrics

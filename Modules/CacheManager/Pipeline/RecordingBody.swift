@@ -119,7 +119,7 @@ final class RecordingBody: ResourceBody.Source {
       let isStoredNowhere = state.collector?.data == nil && state.writer == nil
       return (state.writer, state.count, isStoredNowhere ? state.leader : nil)
     }
-    if let leader, let storage { leader.unshared(.success(storage.candidate.metadata.response), isUsual: true) }
+    if let leader, let storage { leader.endWithoutSharing(.success(storage.candidate.metadata.response), isTypical: true) }
     if let length = base.length, count > length {
       cancel()
       throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")

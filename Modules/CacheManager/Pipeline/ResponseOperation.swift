@@ -126,7 +126,7 @@ extension ResponseOperation {
       case nil: return try await send(originRequest, sent, nil)
       case .abandoned: return try await again(wait.again(counts: false))
       case .unshared(let response):
-        let stale = try await originRequest.stale(
+        let stale = try await originRequest.staleResponse(
           insteadOf: response, sent: sent, requestTime: request.clock.now, isCollapsed: true)
         if let stale { return finished(stale) }
         return try await send(originRequest, sent, nil)

@@ -74,7 +74,7 @@ struct RetryLoop: Sendable {
     if let data = body.data {
       again.body = ResourceBody(data)
     } else {
-      guard let fresh = try await policy.bodyAgain?(request) else { return nil }
+      guard let fresh = try await policy.reopenBody?(request) else { return nil }
       again.body = fresh
     }
     return again
@@ -131,7 +131,7 @@ struct RetryLoop: Sendable {
     return interruption
   }
 
-  private var isRepeatable: Bool { request.body == nil || request.body?.data != nil || policy.bodyAgain != nil }
+  private var isRepeatable: Bool { request.body == nil || request.body?.data != nil || policy.reopenBody != nil }
 
   /// What broke the body in the first place, when somebody below has said already that it can't be continued.
   static func original(of error: CacheError) -> CacheError {

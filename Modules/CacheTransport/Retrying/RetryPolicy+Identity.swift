@@ -7,7 +7,7 @@ extension RetryPolicy {
   /// Closures and networks can't be compared, so a policy with one of them makes a downloader that is like no other. The random
   /// numbers do not count: they change when an answer comes, and not which.
   func id(of type: Any.Type, around base: any Downloader) -> ComponentID {
-    guard bodyAgain == nil, judge == nil, onRetry == nil, network == nil else { return .unique(type) }
+    guard reopenBody == nil, judge == nil, onRetry == nil, network == nil else { return .unique(type) }
     let rules = [
       "\(maximumAttempts)", "\(backoff.base) \(backoff.cap) \(backoff.multiplier)",
       timeLimit.map { "\($0)" } ?? "", "\(maximumRetryAfter) \(networkWaitLimit)",

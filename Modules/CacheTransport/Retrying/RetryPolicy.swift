@@ -1,7 +1,7 @@
 public import CacheCore
 public import HTTPTypes
 
-/// The rules for sending a request again: how often, after which failures, and after which wait.
+/// The rules for sending a request again: the number of attempts, the failures that are retried, and the waits.
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
@@ -12,32 +12,30 @@ public import HTTPTypes
 /// ```
 ///
 /// ``decision(on:fraction:now:timeout:)`` applies the rules without a clock, a random number or a connection.
-/// `retrying(_:clock:)` and `resuming(_:clock:)` carry them out. A cancellation is
-/// never retried.
+/// `retrying(_:clock:)` and `resuming(_:clock:)` carry them out. A cancellation is never retried.
 public struct RetryPolicy: Sendable {
-  /// How many requests may be sent for a resource, the first included; at least one is.
+  /// The maximum number of requests for a resource, including the first. It is at least 1.
   ///
-  /// Counted by `DownloadRequest.attempt`, so that one budget holds for everybody who counts on from there: resumption, retries,
-  /// and who starts over.
+  /// `DownloadRequest.attempt` carries the count, so resumption, retries and a caller that starts over share one limit.
   public var maximumAttempts: Int
   /// The wait between two requests.
   public var backoff: Backoff
-  /// Time for all requests and the waits between them; nil: as long as the attempts take. What would have to be sent later is
-  /// not. A request's own `timeout` binds too.
+  /// The time for all requests and the waits between them, or `nil` for no limit. A retry that would start later is not sent. The
+  /// request's own `timeout` also applies.
   public var timeLimit: Duration?
-  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for. A server that wants more is taken at its word: the answer
-  /// is final.
+  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for. If the server asks for a longer wait, the request is not
+  /// retried and the response is returned.
   public var maximumRetryAfter: Duration
-  /// The methods that are retried. By default those that do no harm a second time (RFC 9110 §9.2.2).
+  /// The methods that are retried. The default is the idempotent methods (RFC 9110 §9.2.2).
   public var methods: Set<HTTPRequest.Method>
-  /// The statuses that are worth another request.
+  /// The statuses that are retried.
   public var statuses: Set<Int>
-  /// The errors that are worth another request.
+  /// The errors that are retried.
   public var errors: Set<CacheError.Code>
-  /// A request's body once more, for requests whose body streams: a body is read once. Called before each retry; nil, or a nil
-  /// result: such a request is not retried. A body whose bytes are all at hand (`ResourceBody.data`) needs none of this. Held
+  /// Makes the body of a request again before a retry, because a streamed body can be read only once. If it is `nil` or returns
+  /// `nil`, a request with a streamed body is not retried. It is not called for a body in memory (`ResourceBody.data`). Held
   /// strongly.
-  public var bodyAgain: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
+  public var reopenBody: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
   /// Decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The number of
   /// attempts and the time limits still apply. Held strongly.
   public var judge: (@Sendable (RetryFailure) -> RetryDecision?)?
@@ -47,17 +45,17 @@ public struct RetryPolicy: Sendable {
   public var network: (any NetworkMonitor)?
   /// The longest wait for a network. After it the failure is final.
   public var networkWaitLimit: Duration
-  /// From 0 to 1, drawn for each wait; see ``Backoff``.
+  /// Returns the random number from 0 to 1 that ``Backoff`` uses for one wait.
   public var random: @Sendable () -> Double
 
-  /// Four requests, half a second to 20 seconds between them.
+  /// The default policy: at most four requests, with waits of 0.5 to 20 seconds.
   public static let standard = RetryPolicy()
 
-  /// For who waits and looks on: two more requests within three quarters of a second, for what may be over by then.
+  /// A policy for loads that a user is waiting for: at most two retries, whose waits are 0.75 seconds at most in all.
   ///
-  /// Safe methods alone (RFC 9110 §9.2.1), the statuses 408, 425, 502, 503 and 504, and connections that break. Not what would
-  /// last longer than anybody likes to wait (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of more
-  /// than two seconds): there a stored answer is shown at once.
+  /// It retries safe methods only (RFC 9110 §9.2.1), after the statuses 408, 425, 502, 503 and 504 and after broken connections.
+  /// It does not retry failures that usually last (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of
+  /// more than two seconds), so that the cache can serve a stale response at once.
   public static let brief: RetryPolicy = {
     var policy = RetryPolicy(
       maximumAttempts: 3, backoff: Backoff(base: .milliseconds(250), cap: .milliseconds(500)), maximumRetryAfter: .seconds(2))
@@ -67,10 +65,10 @@ public struct RetryPolicy: Sendable {
     return policy
   }()
 
-  /// One request, and no more.
+  /// A policy of one request without a retry.
   public static let never = RetryPolicy(maximumAttempts: 1)
 
-  /// A policy for idempotent requests; the properties have more.
+  /// Creates a policy for idempotent requests. Set the properties to change other rules.
   public init(
     maximumAttempts: Int = 4, backoff: Backoff = Backoff(), timeLimit: Duration? = nil,
     maximumRetryAfter: Duration = .seconds(60)
@@ -80,8 +78,8 @@ public struct RetryPolicy: Sendable {
     self.timeLimit = timeLimit
     self.maximumRetryAfter = maximumRetryAfter
     methods = Self.idempotentMethods
-    statuses = Self.passingStatuses
-    errors = Self.passingErrors
+    statuses = Self.transientStatuses
+    errors = Self.transientErrors
     networkWaitLimit = .seconds(60)
     random = { .random(in: 0...1) }
   }
@@ -89,14 +87,14 @@ public struct RetryPolicy: Sendable {
   /// The methods whose effect is the same however often they are sent (RFC 9110 §9.2.2).
   public static let idempotentMethods: Set<HTTPRequest.Method> = [.get, .head, .options, .put, .delete, .trace]
 
-  /// Statuses that speak of the moment and not of the resource: 408 and 425 (RFC 8470), 429 (RFC 6585), 500, 502, 503, 504.
-  public static let passingStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+  /// The statuses of temporary failures: 408 and 425 (RFC 8470), 429 (RFC 6585), 500, 502, 503, 504.
+  public static let transientStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
-  /// Errors that speak of the way to the server and not of the request.
+  /// The errors of the connection to the server.
   ///
-  /// Not among them: what would end the same way again (`tlsFailure`, `malformedResponse`, `invalidURL`, …), and what somebody
-  /// has decided (`cancelled`, `refused`, `addressRefused`, `networkRestricted`, …).
-  public static let passingErrors: Set<CacheError.Code> = [
+  /// Errors that would recur (`tlsFailure`, `malformedResponse`, `invalidURL`, …) and deliberate refusals (`cancelled`,
+  /// `refused`, `addressRefused`, `networkRestricted`, …) are not included.
+  public static let transientErrors: Set<CacheError.Code> = [
     .connectionLost, .connectionRefused, .hostNotFound, .offline, .timedOut, .truncatedBody, .bodyInterrupted,
   ]
 }

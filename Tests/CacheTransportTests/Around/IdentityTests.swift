@@ -47,7 +47,7 @@ struct IdentityTests {
   func unique() {
     let changes: [@Sendable (inout RetryPolicy) -> Void] = [
       { $0.judge = { _ in nil } }, { $0.onRetry = { _, _ in } }, { $0.network = SwitchedNetwork() },
-      { $0.bodyAgain = { _ in nil } },
+      { $0.reopenBody = { _ in nil } },
     ]
     for change in changes {
       var policy = RetryPolicy.standard
