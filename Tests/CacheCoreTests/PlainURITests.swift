@@ -62,7 +62,10 @@ struct PlainURITests {
         guard let plain = ResourceID.plainURI(of: url) else { continue }
         taken += 1
         #expect(named(by: url) == plain, "\(url)")
-        #expect(try HTTPRequest(resource: url) == HTTPRequest(parsing: url), "\(url)")
+        let request = try HTTPRequest(resource: url)
+        #expect(try request == HTTPRequest(parsing: url), "\(url)")
+        #expect(ResourceID.isURI(plain, of: request) && !ResourceID.isURI(plain + "x", of: request), "\(url)")
+        #expect(!ResourceID.isURI(String(plain.dropLast()), of: request), "\(url)")
       }
     }
     #expect(taken > 5_000)

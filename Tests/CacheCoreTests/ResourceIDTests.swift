@@ -23,6 +23,7 @@ struct ResourceIDTests {
   func normalForm(_ scheme: String, _ authority: String, _ path: String, _ uri: String) {
     let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
     #expect(ResourceID.uri(of: request) == uri)
+    #expect(ResourceID.isURI(uri, of: request) && !ResourceID.isURI(uri + "/", of: request))
   }
 
   @Test("is its whole text where there is no host")

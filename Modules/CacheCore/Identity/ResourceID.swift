@@ -107,6 +107,22 @@ public enum ResourceID {
     return uri(scheme, authority, request.path ?? "")
   }
 
+  /// Returns whether `text` is the effective URI of a request. Usually no text is made for the comparison.
+  package static func isURI(_ text: String, of request: HTTPRequest) -> Bool {
+    guard let scheme = request.scheme, scheme == "http" || scheme == "https", let authority = request.authority,
+      isInNormalForm(authority, scheme)
+    else { return uri(of: request) == text }
+    var rest = text.utf8[...]
+    func take(_ part: String) -> Bool {
+      guard rest.starts(with: part.utf8) else { return false }
+      rest = rest.dropFirst(part.utf8.count)
+      return true
+    }
+    guard take(scheme), take("://"), take(authority) else { return false }
+    let path = request.path ?? ""
+    return rest.elementsEqual((path.isEmpty ? "/" : path).utf8)
+  }
+
   /// Whether there is nothing to change in an authority, as nearly always: small letters, digits, dots and hyphens, and a port
   /// that is not the scheme's own.
   private static func isInNormalForm(_ authority: String, _ scheme: String) -> Bool {

@@ -21,11 +21,8 @@ struct VariantIndex: Sendable {
 
     init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {
       (self.variant, self.metadata) = (variant, metadata)
-      guard let uri = ResourceID.uri(of: metadata.request) else {
-        isNamesake = false
-        return
-      }
-      isNamesake = uri == resource || ResourceID.make(uri: uri, partition: ResourceID.parts(of: resource).partition) == resource
+      let parts = ResourceID.parts(of: resource)
+      isNamesake = parts.kind == .uri && ResourceID.isURI(parts.text, of: metadata.request)
     }
 
     func markedStale(at now: Timestamp) -> Element {
