@@ -39,7 +39,7 @@ struct FacadeScenario {
     report.rows.append(row)
     guard !times.isEmpty else { return }
     report.goals.append(
-      Goal("a hit in \(hit.rawValue)", Sample.median(times) / 1_000, .atMost(hit == .memory ? 1 : 5), .microseconds))
+      Goal("a hit in \(hit.rawValue)", Sample.median(times) / 1_000, .atMost(hit == .memory ? 0.5 : 0.7), .microseconds))
   }
 
   private func addDisk(_ found: [Measurement], to report: inout ScenarioReport) {
@@ -53,6 +53,6 @@ struct FacadeScenario {
     ].compactMap(\.self)
     report.rows.append(row)
     guard !ratios.isEmpty else { return }
-    report.goals.append(Goal("a hit on disk, against the bare read", Sample.median(ratios), .atMost(3)))
+    report.goals.append(Goal("a hit on disk, against the bare read", Sample.median(ratios), .atMost(2)))
   }
 }

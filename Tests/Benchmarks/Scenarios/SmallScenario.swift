@@ -49,13 +49,15 @@ struct SmallScenario {
   }
 
   private func addGoals(_ kind: ClientKind, rate: Double, cost: Double, _ report: inout ScenarioReport) {
-    guard kind.layer == .engine || kind.layer == .manager, rate > 0 else { return }
+    guard kind.layer != .bare, rate > 0 else { return }
     let (leastRate, mostCost): (Double, Double?) =
-      switch kind.engine {
+      switch (kind.engine, kind.layer) {
       #if AsyncHTTP
-      case .asyncHTTP: (0.85, 1.25)
+      case (.asyncHTTP, .managerWithoutStore): (0.9, 1.15)
+      case (.asyncHTTP, _): (0.85, 1.25)
       #endif
-      case .session: (0.9, nil)
+      case (.session, .engine): (0.9, nil)
+      case (.session, _): (0.95, nil)
       }
     report.goals.append(Goal("\(kind.name), requests/s against \(kind.engine.peer)", rate, .atLeast(leastRate)))
     if let mostCost { report.goals.append(Goal("\(kind.name), CPU against \(kind.engine.peer)", cost, .atMost(mostCost))) }
