@@ -29,10 +29,20 @@ public struct AuthenticationChallenge: Sendable {
   /// Returns the credential for a challenge, or `nil` if there is none.
   public typealias Handler = @Sendable (AuthenticationChallenge) async -> URLCredential?
 
+  /// Creates a challenge, for tests of handlers.
+  public init(url: URL?, host: String, port: Int, realm: String?, method: String, previousFailures: Int = 0) {
+    self.url = url
+    self.host = host
+    self.port = port
+    self.realm = realm
+    self.method = method
+    self.previousFailures = previousFailures
+  }
+
   init(_ challenge: URLAuthenticationChallenge, url: URL?) {
     let space = challenge.protectionSpace
-    self.url = url
-    (host, port, realm, method) = (space.host, space.port, space.realm, space.authenticationMethod)
-    previousFailures = challenge.previousFailureCount
+    self.init(
+      url: url, host: space.host, port: space.port, realm: space.realm, method: space.authenticationMethod,
+      previousFailures: challenge.previousFailureCount)
   }
 }

@@ -16,7 +16,8 @@ public import Foundation
 /// 3. ``mayContinue(_:of:)`` is called with the head of the response, and may refuse it before the body is read.
 /// 4. ``received(_:of:)`` is called with each chunk before the reader gets it, and may replace or refuse it.
 /// 5. ``finished(_:with:)`` is called once for each request that was started.
-/// 6. ``decoded(_:of:)`` is called after a success, with the body as the reader got it: without content codings, and with the
+/// 6. ``decoded(_:count:of:)`` is called after a success, with the body as the reader got it: without content codings, and with
+///   the
 ///    chunks that step 4 replaced.
 ///
 /// Each request has its own calls: a hook that is slow with one request, or refuses it, does not affect another one. The calls
@@ -61,6 +62,7 @@ public protocol DownloaderHooks: AnyObject, Sendable {
   /// - Parameters:
   ///   - body: The bytes as the reader got them, or `nil` if there were more than ``decodedDataLimit``.
   ///   - count: The number of bytes.
+  ///   - exchange: The request.
   func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange)
 
   /// The largest body in bytes that is kept for ``decoded(_:count:of:)``. The default is 0.

@@ -37,7 +37,7 @@ extension Downloader {
   /// only, such as 503.
   ///
   /// - When the attempts are used up, the last response is returned, whatever its status. An error is the last one, with
-  ///   `CacheError.attempt` set. After several attempts, its `underlying` is a ``FailureHistory`` of all errors.
+  ///   `CacheError.attempt` set. After several attempts, its `underlying` is a `FailureHistory` of all errors.
   /// - A body that fails before its first byte was read is requested again, if the new head describes the same content. A body
   ///   that fails later throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, otherwise its own error.
   ///   Only the caller can start over then, with `DownloadRequest.attempt` one above the error's.
