@@ -124,6 +124,35 @@ struct StaleTests {
     #expect(now?.text == "newer")
   }
 
+  @Test(
+    "a look into memory returns a stale response by staleWhileRevalidate alone, and never one that must be revalidated",
+    arguments: [("max-age=1", true), ("max-age=1, must-revalidate", false), ("no-cache", false)])
+  func staleInMemory(cacheControl: String, isShown: Bool) async throws {
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: cacheControl))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(5))
+
+    let stale = fixture.manager.cachedInMemory(fixture.url, options: .policy(.staleWhileRevalidate))
+    #expect(stale?.text == (isShown ? "old" : nil))
+    #expect(stale?.isStale != false)
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    #expect(fixture.network.requests.count == 1)
+  }
+
+  @Test("a fresh response is used by staleWhileRevalidate as by standard")
+  func freshInMemory() async throws {
+    let fixture = try ManagerFixture()
+    fixture.network.answer(fixture.url, .ok("new", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+
+    let options = RequestOptions.policy(.staleWhileRevalidate)
+    let fresh = try #require(fixture.manager.cachedInMemory(fixture.url, options: options))
+    #expect(fresh.text == "new" && !fresh.isStale)
+    #expect(try await fixture.manager.load(fixture.url, options: options).source == .memory)
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("revalidate(atMostEvery:) after a failure: nobody is asked within the floor of the last word, and then again")
   func floorOffline() async throws {
     let fixture = try ManagerFixture()

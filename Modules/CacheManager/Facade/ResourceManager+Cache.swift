@@ -22,6 +22,8 @@ extension ResourceManager {
   /// ```swift
   /// if let resource = manager.cachedInMemory(url, as: greeting) { show(resource.value) }
   /// ```
+  ///
+  /// By the policy `staleWhileRevalidate`, a value may be stale: see ``Resource/isStale``. Load it to revalidate it.
   public func cachedInMemory<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) -> Resource<Value>? {

@@ -79,7 +79,7 @@ extension LoadCoordinator {
         return .underWay(load, known: KnownResponses(cache: cache, result: result))
       }
       ending = .success(hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
-    } else if found.isUndecided, let hit = memoryHit(load, transform, startedAt: start) {
+    } else if found.isUndecided, let hit = memoryHit(load, transform, allowsStale: false, startedAt: start) {
       ending = .success(hit)
     } else {
       return .underWay(load, known: nil)
@@ -88,7 +88,7 @@ extension LoadCoordinator {
     return .over(ending)
   }
 
-  /// The value in memory that may be used now.
+  /// The value in memory that may be used now. By the policy `staleWhileRevalidate` that can be a stale one.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -97,16 +97,21 @@ extension LoadCoordinator {
   ) throws(CacheError) -> Resource<Value>? {
     let clock = request.options.clock ?? configuration.clock
     let start = clock.uptime
+    let allowsStale = (request.options.policy ?? configuration.policy) == .staleWhileRevalidate
     switch plainLookup(request, transform, clock, startedAt: start) {
     case .hit(let resource): return resource
-    case .absent, .miss: return nil
-    case .undecided: return memoryHit(try ResolvedRequest(request, configuration, self), transform, startedAt: start)
+    case .absent: return nil
+    case .miss where !allowsStale: return nil
+    case .miss, .undecided:
+      return memoryHit(
+        try ResolvedRequest(request, configuration, self), transform, allowsStale: allowsStale, startedAt: start)
     }
   }
 
-  /// Looks up a plain request: a GET of what its URL names, by the standard policy, without fields that could select a response.
+  /// Looks up a plain request: a GET of what its URL names, by the policy `standard` or `staleWhileRevalidate`, without fields
+  /// that could select a response. A fresh response is a hit by both policies.
   ///
-  /// ``memoryHit(_:_:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several times as long as
+  /// ``memoryHit(_:_:allowsStale:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several times as long as
   /// this look-up.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
@@ -114,9 +119,10 @@ extension LoadCoordinator {
   private func plainLookup<Value: Sendable>(
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
   ) -> PlainLookup<Value> {
+    let policy = request.options.policy ?? configuration.policy
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
-      (request.options.policy ?? configuration.policy) == .standard, request.options.reads.contains(.memory),
+      policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
       request.options.validator.resolved(configuration.validator) != nil,
       let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url)
     else { return .undecided }
@@ -144,11 +150,11 @@ extension LoadCoordinator {
   }
 
   private func memoryHit<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, startedAt start: Duration
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, allowsStale: Bool, startedAt start: Duration
   ) -> Resource<Value>? {
     guard load.reads.contains(.memory) else { return nil }
     let cache = TieredCache(load, resource: load.settings.resource)
-    guard let candidate = cache.hit(load.head), let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
+    guard let candidate = cache.hit(load.head, allowsStale: allowsStale), let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
     else {
       return nil
     }

@@ -91,10 +91,13 @@ struct TieredCache: Sendable {
   }
 
   /// Returns the response in memory that may be used now. Its body need not be in memory, since a value of it may be.
-  func hit(_ head: HTTPRequest) -> Candidate? {
+  ///
+  /// - Parameter allowsStale: Whether a response that has to be revalidated meanwhile is returned too.
+  func hit(_ head: HTTPRequest, allowsStale: Bool = false) -> Candidate? {
     let elements = elementsInMemory
     guard !elements.isEmpty,
-      case .use(let index, nil) = Planner(request).plan(head, stored: elements.map(\.metadata)),
+      case .use(let index, let revalidation) = Planner(request).plan(head, stored: elements.map(\.metadata)),
+      allowsStale || revalidation == nil,
       request.isResult(elements[index].metadata.response)
     else { return nil }
     return Candidate(
