@@ -64,6 +64,7 @@ let package = Package(
     .library(name: "CacheManager", targets: ["CacheManager"]),
     .library(name: "CacheTesting", targets: ["CacheTesting"]),
     .library(name: "Etagere", targets: ["Etagere"]),
+    .library(name: "CacheUI", targets: ["CacheUI"]),
     .library(name: "LoopbackOrigin", targets: ["LoopbackOrigin"]),
     .executable(name: "etagere", targets: ["EtagereTool"]),
   ],
@@ -138,6 +139,7 @@ let package = Package(
         "CacheCore", "MemoryStore", "DiskStore", "CacheNetworking", "CacheTransport", "ETagValidation", "CacheManager",
         "ImageCodecs", httpTypes,
       ]),
+    module("CacheUI", ["Etagere"]),
     module(
       "LoopbackOrigin",
       [
@@ -240,6 +242,7 @@ let package = Package(
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
+    tests("CacheUITests", ["CacheUI", "CacheCore", "CacheTesting", httpTypes]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
     tests(

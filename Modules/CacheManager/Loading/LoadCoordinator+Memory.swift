@@ -111,8 +111,8 @@ extension LoadCoordinator {
   /// Looks up a plain request: a GET of what its URL names, by the policy `standard` or `staleWhileRevalidate`, without fields
   /// that could select a response. A fresh response is a hit by both policies.
   ///
-  /// ``memoryHit(_:_:allowsStale:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several times as long as
-  /// this look-up.
+  /// ``memoryHit(_:_:allowsStale:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several
+  /// times as long as this look-up.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -154,10 +154,9 @@ extension LoadCoordinator {
   ) -> Resource<Value>? {
     guard load.reads.contains(.memory) else { return nil }
     let cache = TieredCache(load, resource: load.settings.resource)
-    guard let candidate = cache.hit(load.head, allowsStale: allowsStale), let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
-    else {
-      return nil
-    }
+    guard let candidate = cache.hit(load.head, allowsStale: allowsStale),
+      let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
+    else { return nil }
     return hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start)
   }
 

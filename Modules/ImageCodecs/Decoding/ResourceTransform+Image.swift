@@ -49,7 +49,7 @@ extension ResourceTransform where Value == DecodedImage {
 
 extension ImageProcessor {
   /// The decoder that carries out the first step where that is a resizing, and what is left to be done.
-  func decoding(scale: Double) -> (decoder: ImageDecoder, rest: ImageProcessor) {
+  package func decoding(scale: Double) -> (decoder: ImageDecoder, rest: ImageProcessor) {
     guard let sizing = steps.first?.sizing else { return (ImageDecoder(scale: scale), self) }
     return (ImageDecoder(size: sizing, scale: scale), ImageProcessor(Array(steps.dropFirst())))
   }

@@ -28,7 +28,8 @@ public struct DecodedImage: Sendable {
   /// Whether the file is cut short or damaged, and this is what could be decoded: see ``ImageDecoder/allowsPartial``.
   public let isPartial: Bool
 
-  let buffer: PixelBuffer
+  /// The pixels of the image, or of its first frame, with the channels in which they are held.
+  package let buffer: PixelBuffer
   let frames: (any FrameSource)?
 
   init(

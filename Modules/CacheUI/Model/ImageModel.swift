@@ -1,0 +1,280 @@
+public import Etagere
+public import Observation
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The state of one image in a view. All views of this package are thin layers over it.
+///
+/// ```swift
+/// let model = ImageModel()
+/// model.load(url, .fill(96, 96) + .circle, scale: 2)
+/// // in the view:
+/// if let image = model.image { show(image) } else { showPlaceholder() }
+/// ```
+///
+/// - An image in memory is shown when ``load(_:_:scale:options:)`` returns, so no placeholder flashes.
+/// - A stale cached image is shown at once and revalidated meanwhile. The image changes only if the origin has another one.
+/// - After a call of ``load(_:_:scale:options:)``, nothing of an earlier load is shown. So a row of a list can be reused.
+/// - Releasing the model cancels its load.
+///
+/// Each property is observed on its own (Observation). A view that reads ``image`` alone is not updated by ``progress``.
+@MainActor @Observable
+public final class ImageModel {
+  /// The state of the load.
+  public private(set) var phase = ImagePhase.empty
+  /// The image to show, or `nil` for a placeholder. For an animated image, the current frame.
+  ///
+  /// While an image is loaded in another size, the former size stays. After an error, a stale image stays unless the origin
+  /// refused the request with a 4xx status, such as 404. 408, 425 and 429 refuse nothing for good.
+  public private(set) var image: DisplayImage?
+  /// The progress of the transfer, or `nil` if no bytes are being received.
+  public private(set) var progress: LoadProgress?
+
+  /// What a load is for. Loads with equal identities show the same image in the same size.
+  private struct Identity: Equatable {
+    /// The identity of the resource alone: its URL or its key, and its partition.
+    var resource: [String?]
+    var transform: String
+    var policy: LoadPolicy?
+  }
+
+  private struct Target {
+    var identity: Identity
+    var request: ResourceRequest
+    var transform: ResourceTransform<DisplayImage>
+  }
+
+  @ObservationIgnored private let manager: ResourceManager
+  @ObservationIgnored private var target: Target?
+  @ObservationIgnored private var task: Task<Void, Never>?
+  /// The resource that ``image`` is from.
+  @ObservationIgnored private var shown: (revision: Revision, key: CacheKey)?
+  /// Whether the load was cancelled or slowed down because the view disappeared.
+  @ObservationIgnored private var isSuspended = false
+  /// Called after each change, in the same turn of the main actor.
+  @ObservationIgnored package var onChange: (@MainActor () -> Void)?
+
+  /// Creates a model without an image.
+  public init(manager: ResourceManager = .shared) { self.manager = manager }
+
+  deinit { task?.cancel() }
+
+  // MARK: Loading
+
+  /// Loads an image and shows it. A load of another image is cancelled.
+  ///
+  /// The policy is `staleWhileRevalidate` unless `options` or the manager's configuration sets another one. A call that repeats
+  /// the running load does nothing. It is the same load if URL, processor, scale, key, partition and policy are equal.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of the image, or `nil` to show none.
+  ///   - processor: The steps that change the image, such as the resizing to the view's size in pixels.
+  ///   - scale: The number of pixels per point.
+  ///   - options: The options of the load.
+  public func load(
+    _ url: URL?, _ processor: ImageProcessor = .none, scale: Double = 1, options: RequestOptions = RequestOptions()
+  ) {
+    guard let url else { return clear() }
+    var options = options
+    options.policy = options.policy ?? manager.imagePolicy
+    let transform = ResourceTransform.displayImage(processor, scale: scale)
+    let identity = Identity(
+      resource: [options.key ?? url.absoluteString, options.key.map { _ in "key" }, options.partition],
+      transform: transform.id, policy: options.policy)
+    let former = target?.identity
+    if task != nil || isSuspended, identity == former { return resume() }
+    target = Target(identity: identity, request: ResourceRequest(url, options: options), transform: transform)
+    start(keepingImage: former?.resource == identity.resource, keepingPhase: former == identity)
+  }
+
+  /// Loads the image again after an error. Does nothing while a load is running, or if there is no URL.
+  public func retry() {
+    guard target != nil, task == nil else { return }
+    start(keepingImage: true, keepingPhase: false)
+  }
+
+  /// Ends the load. An image that is shown stays. Without one, the phase becomes `failed` with `CacheError.cancelled`.
+  public func cancel() {
+    guard task != nil else { return }
+    stop()
+    if case .stale(let resource) = phase { phase = .loaded(resource) } else { phase = .failed(.cancelled) }
+    onChange?()
+  }
+
+  // MARK: Visibility
+
+  /// Reduces the work for a view that is not visible any more. Calling ``load(_:_:scale:options:)`` again undoes it. The phase
+  /// and the image do not change.
+  ///
+  /// - Parameter keepsLoading: Whether the load goes on with the lowest priority. A transfer that has begun to receive bytes then
+  ///   continues as it is. Otherwise the load is cancelled.
+  public func disappear(keepsLoading: Bool = false) {
+    guard task != nil, !isSuspended, !(keepsLoading && progress != nil) else { return }
+    isSuspended = true
+    stop()
+    if keepsLoading { run(priority: .veryLow) }
+  }
+
+  /// Continues the load that ``disappear(keepsLoading:)`` has cancelled or slowed down.
+  private func resume() {
+    guard isSuspended else { return }
+    isSuspended = false
+    let slow = task
+    run(priority: nil)
+    // The new task starts first, so both share one transfer, which gets the higher priority.
+    if let slow { Task { slow.cancel() } }
+  }
+
+  // MARK: Animation
+
+  /// Shows the frames of an animated image in ``image``, by the manager's clock. Returns at once for a still image.
+  ///
+  /// Ends with the last loop, with another image, or when the calling task is cancelled. Run it while the view is visible.
+  public func animate() async {
+    guard let animated = phase.resource?.value, animated.frameCount > 1, let origin = shown else { return }
+    let clock = manager.configuration.clock
+    var deadline = clock.uptime
+    var loops = 0
+    while true {
+      for index in 0..<animated.frameCount {
+        // A frame that cannot be decoded ends the animation. The frame before it stays.
+        guard let frame = try? await animated.frame(index) else { return }
+        let wait = deadline - clock.uptime
+        if wait > .zero { guard (try? await clock.sleep(for: wait)) != nil else { return } }
+        guard !Task.isCancelled, shown?.revision == origin.revision, shown?.key == origin.key else { return }
+        if index > 0 || loops > 0 {
+          image = frame
+          onChange?()
+        }
+        // A late frame moves the ones after it, so that none is skipped.
+        deadline = max(deadline, clock.uptime) + animated.delays[index]
+      }
+      loops += 1
+      if let limit = animated.loopCount, loops >= limit { return }
+    }
+  }
+
+  // MARK: Transitions
+
+  private func clear() {
+    stop()
+    (target, shown) = (nil, nil)
+    if image != nil { image = nil }
+    phase = .empty
+    onChange?()
+  }
+
+  private func stop() {
+    task?.cancel()
+    task = nil
+    if progress != nil { progress = nil }
+  }
+
+  /// Shows what memory has, and loads what is missing.
+  ///
+  /// - Parameters:
+  ///   - keepingImage: Whether the image on the screen is of the same resource.
+  ///   - keepingPhase: Whether it also has the same size, so that it is as good as a cached one.
+  private func start(keepingImage: Bool, keepingPhase: Bool) {
+    guard let target else { return }
+    stop()
+    isSuspended = false
+    if let cached = manager.cachedInMemory(target.request, as: target.transform) {
+      // By the other policies, a stale image that is returned needs no revalidation.
+      let isRevalidated = cached.isStale && target.identity.policy == .staleWhileRevalidate
+      if case .loaded = phase, !isRevalidated, isShown(cached) { return }
+      show(cached, isStale: isRevalidated)
+      if !isRevalidated { return }
+    } else if keepingPhase, let resource = phase.resource {
+      show(resource, isStale: true)
+    } else {
+      if !keepingImage, image != nil { (image, shown) = (nil, nil) }
+      phase = .loading
+      onChange?()
+    }
+    run(priority: nil)
+  }
+
+  /// Starts a load of the target.
+  ///
+  /// - Parameter priority: The priority, or `nil` for that of the options.
+  private func run(priority: LoadPriority.Level?) {
+    guard var target else { return }
+    if let priority { target.request.options.priority = priority }
+    let events = manager.events(for: target.request, as: target.transform)
+    // The task begins in a later turn. A load that is replaced in this turn never starts.
+    task = Task { [weak self] in
+      guard !Task.isCancelled else { return }
+      do throws(CacheError) {
+        for try await event in events {
+          guard let self, !Task.isCancelled else { return }
+          self.receive(event)
+        }
+      } catch {
+        guard let self, !Task.isCancelled else { return }
+        self.fail(error)
+      }
+    }
+  }
+
+  private func receive(_ event: ResourceEvent<DisplayImage>) {
+    switch event {
+    case .progress(let progress):
+      self.progress = progress
+      onChange?()
+    case .stale(let resource):
+      // The look into memory may have shown it already.
+      if case .stale(let former) = phase, former.revision == resource.revision { return }
+      show(resource, isStale: true)
+    case .final(let resource):
+      finish()
+      show(resource, isStale: false)
+    }
+  }
+
+  private func finish() {
+    task = nil
+    isSuspended = false
+    if progress != nil { progress = nil }
+  }
+
+  private func show(_ resource: Resource<DisplayImage>, isStale: Bool) {
+    let isSame = isShown(resource)
+    // The object on the screen stays if the origin has no other image.
+    let resource = isSame ? resource.with(phase.resource?.value ?? resource.value) : resource
+    phase = isStale ? .stale(resource) : .loaded(resource)
+    if !isSame || image == nil {
+      shown = (resource.revision, resource.key)
+      image = resource.value
+    }
+    onChange?()
+  }
+
+  private func isShown(_ resource: Resource<DisplayImage>) -> Bool {
+    shown?.revision == resource.revision && shown?.key == resource.key
+  }
+
+  private func fail(_ error: CacheError) {
+    finish()
+    if error.isRefusal, image != nil { (image, shown) = (nil, nil) }
+    phase = .failed(error)
+    onChange?()
+  }
+}
+
+extension ResourceManager {
+  /// The policy for images in views whose options set none.
+  var imagePolicy: LoadPolicy { configuration.policy == .standard ? .staleWhileRevalidate : configuration.policy }
+}
+
+extension CacheError {
+  /// Whether the origin refused the request for good, so that an earlier response must not be shown any more.
+  fileprivate var isRefusal: Bool {
+    guard let status else { return false }
+    return (400..<500).contains(status) && ![408, 425, 429].contains(status)
+  }
+}

@@ -1,0 +1,429 @@
+#if canImport(ImageIO) || VIPS
+import CacheTesting
+import CacheUI
+import Foundation
+import HTTPTypes
+import Observation
+import Testing
+
+@MainActor
+@Suite("An image model")
+struct ImageModelTests {
+  private let fixture: ImageFixture
+  private var model: ImageModel { fixture.model }
+
+  init() throws { fixture = try ImageFixture() }
+
+  // MARK: Showing
+
+  @Test("shows an image in memory before load returns, and updates once")
+  func memoryHit() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    #expect(fixture.states == ["loaded red"])
+    #expect(fixture.network.requests.count == 1)
+  }
+
+  @Test("goes from loading to loaded")
+  func miss() async throws {
+    fixture.network.answer(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    #expect(fixture.states == ["loading -"])
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded red" && fixture.states.filter { $0 == "loaded red" }.count == 1)
+    #expect(model.phase.resource?.source == .network && model.progress == nil)
+  }
+
+  @Test("shows a stale image at once and does not change it if the origin confirms it")
+  func confirmed() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    let first = model.image
+    #expect(fixture.states == ["stale red"])
+    let updates = Updates { _ = model.image }
+    try await fixture.ended()
+    #expect(fixture.states == ["stale red", "loaded red"])
+    #expect(model.phase.resource?.validation == .notModified)
+    #expect(updates.count == 0 && model.image?.isSame(as: first) == true)
+  }
+
+  @Test("replaces a stale image if the origin has another one")
+  func replaced() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states.first == "stale red" && fixture.states.last == "loaded green")
+    #expect(Set(fixture.states) == ["stale red", "loaded green"])
+  }
+
+  @Test("shows a stale image from disk while it is revalidated")
+  func staleOnDisk() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    fixture.clock.advance(by: .seconds(61))
+    fixture.memory.removeAll()
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states == ["loading -", "stale red", "loaded red"])
+  }
+
+  @Test("never shows a stale image that must be revalidated")
+  func mustRevalidate() async throws {
+    try await fixture.cache(fixture.url, .ok(ImageFile.red, etag: "\"1\"", cacheControl: "max-age=60, must-revalidate"))
+    fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states.first == "loading -" && Set(fixture.states) == ["loading -", "loaded green"])
+  }
+
+  @Test("keeps the policy of the options, and that of a manager that has another one than the default")
+  func policies() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url, options: RequestOptions { $0.policy = .cacheOnly })
+    #expect(fixture.states == ["loaded red"])
+
+    let other = try ImageFixture { $0.policy = .cacheFirst }
+    try await other.cache(other.url, .image(ImageFile.red, etag: "\"1\""))
+    other.clock.advance(by: .seconds(61))
+    other.model.load(other.url)
+    #expect(other.states == ["loaded red"] && other.network.requests.count == 1)
+  }
+
+  @Test("reports progress while bytes arrive, and does not update a view that reads the image alone")
+  func progress() async throws {
+    let gate = Gate()
+    let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
+    fixture.network.answer(fixture.url, .image(file).chunked(by: 50).bodyHeld(by: gate))
+    model.load(fixture.url)
+    let updates = Updates { _ = model.image }
+    gate.letThrough(1)
+    try await Turns.until { @MainActor in model.progress != nil }
+    #expect(model.progress == LoadProgress(received: 50, expected: Int64(file.count)))
+    #expect(updates.count == 0)
+    gate.open()
+    try await fixture.ended()
+    #expect(updates.count == 1 && model.progress == nil)
+  }
+
+  // MARK: Reuse
+
+  @Test("a late response of an earlier load never shows")
+  func reuse() async throws {
+    let gate = Gate()
+    let other = try fixture.url("other")
+    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.answer(other, .image(ImageFile.green))
+    model.load(fixture.url)
+    await gate.arrived()
+    model.load(other)
+    gate.open()
+    try await fixture.ended()
+    await fixture.manager.close()
+    #expect(!fixture.states.contains { $0.hasSuffix("red") } && fixture.states.last == "loaded green")
+  }
+
+  @Test("an image of another URL is gone when load returns")
+  func former() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    let other = try fixture.url("other")
+    fixture.network.answer(other, .image(ImageFile.green))
+    model.load(other)
+    #expect(fixture.states == ["loaded red", "loading -"])
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded green")
+  }
+
+  @Test("of ten URLs in one turn, the last one alone is requested")
+  func tenURLs() async throws {
+    let urls = try (0..<10).map { try fixture.url("\($0)") }
+    fixture.network.answer(urls[9], .image(ImageFile.green))
+    for url in urls { model.load(url) }
+    try await fixture.ended()
+    #expect(fixture.network.requests.count == 1)
+    #expect(fixture.states.last == "loaded green")
+    try fixture.network.verify()
+  }
+
+  @Test("the same load again, while it runs, does nothing")
+  func repeated() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    for _ in 0..<3 { model.load(fixture.url) }
+    await gate.arrived()
+    model.load(fixture.url)
+    gate.open()
+    try await fixture.ended()
+    #expect(fixture.states.filter { $0 == "loading -" }.count == 1)
+    #expect(fixture.network.requests.count == 1)
+    model.load(fixture.url)
+    #expect(fixture.states.filter { $0 == "loaded red" }.count == 1)
+  }
+
+  @Test("another user's partition is another image")
+  func partitions() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    fixture.network.answer(fixture.url, .image(ImageFile.green))
+    model.load(fixture.url, options: RequestOptions { $0.partition = "ann" })
+    #expect(model.image == nil)
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded green")
+  }
+
+  @Test("another size of the same image keeps the former size on the screen until it is there")
+  func resized() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)))
+    model.load(fixture.url)
+    model.load(fixture.url, .resize(.fit(16, 16)))
+    #expect(fixture.states == ["loaded red", "loading red"] && model.image?.size == PixelSize(64, 64))
+    try await fixture.ended()
+    #expect(model.image?.size == PixelSize(16, 16) && fixture.network.requests.count == 1)
+  }
+
+  // MARK: Bad input
+
+  @Test("without a URL is empty, also after an image")
+  func noURL() async throws {
+    model.load(nil)
+    #expect(fixture.states == ["empty -"])
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    model.load(nil)
+    #expect(fixture.states == ["empty -", "loaded red", "empty -"])
+    model.retry()
+    model.disappear()
+    #expect(fixture.states.count == 3)
+  }
+
+  @Test(
+    "a URL that cannot be loaded is a failure",
+    arguments: [("https://", "invalidURL"), ("ftp://example.com/a.png", "unsupportedScheme"), ("a.png", "invalidURL")])
+  func brokenURL(text: String, code: String) async throws {
+    let url: URL = try #require(URL(string: text))
+    model.load(url)
+    try await fixture.ended()
+    #expect(fixture.states == ["loading -", "failed(\(code)) -"])
+  }
+
+  @Test("a response that is no image is a failure")
+  func noImage() async throws {
+    fixture.network.answer(fixture.url, .ok("<html>"))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states.last == "failed(decodingFailed) -")
+  }
+
+  @Test("a closed manager is a failure")
+  func closed() async throws {
+    await fixture.manager.close()
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states == ["loading -", "failed(closed) -"])
+  }
+
+  @Test("a manager that closes during the load is a failure")
+  func closing() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    model.load(fixture.url)
+    await gate.arrived()
+    await fixture.manager.close(within: .zero)
+    try await fixture.ended()
+    #expect(fixture.states.last == "failed(closed) -")
+    gate.open()
+  }
+
+  @Test("a downloader that cancels by itself is a failure")
+  func cancelledElsewhere() async throws {
+    fixture.network.answer(fixture.url, .failure(.cancelled))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states.last == "failed(cancelled) -")
+  }
+
+  @Test(
+    "after a stale image, a refusal removes it and another error does not",
+    arguments: [(404, "-"), (410, "-"), (403, "-"), (429, "red"), (500, "red"), (503, "red")])
+  func errorAfterStale(status: Int, shown: String) async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.network.answer(fixture.url, .response(.init(code: status)))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states.first == "stale red")
+    #expect(fixture.states.last == "failed(unacceptableStatus) \(shown)")
+  }
+
+  @Test("offline, a stale image is loaded, with the reason")
+  func offline() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.network.answer(fixture.url, .failure(.offline))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(fixture.states == ["stale red", "loaded red"])
+    #expect(model.phase.resource?.fallbackReason?.code == .offline && model.phase.resource?.isStale == true)
+  }
+
+  @Test("loads again after an error, and retry does nothing else")
+  func retry() async throws {
+    fixture.network.answer(fixture.url, .failure(.offline), .image(ImageFile.red))
+    model.load(fixture.url)
+    try await fixture.ended()
+    model.retry()
+    model.retry()
+    try await fixture.ended()
+    #expect(fixture.states.filter { $0 != "loading -" } == ["failed(offline) -", "loaded red"])
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  // MARK: Ending
+
+  @Test("a cancelled load ends at once, and its transfer stops")
+  func cancel() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    model.load(fixture.url)
+    await gate.arrived()
+    model.cancel()
+    #expect(fixture.states == ["loading -", "failed(cancelled) -"])
+    try await Turns.until { fixture.network.cancelledBodies == 1 }
+    model.cancel()
+    #expect(fixture.states.count == 2)
+    gate.open()
+  }
+
+  @Test("a cancelled revalidation leaves the image")
+  func cancelledRevalidation() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
+    fixture.clock.advance(by: .seconds(61))
+    model.load(fixture.url)
+    model.cancel()
+    #expect(fixture.states == ["stale red", "loaded red"])
+  }
+
+  @Test("releasing the model stops the transfer")
+  func released() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    var model: ImageModel? = ImageModel(manager: fixture.manager)
+    model?.load(fixture.url)
+    await gate.arrived()
+    weak let former = model
+    model = nil
+    #expect(former == nil)
+    try await Turns.until { fixture.network.cancelledBodies == 1 }
+    gate.open()
+  }
+
+  @Test("a view that disappears stops the transfer, and starts it again when it loads")
+  func disappeared() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate), .image(ImageFile.red))
+    model.load(fixture.url)
+    await gate.arrived()
+    model.disappear()
+    try await Turns.until { fixture.network.cancelledBodies == 1 }
+    #expect(fixture.states == ["loading -"])
+    model.load(fixture.url)
+    gate.open()
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded red" && fixture.network.requests.count == 2)
+  }
+
+  @Test("a view that disappears can lower the priority instead; when it loads again, both share one transfer")
+  func lowered() async throws {
+    let gate = Gate()
+    let observed = ObservedPriorities()
+    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    let options = RequestOptions { $0.downloader = .use(ObservingDownloader(base: fixture.network, observed: observed)) }
+    model.load(fixture.url, options: options)
+    model.disappear(keepsLoading: true)
+    await gate.arrived()
+    #expect(observed.levels == [.veryLow])
+    model.load(fixture.url, options: options)
+    try await Turns.until { observed.levels == [.normal] }
+    gate.open()
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded red" && fixture.network.requests.count == 1)
+  }
+
+  @Test("a transfer that has begun goes on when its view disappears with a lower priority")
+  func keepsTransfer() async throws {
+    let gate = Gate()
+    let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
+    fixture.network.answer(fixture.url, .image(file).chunked(by: 50).bodyHeld(by: gate))
+    model.load(fixture.url)
+    gate.letThrough(1)
+    try await Turns.until { @MainActor in model.progress != nil }
+    model.disappear(keepsLoading: true)
+    gate.open()
+    try await fixture.ended()
+    #expect(fixture.network.requests.count == 1 && fixture.network.cancelledBodies == 0)
+  }
+
+  // MARK: Animation
+
+  @Test("shows the frames of an animated image by the clock, as often as the file says")
+  func animation() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
+    model.load(fixture.url)
+    let playing = Task { await model.animate() }
+    var shown: [String] = []
+    for delay in [100, 200, 300, 100, 200] {
+      await fixture.clock.sleepers(1)
+      shown.append(ImageFixture.color(of: model.image))
+      fixture.clock.advance(by: .milliseconds(delay))
+    }
+    await playing.value
+    shown.append(ImageFixture.color(of: model.image))
+    #expect(shown == ["red", "green", "blue", "red", "green", "blue"])
+  }
+
+  @Test("an animation ends with another image, and a still image has none")
+  func animationEnds() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
+    let still = try fixture.url("still")
+    try await fixture.cache(still, .image(ImageFile.green))
+    model.load(fixture.url)
+    let playing = Task { await model.animate() }
+    await fixture.clock.sleepers(1)
+    model.load(still)
+    fixture.clock.advance(by: .milliseconds(100))
+    await playing.value
+    await model.animate()
+    #expect(fixture.states == ["loaded red", "loaded green"])
+  }
+}
+
+/// Counts the updates of a view that reads what `reads` reads.
+@MainActor
+final class Updates {
+  private(set) var count = 0
+  private let reads: @MainActor () -> Void
+
+  init(_ reads: @escaping @MainActor () -> Void) {
+    self.reads = reads
+    track()
+  }
+
+  private func track() {
+    withObservationTracking {
+      reads()
+    } onChange: {
+      // Called on the main actor, where the model changes.
+      MainActor.assumeIsolated {
+        self.count += 1
+        Task { self.track() }
+      }
+    }
+  }
+}
+#endif
