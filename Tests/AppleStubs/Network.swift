@@ -1,0 +1,17 @@
+// Declarations of Network.
+public import Dispatch
+
+public struct NWPath: Sendable {
+  public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
+  public var status: Status { fatalError() }
+}
+
+public final class NWPathMonitor: Sendable {
+  public init() {}
+  public var pathUpdateHandler: (@Sendable (_ newPath: NWPath) -> Void)? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  public func start(queue: DispatchQueue) { fatalError() }
+  public func cancel() { fatalError() }
+}

@@ -1,0 +1,27 @@
+// Declarations of Core Animation.
+@_exported public import CoreGraphics
+public import Foundation
+
+public struct CATransitionType: Hashable, RawRepresentable, Sendable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+  public static let fade = CATransitionType(rawValue: "fade")
+}
+
+open class CAAnimation: NSObject {
+  open var duration: Double {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+open class CATransition: CAAnimation {
+  open var type: CATransitionType {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+open class CALayer: NSObject {
+  open func add(_ animation: CAAnimation, forKey key: String?) { fatalError() }
+}
