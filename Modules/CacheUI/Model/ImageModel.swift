@@ -34,12 +34,18 @@ public final class ImageModel {
   /// The progress of the transfer, or `nil` if no bytes are being received.
   public private(set) var progress: LoadProgress?
 
-  /// What a load is for. Loads with equal identities show the same image in the same size.
+  /// The identity of a load. Loads with equal identities show the same image in the same size.
   private struct Identity: Equatable {
-    /// The identity of the resource alone: its URL or its key, and its partition.
-    var resource: [String?]
+    var resource: ResourceIdentity
     var transform: String
     var policy: LoadPolicy?
+  }
+
+  private struct ResourceIdentity: Equatable {
+    /// The key of the options, or else the URL.
+    var key: String
+    var isURL: Bool
+    var partition: String?
   }
 
   private struct Target {
@@ -51,6 +57,8 @@ public final class ImageModel {
   @ObservationIgnored private let manager: ResourceManager
   @ObservationIgnored private var target: Target?
   @ObservationIgnored private var task: Task<Void, Never>?
+  /// The number of the latest start or end of a load. A task whose number is another one delivers nothing.
+  @ObservationIgnored private var generation = 0
   /// The resource that ``image`` is from.
   @ObservationIgnored private var shown: (revision: Revision, key: CacheKey)?
   /// Whether the load was cancelled or slowed down because the view disappeared.
@@ -83,7 +91,8 @@ public final class ImageModel {
     options.policy = options.policy ?? manager.imagePolicy
     let transform = ResourceTransform.displayImage(processor, scale: scale)
     let identity = Identity(
-      resource: [options.key ?? url.absoluteString, options.key.map { _ in "key" }, options.partition],
+      resource: ResourceIdentity(
+        key: options.key ?? url.absoluteString, isURL: options.key == nil, partition: options.partition),
       transform: transform.id, policy: options.policy)
     let former = target?.identity
     if task != nil || isSuspended, identity == former { return resume() }
@@ -99,8 +108,9 @@ public final class ImageModel {
 
   /// Ends the load. An image that is shown stays. Without one, the phase becomes `failed` with `CacheError.cancelled`.
   public func cancel() {
-    guard task != nil else { return }
+    guard task != nil || isSuspended else { return }
     stop()
+    isSuspended = false
     if case .stale(let resource) = phase { phase = .loaded(resource) } else { phase = .failed(.cancelled) }
     onChange?()
   }
@@ -162,6 +172,8 @@ public final class ImageModel {
 
   private func clear() {
     stop()
+    isSuspended = false
+    guard target != nil else { return }
     (target, shown) = (nil, nil)
     if image != nil { image = nil }
     phase = .empty
@@ -170,7 +182,12 @@ public final class ImageModel {
 
   private func stop() {
     task?.cancel()
+    finish()
+  }
+
+  private func finish() {
     task = nil
+    generation += 1
     if progress != nil { progress = nil }
   }
 
@@ -206,16 +223,18 @@ public final class ImageModel {
     guard var target else { return }
     if let priority { target.request.options.priority = priority }
     let events = manager.events(for: target.request, as: target.transform)
-    // The task begins in a later turn. A load that is replaced in this turn never starts.
+    generation += 1
+    let generation = generation
+    // The task begins in a later turn of the main actor. A load that is replaced before never starts.
     task = Task { [weak self] in
       guard !Task.isCancelled else { return }
       do throws(CacheError) {
         for try await event in events {
-          guard let self, !Task.isCancelled else { return }
+          guard let self, self.generation == generation else { return }
           self.receive(event)
         }
       } catch {
-        guard let self, !Task.isCancelled else { return }
+        guard let self, self.generation == generation else { return }
         self.fail(error)
       }
     }
@@ -231,15 +250,10 @@ public final class ImageModel {
       if case .stale(let former) = phase, former.revision == resource.revision { return }
       show(resource, isStale: true)
     case .final(let resource):
+      isSuspended = false
       finish()
       show(resource, isStale: false)
     }
-  }
-
-  private func finish() {
-    task = nil
-    isSuspended = false
-    if progress != nil { progress = nil }
   }
 
   private func show(_ resource: Resource<DisplayImage>, isStale: Bool) {
@@ -259,6 +273,7 @@ public final class ImageModel {
   }
 
   private func fail(_ error: CacheError) {
+    isSuspended = false
     finish()
     if error.isRefusal, image != nil { (image, shown) = (nil, nil) }
     phase = .failed(error)
