@@ -104,7 +104,7 @@ struct AtHandTests {
         let resource = try await fixture.manager.load(request)
         outcome = """
           \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \
-          \(resource.age) \(resource.isStale) \(resource.timing) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
+          \(resource.age) \(resource.isStale) \(resource.duration) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
           """
       } catch {
         outcome = "\(error)"

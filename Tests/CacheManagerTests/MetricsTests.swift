@@ -49,7 +49,7 @@ struct MetricsTests {
 
     let resource = try await load
     #expect(resource.metrics.timeToHead == .seconds(2) && resource.metrics.total == .seconds(3))
-    #expect(resource.timing.timeToHead == .seconds(2) && resource.timing.total == .seconds(3))
+    #expect(resource.duration == .seconds(3))
     #expect(resource.metrics.attempts == 1 && resource.metrics.bytesOnWire == 5)
   }
 

@@ -93,7 +93,7 @@ struct PlainHitTests {
     guard let resource else { return "nothing" }
     return """
       \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \(resource.age) \
-      \(resource.isStale) \(String(describing: resource.fallbackReason)) \(resource.timing) \(resource.metrics) \(resource.key) \
+      \(resource.isStale) \(String(describing: resource.fallbackReason)) \(resource.duration) \(resource.metrics) \(resource.key) \
       \(resource.revision) \(resource.valueOrigin)
       """
   }

@@ -31,8 +31,8 @@ public struct Resource<Value: Sendable>: Sendable {
   /// Either the origin could not be reached, or it failed and the stored response permits its use in that case (`stale-if-error`,
   /// RFC 5861 §4).
   public var fallbackReason: CacheError?
-  /// The duration of the load.
-  public var timing: LoadTiming
+  /// The time from the call to the result, by the manager's clock.
+  public var duration: Duration
   /// The metrics of all transfers of the load together, including redirects and repeated requests.
   ///
   /// Counts and durations are sums. The time to the head, the protocol and the connection are those of the last response that
@@ -51,7 +51,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public init(
     value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse = HTTPResponse(status: .ok), source: ResourceSource,
     validation: RevalidationOutcome = .notAttempted, age: Duration = .zero, isStale: Bool = false,
-    fallbackReason: CacheError? = nil, timing: LoadTiming = LoadTiming(), metrics: TransferMetrics = TransferMetrics(attempts: 0),
+    fallbackReason: CacheError? = nil, duration: Duration = .zero, metrics: TransferMetrics = TransferMetrics(attempts: 0),
     key: CacheKey? = nil, revision: Revision = .random(), valueOrigin: ValueOrigin = .original
   ) {
     self.value = value
@@ -63,7 +63,7 @@ public struct Resource<Value: Sendable>: Sendable {
     self.age = age
     self.isStale = isStale
     self.fallbackReason = fallbackReason
-    self.timing = timing
+    self.duration = duration
     self.metrics = metrics
     self.key = key ?? CacheKey(resource: url.absoluteString)
     self.revision = revision
@@ -77,7 +77,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, fallbackReason: fallbackReason, timing: timing, metrics: metrics, key: key, revision: revision,
+      isStale: isStale, fallbackReason: fallbackReason, duration: duration, metrics: metrics, key: key, revision: revision,
       valueOrigin: valueOrigin)
   }
 }
@@ -85,20 +85,6 @@ public struct Resource<Value: Sendable>: Sendable {
 extension Resource where Value == Data {
   /// The bytes.
   public var data: Data { value }
-}
-
-/// The duration of a load, by the manager's clock.
-public struct LoadTiming: Hashable, Sendable {
-  /// The time from the call to the result.
-  public var total: Duration
-  /// The time from the request to the head of the response, or `nil` if no request was sent.
-  public var timeToHead: Duration?
-
-  /// Creates a timing from its parts.
-  public init(total: Duration = .zero, timeToHead: Duration? = nil) {
-    self.total = total
-    self.timeToHead = timeToHead
-  }
 }
 
 /// The progress of a transfer.

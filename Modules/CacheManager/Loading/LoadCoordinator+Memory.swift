@@ -145,7 +145,7 @@ extension LoadCoordinator {
     return .hit(
       Resource(
         value: value, url: request.url, response: metadata.response, source: .memory, age: freshness.age(at: now),
-        timing: LoadTiming(total: clock.uptime - start), metrics: .nothing, key: formed, revision: metadata.revision,
+        duration: clock.uptime - start, metrics: .nothing, key: formed, revision: metadata.revision,
         valueOrigin: transform.id.isEmpty ? .original : .memory))
   }
 

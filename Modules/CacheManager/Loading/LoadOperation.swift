@@ -29,7 +29,6 @@ struct LoadOperation: Sendable {
   func followingRedirects(_ known: KnownResponses? = nil) async throws(CacheError) -> LoadOutcome {
     var hop = RedirectHop(request: request.head, url: request.url, body: request.body)
     var metrics = TransferMetrics.nothing
-    var timeToHead: Duration?
     var isShareable = true
     do throws(CacheError) {
       while true {
@@ -37,7 +36,6 @@ struct LoadOperation: Sendable {
         // A chain is as private as its most private hop, and costs what all of them cost.
         isShareable = isShareable && outcome.isShareable
         metrics = metrics.followed(by: outcome.metrics)
-        timeToHead = outcome.timeToHead ?? timeToHead
         // The interceptor that decides about a redirect may wait for loads of its own.
         if request.redirectLimit > 0, RedirectRules.leads(outcome.metadata.response) { outcome.reservation?.release() }
         guard let next = try await next(after: outcome.metadata.response, to: hop) else {
@@ -47,7 +45,6 @@ struct LoadOperation: Sendable {
               $0.isShareable = isShareable
               $0.metrics = metrics
               $0.metrics.redirects += hop.chain.count
-              $0.timeToHead = timeToHead
             })
         }
         hop = next
@@ -181,7 +178,7 @@ struct LoadOperation: Sendable {
       .init(
         data: recording.data ?? Data(), metadata: stored.metadata, key: stored.key,
         url: received == nil ? request.origin(of: stored.metadata, for: hop.request, at: hop.url) : hop.url,
-        redirects: hop.chain, source: response.source, validation: response.validation, timeToHead: received?.timeToHead,
+        redirects: hop.chain, source: response.source, validation: response.validation,
         metrics: received?.metrics(at: request.clock.uptime) ?? .nothing, isShareable: response.isShareable,
         fallbackReason: response.fallbackReason.map { request.naming($0, at: hop.url, after: hop.chain) },
         isStored: response.stored != nil, isBodyLeft: response.isBodyLeft, encoded: response.encoded,

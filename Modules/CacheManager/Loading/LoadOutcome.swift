@@ -20,7 +20,6 @@ final class LoadOutcome: Shareable {
     var redirects: [URL] = []
     var source: ResourceSource
     var validation: RevalidationOutcome
-    var timeToHead: Duration?
     var metrics = TransferMetrics.nothing
     var isShareable = true
     /// The error that caused this stale response to be served.
@@ -66,7 +65,7 @@ final class LoadOutcome: Shareable {
       value: value, url: parts.url, redirects: parts.redirects, response: parts.metadata.response, source: parts.source,
       validation: parts.validation, age: parts.metadata.freshness.age(at: now), isStale: isPastFreshness(at: now),
       fallbackReason: parts.fallbackReason,
-      timing: LoadTiming(total: clock.uptime - start, timeToHead: parts.timeToHead), metrics: parts.metrics, key: parts.key,
+      duration: clock.uptime - start, metrics: parts.metrics, key: parts.key,
       revision: parts.metadata.revision, valueOrigin: parts.valueOrigin)
   }
 }
