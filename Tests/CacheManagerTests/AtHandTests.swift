@@ -110,7 +110,9 @@ struct AtHandTests {
         outcome = "\(error)"
       }
       let memory = fixture.memory.keys().map { "\($0)" }.sorted()
-      return "\(outcome) \(fixture.network.requests) \(fixture.observer.events.count) \(memory)"
+      // A load that waits has a start of its own.
+      let events = fixture.observer.events.filter { if case .started = $0 { false } else { true } }
+      return "\(outcome) \(fixture.network.requests) \(events.count) \(memory)"
     }
   }
 

@@ -222,7 +222,7 @@ struct FileLoadTests {
 
     let film = try await fixture.manager.load(fixture.url, to: folder.file(), options: .policy(.staleWhileRevalidate))
     gate.open()
-    await fixture.observer.first { if case .stored(_, .disk, 5) = $0 { true } else { false } }
+    await fixture.observer.first { if case .stored(_, .disk, 5, _) = $0 { true } else { false } }
 
     #expect(film.source == .disk && film.isStale)
     #expect(folder.content() == Data("old".utf8) && folder.names == ["film.mp4"])

@@ -150,7 +150,7 @@ struct PolicyTests {
     fixture.clock.advance(by: .seconds(1))
     let old = try await shown
     fixture.clock.advance(by: .seconds(9))
-    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    await fixture.observer.first { if case .stored(_, .memory, 5, _) = $0 { true } else { false } }
 
     #expect(old.text == "old" && old.source == .memory && old.validation == .notAttempted)
     #expect(try await fixture.manager.load(fixture.url, options: .policy(.cacheOnly)).text == "newer")
@@ -232,7 +232,7 @@ struct PolicyTests {
     await gate.arrived()
     let second = try await fixture.manager.load(fixture.url, options: .policy(.staleWhileRevalidate))
     gate.open()
-    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    await fixture.observer.first { if case .stored(_, .memory, 5, _) = $0 { true } else { false } }
     await fixture.manager.close()
 
     #expect(first.text == "old" && second.text == "old" && first.isStale)

@@ -115,7 +115,7 @@ struct StaleTests {
     for caller in callers { caller.cancel() }
     for caller in callers { #expect(try await caller.value == "old") }
     gate.open()
-    await fixture.observer.first { if case .stored(_, .memory, 5) = $0 { true } else { false } }
+    await fixture.observer.first { if case .stored(_, .memory, 5, _) = $0 { true } else { false } }
     await fixture.manager.close()
 
     #expect(fixture.network.requests.count == 2)

@@ -286,12 +286,12 @@ struct StoredVariantTests {
     _ = try await fixture.load(shop.short())
 
     let told = fixture.observer.events.compactMap { event in
-      if case .transformed(let key, let origin) = event { "\(key == fixture.key(shop.short())) \(origin)" } else { nil }
+      if case .transformed(let key, let origin, _) = event { "\(key == fixture.key(shop.short())) \(origin)" } else { nil }
     }
     #expect(told == ["true transformed", "true disk"])
     #expect(
       fixture.observer.events.contains { event in
-        if case .stored(let key, .disk, let bytes) = event { key == fixture.key(shop.short()) && bytes == 4 } else { false }
+        if case .stored(let key, .disk, let bytes, _) = event { key == fixture.key(shop.short()) && bytes == 4 } else { false }
       })
   }
 }

@@ -231,7 +231,7 @@ struct VariantRevisionTests {
     #expect(try await load.value.value == "abcdefgh")
     #expect(fixture.stored().isEmpty && shop.encoded.value == 1)
     // Not even for a moment.
-    #expect(!fixture.observer.events.contains { if case .stored(_, .disk, _) = $0 { true } else { false } })
+    #expect(!fixture.observer.events.contains { if case .stored(_, .disk, _, _) = $0 { true } else { false } })
   }
 
   @Test("a value made of an older body does not take the place of a later one's")

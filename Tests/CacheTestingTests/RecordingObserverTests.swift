@@ -1,12 +1,17 @@
 import CacheCore
 import CacheTesting
+import Foundation
 import Testing
 
 @Suite("The recording observer", .timeLimit(.minutes(30)))
 struct RecordingObserverTests {
   private static func url(_ event: CacheEvent) -> String? {
-    if case .joined(let url, _) = event { return url }
+    if case .joined(let url, _) = event { return url.description }
     return nil
+  }
+
+  private static func joined(_ text: String, _ load: LoadID) -> CacheEvent {
+    .joined(url: LoadURL(URL(string: text) ?? URL(filePath: "/")), to: load)
   }
 
   private let load = LoadID()
@@ -14,28 +19,28 @@ struct RecordingObserverTests {
   @Test("records every event, in order")
   func order() {
     let observer = RecordingObserver()
-    for index in 0..<5 { observer.observe(.joined(url: "\(index)", to: load), of: load) }
+    for index in 0..<5 { observer.observe(Self.joined("\(index)", load), of: load) }
     #expect(observer.events.compactMap(Self.url) == ["0", "1", "2", "3", "4"])
   }
 
   @Test("finds what has come already, and waits for what has not")
   func waits() async {
     let observer = RecordingObserver()
-    observer.observe(.joined(url: "past", to: load), of: load)
+    observer.observe(Self.joined("past", load), of: load)
     #expect(Self.url(await observer.first { Self.url($0) == "past" }) == "past")
 
     let waiter = Task { await observer.first { Self.url($0)?.hasPrefix("future") == true } }
-    observer.observe(.joined(url: "other", to: load), of: load)
-    observer.observe(.joined(url: "future 1", to: load), of: load)
-    observer.observe(.joined(url: "future 2", to: load), of: load)
-    #expect(Self.url(await waiter.value) == "future 1")
+    observer.observe(Self.joined("other", load), of: load)
+    observer.observe(Self.joined("future-1", load), of: load)
+    observer.observe(Self.joined("future-2", load), of: load)
+    #expect(Self.url(await waiter.value) == "future-1")
   }
 
   @Test("tells the events of two loads apart")
   func loads() {
     let observer = RecordingObserver()
     let other = LoadID()
-    for (index, load) in [load, other, load].enumerated() { observer.observe(.joined(url: "\(index)", to: other), of: load) }
+    for (index, load) in [load, other, load].enumerated() { observer.observe(Self.joined("\(index)", other), of: load) }
     #expect(observer.loads == [load, other])
     #expect(observer.events(of: load).compactMap(Self.url) == ["0", "2"])
     #expect(observer.events(of: other).compactMap(Self.url) == ["1"])

@@ -165,7 +165,7 @@ struct ImageVariantTests {
 
     #expect(count.withLock { $0 } == 1)
     let stored = fixture.observer.events.count {
-      if case .stored(let key, .disk, _) = $0 { key.transform == transform.id } else { false }
+      if case .stored(let key, .disk, _, _) = $0 { key.transform == transform.id } else { false }
     }
     #expect(stored == 1)
     try fixture.network.verify()

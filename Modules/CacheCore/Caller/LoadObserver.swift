@@ -1,15 +1,28 @@
 /// An event of a load, for logs, metrics and tests.
+///
+/// A load that a store answers at once has one event, ``finished(url:source:error:duration:)``. Every other load begins with
+/// ``started(url:)``. Both are sent exactly once. A load that no request can be made of, for example for an invalid URL, has no
+/// event. Work that goes on after the end of a load, such as a revalidation in the background, sends its events with the
+/// identifier of that load.
 public enum CacheEvent: Sendable {
+  /// The load has started and could not be answered at once. Sent in the task of the caller.
+  case started(url: LoadURL)
   /// The load joined another one, or a step of it. The events of the shared work have the identifier of the other load.
-  case joined(url: String, to: LoadID)
+  case joined(url: LoadURL, to: LoadID)
   /// A request was sent.
-  case requestSent(url: String, conditional: Bool)
+  case requestSent(url: LoadURL, conditional: Bool)
   /// The head of a response was received.
-  case responseReceived(url: String, status: Int)
-  /// A layer stored a response, with this number of bytes.
-  case stored(key: CacheKey, layer: CacheLayers, bytes: Int64)
-  /// The value of a transform is ready. `key` is the key that it is stored under.
-  case transformed(key: CacheKey, origin: ValueOrigin)
+  case responseReceived(url: LoadURL, status: Int)
+  /// The transfer of a request has ended: with the last byte of the body, or with an error. The error is a cancellation if the
+  /// body was not wanted. Sent exactly once for each ``requestSent(url:conditional:)``. `metrics` are those of this transfer
+  /// alone.
+  case transferEnded(url: LoadURL, metrics: TransferMetrics, error: CacheError?)
+  /// A layer stored a response or a transformed value, with this number of bytes. `duration` is the time that the layer took to
+  /// complete the entry after its last byte. In memory it is zero.
+  case stored(key: CacheKey, layer: CacheLayers, bytes: Int64, duration: Duration)
+  /// The value of a transform is ready. `key` is the key that it is stored under. `duration` includes the time that the work has
+  /// waited for other work.
+  case transformed(key: CacheKey, origin: ValueOrigin, duration: Duration)
   /// A layer could not store or update an entry. The load itself goes on.
   case storeFailed(key: CacheKey, error: CacheError)
   /// A layer could not be read; the load treats it as a miss.
@@ -17,9 +30,10 @@ public enum CacheEvent: Sendable {
   /// The origin confirmed a stored response with a 304.
   case revalidated(key: CacheKey)
   /// A revalidation in the background has failed.
-  case backgroundFailed(url: String, error: CacheError)
-  /// A load has ended.
-  case finished(url: String, source: ResourceSource?, error: CacheError?, duration: Duration)
+  case backgroundFailed(url: LoadURL, error: CacheError)
+  /// A load has ended. For `respond(to:)`, its response was returned, and the body may still be on its way. A fresh response that
+  /// `cachedInMemory` returns is a load that has ended.
+  case finished(url: LoadURL, source: ResourceSource?, error: CacheError?, duration: Duration)
 }
 
 /// An observer of loads.
@@ -27,8 +41,8 @@ public protocol LoadObserver: Component {
   /// Receives an event. Called synchronously on any thread, so it must return quickly.
   ///
   /// - Parameters:
-  ///   - event: the event.
-  ///   - load: the load that it belongs to.
+  ///   - event: The event.
+  ///   - load: The load that it belongs to.
   func observe(_ event: CacheEvent, of load: LoadID)
 }
 

@@ -69,7 +69,7 @@ final class RequestCoalescer: Sendable {
         representation.add(load.representation)
       }
       follow(coalesced, task, token)
-      if isNew { begin(coalesced) } else { load.observe(.joined(url: load.address, to: coalesced.id)) }
+      if isNew { begin(coalesced) } else { load.observe(.joined(url: load.observedURL, to: coalesced.id)) }
       return true
     }
   }

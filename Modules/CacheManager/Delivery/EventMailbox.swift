@@ -43,6 +43,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     self.task = task
     self.sink = sink
     start = load.clock.uptime
+    load.observe(.started(url: load.observedURL))
   }
 
   /// Starts the deadline of this waiter for the whole load. The other waiters go on.

@@ -33,7 +33,9 @@ extension ResourceManager {
     to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
-      return try await operation(for: request, hasBody: body != nil, options).run(sending: body)
+      let operation = try operation(for: request, hasBody: body != nil, options)
+      if operation.request.observer != nil { return try await operation.runObserved(sending: body) }
+      return try await operation.run(sending: body)
     } catch {
       body?.source.cancel()
       throw error.about(request.absoluteURL?.address ?? "")

@@ -48,10 +48,7 @@ extension LoadCoordinator {
       let found = plainLookup(request, transform, clock, startedAt: start)
       switch found {
       case .hit(let resource):
-        if let observer = request.options.observer.resolved(configuration.observer) {
-          observer.observe(
-            .finished(url: request.url.address, source: .memory, error: nil, duration: clock.uptime - start), of: id ?? LoadID())
-        }
+        observeHit(request, resource.duration, of: id)
         return .over(.success(resource))
       case .absent, .miss, .undecided:
         return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform, found)
@@ -98,14 +95,25 @@ extension LoadCoordinator {
     let clock = request.options.clock ?? configuration.clock
     let start = clock.uptime
     let allowsStale = (request.options.policy ?? configuration.policy) == .staleWhileRevalidate
+    let hit: Resource<Value>?
     switch plainLookup(request, transform, clock, startedAt: start) {
-    case .hit(let resource): return resource
+    case .hit(let resource): hit = resource
     case .absent: return nil
     case .miss where !allowsStale: return nil
     case .miss, .undecided:
-      return memoryHit(
+      hit = memoryHit(
         try ResolvedRequest(request, configuration, self), transform, allowsStale: allowsStale, startedAt: start)
     }
+    // A stale response is shown until the load that revalidates it ends. That load has an end of its own.
+    if let hit, !hit.isStale { observeHit(request, hit.duration) }
+    return hit
+  }
+
+  /// Reports a load that memory has ended at once.
+  private func observeHit(_ request: ResourceRequest, _ duration: Duration, of id: LoadID? = nil) {
+    guard let observer = request.options.observer.resolved(configuration.observer) else { return }
+    observer.observe(
+      .finished(url: LoadURL(request.url), source: .memory, error: nil, duration: duration), of: id ?? LoadID())
   }
 
   /// Looks up a plain request: a GET of what its URL names, by the policy `standard` or `staleWhileRevalidate`, without fields

@@ -39,7 +39,8 @@ struct CacheTransaction: Sendable {
     case generated(HTTPResponse)
   }
 
-  var address: String { redirectedURL?.address ?? request.address }
+  /// The URL of this transaction in events.
+  var observedURL: LoadURL { redirectedURL.map(LoadURL.init) ?? request.observedURL }
 
   var planner: Planner { Planner(request) }
 
@@ -169,12 +170,27 @@ final class ReceivedResponse: Sendable {
 
   /// The cost of the response and of the requests before it. It is complete once the body has ended.
   func metrics(at uptime: Duration) -> TransferMetrics {
-    var metrics = response.metrics()
-    // An engine that does not measure gets what passed here.
+    retry.spent.followed(by: transferMetrics(at: uptime))
+  }
+
+  /// The cost of this response alone.
+  func transferMetrics(at uptime: Duration) -> TransferMetrics {
+    response.metrics().completed(timeToHead: timeToHead, total: uptime - start)
+  }
+}
+
+extension TransferMetrics {
+  /// Returns the metrics with the manager's durations in place of those that the engine does not measure.
+  ///
+  /// - Parameters:
+  ///   - timeToHead: The time from the call of the downloader to the head.
+  ///   - total: The time from that call until now.
+  func completed(timeToHead: Duration, total: Duration) -> TransferMetrics {
+    var metrics = self
     metrics.timeToHead = metrics.timeToHead ?? max(.zero, timeToHead - (metrics.queued ?? .zero))
-    metrics.total = metrics.total ?? uptime - start
+    metrics.total = metrics.total ?? total
     metrics.attempts = max(1, metrics.attempts)
-    return retry.spent.followed(by: metrics)
+    return metrics
   }
 }
 

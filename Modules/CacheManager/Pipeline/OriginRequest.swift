@@ -89,23 +89,31 @@ struct OriginRequest: Sendable {
       if reservation == nil { reservation = try await request.budget.place(transaction.priority, upTo: expectedBody) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
-    request.observe(.requestSent(url: transaction.address, conditional: sent.isConditional))
+    request.observe(.requestSent(url: transaction.observedURL, conditional: sent.isConditional))
     let received: ReceivedResponse
     do throws(CacheError) {
-      let response = try await download(
+      var response = try await download(
         DownloadRequest(
           head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
           timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
           attempt: retry.attempt), by: downloader)
+      if request.observer != nil { reportEnd(of: &response, start) }
       received = ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,
         timeToHead: request.clock.uptime - start, retry: retry, reservation: reservation)
     } catch {
       reservation?.release()
+      request.observe(
+        .transferEnded(
+          url: transaction.observedURL, metrics: TransferMetrics(total: request.clock.uptime - start), error: error))
       return .response(try await serveFallback(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
     }
     let response = received.response.head
-    request.observe(.responseReceived(url: transaction.address, status: response.status.code))
+    request.observe(.responseReceived(url: transaction.observedURL, status: response.status.code))
+    if received.response.body.data != nil {
+      request.observe(
+        .transferEnded(url: transaction.observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil))
+    }
     let verdict = judge(.success(response), sent: sent, requestTime: requestTime)
     if let leader, let freshness = verdict.freshness { leader.answered(freshness) }
     do throws(CacheError) {
@@ -115,6 +123,18 @@ struct OriginRequest: Sendable {
       reservation?.release()
       throw error
     }
+  }
+
+  /// Makes the body report the end of its transfer to the observer. A body that has arrived already reports nothing.
+  @inline(never)
+  private func reportEnd(of response: inout DownloadResponse, _ start: Duration) {
+    guard response.body.data == nil else { return }
+    let (request, url, metrics, head) = (request, transaction.observedURL, response.metrics, request.clock.uptime - start)
+    let body = ObservedBody(response.body) { error in
+      let ended = metrics().completed(timeToHead: head, total: request.clock.uptime - start)
+      request.observe(.transferEnded(url: url, metrics: ended, error: error))
+    }
+    response.body = ResourceBody(length: response.body.length, source: body)
   }
 
   /// The largest part of a collected body that is in memory at once, in bytes. A streamed body is not collected.

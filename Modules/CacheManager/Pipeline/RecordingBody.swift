@@ -272,8 +272,9 @@ final class RecordingBody: ResourceBody.Source {
       return await storage.cache.storeOriginal(data, candidate)
     }
     do throws(CacheError) {
+      let start = request.observationStart
       let committed = try await writer.commit(trailers: base.source.trailers)
-      request.observe(.stored(key: candidate.key, layer: .disk, bytes: ending.count))
+      request.observeStored(candidate.key, ending.count, since: start)
       return committed
     } catch {
       try fail(writer, error)

@@ -40,6 +40,30 @@ struct ResponseOperation: Sendable {
     }
   }
 
+  /// Runs the operation and tells the observer of its start and its end. Out of line, because most callers have no observer.
+  @inline(never)
+  func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
+    let start = request.clock.uptime
+    request.observe(.started(url: request.observedURL))
+    do throws(CacheError) {
+      let response = try await run(sending: body)
+      // The cache has made a 504: no source has a response.
+      let isMade = !response.status.isHit && response.status.forward == nil
+      let source = response.status.forwardStatus == 304 ? .revalidated : response.source
+      let error = CacheError(.notCached, reason: "not cached, and the origin may not be asked", url: request.address)
+      observeEnd(isMade ? nil : source, isMade ? error : nil, start)
+      return response
+    } catch {
+      observeEnd(nil, error.about(request.address), start)
+      throw error
+    }
+  }
+
+  private func observeEnd(_ source: ResourceSource?, _ error: CacheError?, _ start: Duration) {
+    request.observe(
+      .finished(url: request.observedURL, source: source, error: error, duration: request.clock.uptime - start))
+  }
+
   /// The same request after it has waited for another in vain. It looks into the stores again.
   func again(_ wait: CoalescingWait) async throws(CacheError) -> CachedResponse {
     try await ResponseOperation(request, core: core, name: name, wait: wait).run(sending: nil)
@@ -78,7 +102,7 @@ struct ResponseOperation: Sendable {
         guard response.status.isStored else { return response.body.source.cancel() }
         while try await response.body.source.next() != nil {}
       } catch {
-        if !error.isCancellation { background.observe(.backgroundFailed(url: background.address, error: error)) }
+        if !error.isCancellation { background.observe(.backgroundFailed(url: background.observedURL, error: error)) }
       }
     }
   }
@@ -119,7 +143,7 @@ extension ResponseOperation {
       leading.leader = leader
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
-      request.observe(.joined(url: request.address, to: pending.load))
+      request.observe(.joined(url: request.observedURL, to: pending.load))
       let outcome = await pending.outcome(within: limit, by: request.clock)
       if Task.isCancelled { throw .cancelled }
       switch outcome {

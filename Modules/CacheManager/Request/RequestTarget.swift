@@ -107,15 +107,6 @@ extension URL {
     return scheme?.lowercased() == other.scheme?.lowercased() && host(self) == host(other)
       && port(self) == port(other)
   }
-
-  /// The URL as text for errors and events: without user information, and shortened if it is very long, as `data:` URLs are.
-  var address: String {
-    var text = absoluteString
-    if user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {
-      text = "\(text[...colon])//\(text[text.index(after: at)...])"
-    }
-    return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
-  }
 }
 
 extension HTTPRequest {

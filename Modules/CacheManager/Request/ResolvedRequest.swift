@@ -33,8 +33,11 @@ final class ResolvedRequest: Sendable {
 
   subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { settings[keyPath: part] }
 
-  /// The URL of the load as text, for errors and events.
+  /// The URL of the load as text, for errors.
   var address: String { settings.url.address }
+
+  /// The URL of the load in events.
+  var observedURL: LoadURL { LoadURL(settings.url) }
 
   /// Returns the error with the URL of the load, and with the redirects that led to `url`.
   ///
@@ -79,6 +82,13 @@ final class ResolvedRequest: Sendable {
     if let observer = settings.observer { observer.observe(event(), of: settings.id) }
   }
 
+  /// The uptime at which work begins that is measured for the observer, or zero without one.
+  var observationStart: Duration { settings.observer == nil ? .zero : settings.clock.uptime }
+
+  func observeStored(_ key: CacheKey, _ bytes: Int64, since start: Duration) {
+    observe(.stored(key: key, layer: .disk, bytes: bytes, duration: settings.clock.uptime - start))
+  }
+
   var noDurableStore: CacheError {
     CacheError(.invalidConfiguration, reason: "there is no durable store that this load may write", url: address)
   }
@@ -89,18 +99,18 @@ final class ResolvedRequest: Sendable {
   func observeBackground(_ result: Result<LoadOutcome, CacheError>) {
     switch result {
     case .failure(let error):
-      if !error.isCancellation { observe(.backgroundFailed(url: address, error: error)) }
+      if !error.isCancellation { observe(.backgroundFailed(url: observedURL, error: error)) }
     case .success(let outcome):
-      if let error = outcome.fallbackReason { observe(.backgroundFailed(url: address, error: error.about(address))) }
+      if let error = outcome.fallbackReason { observe(.backgroundFailed(url: observedURL, error: error.about(address))) }
     }
   }
 
   func observeEnd<Value: Sendable>(_ result: Result<Resource<Value>, CacheError>, startedAt start: Duration) {
     switch result {
     case .success(let resource):
-      observe(.finished(url: address, source: resource.source, error: nil, duration: settings.clock.uptime - start))
+      observe(.finished(url: observedURL, source: resource.source, error: nil, duration: settings.clock.uptime - start))
     case .failure(let error):
-      observe(.finished(url: address, source: nil, error: error, duration: settings.clock.uptime - start))
+      observe(.finished(url: observedURL, source: nil, error: error, duration: settings.clock.uptime - start))
     }
   }
 }

@@ -128,12 +128,13 @@ extension TieredCache {
       await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store)
     else { return }
     kept.metadata.bodyLength = Int64(data.count)
+    let start = request.observationStart
     do throws(CacheError) {
       kept.metadata = try await store.store(data, for: kept.key, metadata: kept.metadata)
     } catch {
       return request.observe(.storeFailed(key: kept.key, error: error))
     }
-    request.observe(.stored(key: kept.key, layer: .disk, bytes: Int64(data.count)))
+    request.observeStored(kept.key, Int64(data.count), since: start)
     // A load that stored a later body meanwhile looked for outdated values before this one was there.
     let transforms = (try? await store.transforms(of: resource)) ?? []
     if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }

@@ -37,7 +37,7 @@ extension TieredCache {
     guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
     guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed), let data else { return }
     if memory.insert(data, cost: data.count, of: key, for: candidate.metadata), isNew {
-      request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count)))
+      request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count), duration: .zero))
     }
   }
 
@@ -71,9 +71,10 @@ extension TieredCache {
   func storeOriginal(_ data: Data, _ candidate: Candidate) async -> StoredMetadata? {
     guard surviving(candidate) != nil, let writer = try? await writer(candidate) else { return nil }
     do throws(CacheError) {
+      let start = request.observationStart
       try await writer.write(data)
       let committed = try await writer.commit(trailers: nil)
-      request.observe(.stored(key: candidate.key, layer: .disk, bytes: Int64(data.count)))
+      request.observeStored(candidate.key, Int64(data.count), since: start)
       return committed
     } catch {
       writer.abort()

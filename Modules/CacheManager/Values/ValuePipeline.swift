@@ -39,8 +39,9 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// - Returns: The value, or `nil` if the bytes were left in the durable store and no value is stored there.
   func value(of outcome: LoadOutcome) async throws(CacheError) -> TransformedOutcome<Value>? {
     let key = outcome.key.with(transform: transform.id)
+    let start = load.observationStart
     func derived(_ value: Value, _ origin: ValueOrigin) -> TransformedOutcome<Value> {
-      load.observe(.transformed(key: key, origin: origin))
+      load.observe(.transformed(key: key, origin: origin, duration: load.clock.uptime - start))
       return TransformedOutcome(
         value: value,
         outcome: outcome.with {
@@ -60,8 +61,9 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     guard !outcome.isBodyLeft else { return nil }
     let made = try await made(of: outcome, upTo: transform.changes.count)
     keepInMemory(made.value, key, outcome)
+    let result = derived(made.value, .transformed)
     await keepOnDisk(made, key, outcome)
-    return derived(made.value, .transformed)
+    return result
   }
 
   // MARK: Stored values
@@ -148,7 +150,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
     let id = StepCoalescer.ID(Value.self, of: outcome.metadata.revision, stem: stem, on: load.executor)
     return try await core.steps.outcome(of: id, for: load.id, priority) { leader in
-      load.observe(.joined(url: load.address, to: leader))
+      load.observe(.joined(url: load.observedURL, to: leader))
     } _: { () throws(CacheError) in
       guard count > 0 else { return try await decoded(outcome) }
       let before = try await made(of: outcome, upTo: count - 1)

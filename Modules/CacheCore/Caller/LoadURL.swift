@@ -1,0 +1,37 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The URL that an event is about. Its text has no user information, so no password gets into a log.
+///
+/// The text is made when it is asked for: most observers count, and a hit in memory takes less time than the text.
+public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
+  private let url: URL
+
+  /// Creates the URL of an event, for tests.
+  public init(_ url: URL) { self.url = url }
+
+  /// The URL without user information. A very long one, such as that of a `data:` URL, is shortened.
+  public var description: String { url.address }
+
+  /// The URL without user information, query and fragment, which may hold signatures and tokens. Of a `data:` URL, the media type
+  /// alone.
+  public var withoutQuery: String {
+    let text = url.address
+    let end: Character = url.scheme?.lowercased() == "data" ? "," : "?"
+    return String(text.prefix { $0 != end && $0 != "#" })
+  }
+}
+
+extension URL {
+  /// The URL as text for errors and events: without user information, and shortened if it is very long, as `data:` URLs are.
+  package var address: String {
+    var text = absoluteString
+    if user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {
+      text = "\(text[...colon])//\(text[text.index(after: at)...])"
+    }
+    return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
+  }
+}

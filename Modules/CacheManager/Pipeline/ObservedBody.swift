@@ -1,0 +1,57 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A response body that reports the end of its transfer, exactly once. It exists only for loads that an observer watches.
+final class ObservedBody: ResourceBody.Source {
+  private struct State {
+    var count: Int64 = 0
+    /// Called with the error of the transfer, or with `nil` after its last byte. `nil` after the call.
+    var end: (@Sendable (CacheError?) -> Void)?
+  }
+
+  private let base: ResourceBody
+  private let state: Lock<State>
+
+  init(_ base: ResourceBody, end: @escaping @Sendable (CacheError?) -> Void) {
+    self.base = base
+    state = Lock(State(end: end))
+  }
+
+  /// A body that is released is complete if all announced bytes were read.
+  deinit { finish() }
+
+  var trailers: HTTPFields? { base.source.trailers }
+
+  func next() async throws(CacheError) -> Data? {
+    do throws(CacheError) {
+      let chunk = try await base.source.next()
+      if let chunk { state.withLock { $0.count += Int64(chunk.count) } } else { finish(nil) }
+      return chunk
+    } catch {
+      // A second task has read at the same time. The first one goes on.
+      if error.code != .misuse { finish(error) }
+      throw error
+    }
+  }
+
+  func cancel() {
+    base.source.cancel()
+    finish()
+  }
+
+  private func finish() { finish(state.withLock { $0.count } == base.length ? nil : .cancelled) }
+
+  private func finish(_ error: CacheError?) {
+    let end = state.withLock { state in
+      defer { state.end = nil }
+      return state.end
+    }
+    end?(error)
+  }
+}

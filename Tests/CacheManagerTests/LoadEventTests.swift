@@ -1,0 +1,232 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("The events of a load")
+struct LoadEventTests {
+  private let fixture: ManagerFixture
+
+  init() throws { fixture = try ManagerFixture() }
+
+  private var observer: RecordingObserver { fixture.observer }
+
+  /// The events of all loads in order, as words.
+  private var words: [String] {
+    observer.events.map { event in
+      switch event {
+      case .started: "started"
+      case .joined: "joined"
+      case .requestSent(_, let isConditional): isConditional ? "asked" : "requested"
+      case .responseReceived(_, let status): "\(status)"
+      case .transferEnded(_, let metrics, let error): error.map { "\($0.code.rawValue)" } ?? "\(metrics.bytesOnWire) bytes"
+      case .stored(_, let layer, _, _): layer == .memory ? "in memory" : "on disk"
+      case .transformed(_, let origin, _): "\(origin.rawValue) value"
+      case .storeFailed, .readFailed: "store failed"
+      case .revalidated: "confirmed"
+      case .backgroundFailed: "background failed"
+      case .finished(_, let source, let error, _): "finished: \(source?.rawValue ?? error?.code.rawValue ?? "-")"
+      }
+    }
+  }
+
+  /// The number of requests that were sent, and of transfers that have ended.
+  private var transfers: (sent: Int, ended: Int) {
+    observer.events.reduce(into: (0, 0)) { counts, event in
+      if case .requestSent = event { counts.0 += 1 }
+      if case .transferEnded = event { counts.1 += 1 }
+    }
+  }
+
+  @Test("a load from the network starts, sends, receives, stores and ends, in this order")
+  func network() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    #expect(
+      words == ["started", "requested", "200", "5 bytes", "on disk", "in memory", "finished: network"])
+  }
+
+  @Test("a hit in memory or on a disk that answers without waiting has its end alone")
+  func hits() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    let before = words.count
+    _ = try await fixture.manager.load(fixture.url)
+    _ = fixture.manager.cachedInMemory(fixture.url)
+    #expect(Array(words.dropFirst(before)) == ["finished: memory", "finished: memory"])
+  }
+
+  @Test("a look into memory that finds nothing, or only a stale response, is no load")
+  func looks() async throws {
+    let options = RequestOptions.policy(.staleWhileRevalidate)
+    _ = fixture.manager.cachedInMemory(fixture.url, options: options)
+    #expect(observer.events.isEmpty)
+
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    let before = words.count
+    #expect(fixture.manager.cachedInMemory(fixture.url, options: options)?.isStale == true)
+    #expect(words.count == before)
+  }
+
+  @Test("a revalidation that is confirmed has a transfer without bytes")
+  func confirmed() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
+    _ = try await fixture.manager.load(fixture.url)
+    let before = words.count
+    _ = try await fixture.manager.load(fixture.url)
+    #expect(
+      Array(words.dropFirst(before)) == ["started", "asked", "304", "0 bytes", "confirmed", "finished: revalidated"])
+  }
+
+  @Test("an origin that cannot be reached, a cut body and a refused status each end their transfer once")
+  func failures() async throws {
+    fixture.network.answer(
+      fixture.url, .failure(.connectionRefused), .ok("bytes").cut(after: 2), .response(.notFound, body: Data("gone".utf8)))
+    for _ in 1...3 { _ = try await fixture.failure(fixture.url, .policy(.reload)) }
+    #expect(transfers.sent == 3)
+    #expect(transfers.ended == 3)
+    #expect(words.contains("connectionRefused"))
+    #expect(words.contains("truncatedBody"))
+  }
+
+  @Test("a cancelled load ends its transfer once, with a cancellation")
+  func cancelled() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .ok("bytes").bodyHeld(by: gate))
+    let load = Task { try await fixture.manager.load(fixture.url) }
+    await gate.arrived()
+    load.cancel()
+    _ = await load.result
+    gate.open()
+    await observer.first { if case .transferEnded = $0 { true } else { false } }
+    #expect(transfers.ended == 1)
+    #expect(words.contains("cancelled"))
+    #expect(words.contains("finished: cancelled"))
+  }
+
+  @Test("each hop of a chain of redirects has a transfer of its own, with its own metrics")
+  func redirects() async throws {
+    fixture.network.answer(fixture.url, .redirect(to: "/second"))
+    fixture.network.answer(try fixture.url("/second"), .ok("bytes"))
+    _ = try await fixture.manager.load(fixture.url)
+    let ended = observer.events.compactMap { event in
+      if case .transferEnded(let url, let metrics, nil) = event { "\(url) \(metrics.bytesOnWire)" } else { nil }
+    }
+    #expect(ended == ["https://example.com/picture.png 0", "https://example.com/second 5"])
+  }
+
+  @Test("a body that is at hand ends its transfer behind its head")
+  func wholeBody() async throws {
+    let network = ClosureDownloader { _ throws(CacheError) in
+      DownloadResponse(
+        head: HTTPResponse(status: .ok), body: ResourceBody(Data("bytes".utf8)), metrics: { TransferMetrics(bytesOnWire: 5) })
+    }
+    _ = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.downloader = .use(network) })
+    #expect(words.prefix(4) == ["started", "requested", "200", "5 bytes"])
+    #expect(transfers.ended == 1)
+  }
+
+  @Test("a transfer is measured by the manager's clock where the engine does not measure")
+  func clock() async throws {
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
+    async let load = fixture.manager.load(fixture.url)
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(2))
+    await gate.arrived()
+    fixture.clock.advance(by: .seconds(1))
+    gate.open()
+    _ = try await load
+    let metrics = observer.events.compactMap { event in
+      if case .transferEnded(_, let metrics, _) = event { metrics } else { nil }
+    }
+    #expect(metrics.map(\.timeToHead) == [.seconds(2)])
+    #expect(metrics.map(\.total) == [.seconds(3)])
+  }
+
+  @Test("the events of a value and of an entry state how long each took")
+  func durations() async throws {
+    let store = HeldStore(clock: fixture.clock)
+    let commit = store.hold(.commit)
+    fixture.network.answer(fixture.url, .ok("bytes"))
+    let (clock, url) = (fixture.clock, fixture.url)
+    let slow = ResourceTransform<String>(id: "slow", cost: { _ in 1 }) { _, _ throws(CacheError) in
+      clock.advance(by: .seconds(3))
+      return "value"
+    }
+    let options = RequestOptions { $0.store = .use(store) }
+    async let load = fixture.manager.load(url, as: slow, options: options)
+    await commit.arrived()
+    fixture.clock.advance(by: .milliseconds(10))
+    commit.open()
+    _ = try await load
+    let durations: [String: Duration] = observer.events.reduce(into: [:]) { durations, event in
+      switch event {
+      case .stored(_, .disk, _, let duration): durations["disk"] = duration
+      case .transformed(_, .transformed, let duration): durations["value"] = duration
+      default: break
+      }
+    }
+    #expect(durations == ["disk": .milliseconds(10), "value": .seconds(3)])
+  }
+
+  // MARK: HTTP requests
+
+  @Test("an HTTP request starts and ends with its response, and its transfer ends with its body")
+  func response() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
+    let response = try await fixture.exchange()
+    #expect(words == ["started", "requested", "200", "finished: network"])
+    _ = try await response.body.collect()
+    #expect(words.contains("5 bytes"))
+
+    let before = words.count
+    _ = try await fixture.ask()
+    #expect(Array(words.dropFirst(before)) == ["started", "finished: memory"])
+
+    fixture.clock.advance(by: .seconds(61))
+    _ = try await fixture.ask()
+    #expect(words.last == "finished: revalidated")
+  }
+
+  @Test("an HTTP request whose body is abandoned ends its transfer with a cancellation")
+  func abandoned() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes").chunked(by: 1))
+    var response: CachedResponse? = try await fixture.exchange()
+    _ = try await response?.body.source.next()
+    response?.body.source.cancel()
+    response = nil
+    #expect(words.contains("cancelled"))
+    #expect(transfers.ended == 1)
+  }
+
+  @Test("a 504 of the cache itself, and an origin that fails, end an HTTP request with an error")
+  func unanswered() async throws {
+    fixture.network.answer(fixture.url, .failure(.connectionRefused))
+    _ = try await fixture.ask([.cacheControl: "only-if-cached"])
+    #expect(words == ["started", "finished: notCached"])
+    await #expect(throws: CacheError.self) { try await fixture.ask() }
+    #expect(words.last == "finished: connectionRefused")
+  }
+
+  // MARK: URLs
+
+  @Test(
+    "the URL of an event has no password, and without its query no token",
+    arguments: [
+      ("https://user:hunter2@a.example/x?token=1#part", "https://a.example/x?token=1#part", "https://a.example/x"),
+      ("https://a.example/x", "https://a.example/x", "https://a.example/x"),
+      ("https://a.example/x#?", "https://a.example/x#?", "https://a.example/x"),
+      ("data:text/plain,secret", "data:text/plain,secret", "data:text/plain"),
+      ("file:///a/b?c", "file:///a/b?c", "file:///a/b"),
+    ])
+  func urls(_ text: String, _ description: String, _ withoutQuery: String) throws {
+    let url = LoadURL(try #require(URL(string: text)))
+    #expect(url.description == description)
+    #expect(url.withoutQuery == withoutQuery)
+  }
+}
