@@ -65,6 +65,7 @@ let package = Package(
     .library(name: "CacheTesting", targets: ["CacheTesting"]),
     .library(name: "Etagere", targets: ["Etagere"]),
     .library(name: "CacheUI", targets: ["CacheUI"]),
+    .library(name: "CacheTelemetry", targets: ["CacheTelemetry"]),
     .library(name: "LoopbackOrigin", targets: ["LoopbackOrigin"]),
     .executable(name: "etagere", targets: ["EtagereTool"]),
   ],
@@ -75,6 +76,9 @@ let package = Package(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
     .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
+    .trait(name: "Logging", description: "CacheTelemetry writes a log (swift-log)"),
+    .trait(name: "Metrics", description: "CacheTelemetry counts and measures (swift-metrics)"),
+    .trait(name: "Tracing", description: "CacheTelemetry makes spans (swift-distributed-tracing)"),
     .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
@@ -84,7 +88,9 @@ let package = Package(
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
     .trait(
       name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
-      enabledTraits: ["Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails"]),
+      enabledTraits: [
+        "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails", "Logging", "Metrics", "Tracing",
+      ]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -96,6 +102,8 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.9.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
   ],
   targets: [
@@ -140,6 +148,13 @@ let package = Package(
         "ImageCodecs", httpTypes,
       ]),
     module("CacheUI", ["Etagere"]),
+    module(
+      "CacheTelemetry",
+      [
+        "CacheCore", product("Logging", of: "swift-log", trait: "Logging"),
+        product("Metrics", of: "swift-metrics", trait: "Metrics"),
+        product("Tracing", of: "swift-distributed-tracing", trait: "Tracing"),
+      ]),
     module(
       "LoopbackOrigin",
       [
@@ -243,6 +258,16 @@ let package = Package(
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests("CacheUITests", ["CacheUI", "CacheCore", "CacheTesting", httpTypes]),
+    tests(
+      "CacheTelemetryTests",
+      [
+        "CacheTelemetry", "CacheManager", "MemoryStore", "ETagValidation", "CacheTesting", httpTypes,
+        product("Logging", of: "swift-log", trait: "Logging"), product("InMemoryLogging", of: "swift-log", trait: "Logging"),
+        product("Metrics", of: "swift-metrics", trait: "Metrics"),
+        product("MetricsTestKit", of: "swift-metrics", trait: "Metrics"),
+        product("Tracing", of: "swift-distributed-tracing", trait: "Tracing"),
+        product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Tracing"),
+      ]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
     tests(

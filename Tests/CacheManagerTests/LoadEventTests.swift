@@ -17,6 +17,7 @@ struct LoadEventTests {
   private var words: [String] {
     observer.events.map { event in
       switch event {
+      case .hit(_, let source, _): "hit: \(source.rawValue)"
       case .started: "started"
       case .joined: "joined"
       case .requestSent(_, let isConditional): isConditional ? "asked" : "requested"
@@ -48,14 +49,14 @@ struct LoadEventTests {
       words == ["started", "requested", "200", "5 bytes", "on disk", "in memory", "finished: network"])
   }
 
-  @Test("a hit in memory or on a disk that answers without waiting has its end alone")
+  @Test("a hit in memory has one event")
   func hits() async throws {
     fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     let before = words.count
     _ = try await fixture.manager.load(fixture.url)
     _ = fixture.manager.cachedInMemory(fixture.url)
-    #expect(Array(words.dropFirst(before)) == ["finished: memory", "finished: memory"])
+    #expect(Array(words.dropFirst(before)) == ["hit: memory", "hit: memory"])
   }
 
   @Test("a look into memory that finds nothing, or only a stale response, is no load")
@@ -88,7 +89,8 @@ struct LoadEventTests {
       fixture.url, .failure(.connectionRefused), .ok("bytes").cut(after: 2), .response(.notFound, body: Data("gone".utf8)))
     for _ in 1...3 { _ = try await fixture.failure(fixture.url, .policy(.reload)) }
     #expect(transfers.sent == 3)
-    #expect(transfers.ended == 3)
+    // A short body that is not wanted is read behind the load.
+    try await Turns.until { transfers.ended == 3 }
     #expect(words.contains("connectionRefused"))
     #expect(words.contains("truncatedBody"))
   }
@@ -113,10 +115,11 @@ struct LoadEventTests {
     fixture.network.answer(fixture.url, .redirect(to: "/second"))
     fixture.network.answer(try fixture.url("/second"), .ok("bytes"))
     _ = try await fixture.manager.load(fixture.url)
+    try await Turns.until { transfers.ended == 2 }
     let ended = observer.events.compactMap { event in
       if case .transferEnded(let url, let metrics, nil) = event { "\(url) \(metrics.bytesOnWire)" } else { nil }
     }
-    #expect(ended == ["https://example.com/picture.png 0", "https://example.com/second 5"])
+    #expect(Set(ended) == ["https://example.com/picture.png 0", "https://example.com/second 5"])
   }
 
   @Test("a body that is at hand ends its transfer behind its head")

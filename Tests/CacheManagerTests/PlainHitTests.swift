@@ -151,7 +151,7 @@ struct PlainHitTests {
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
     let events = fixture.observer.events.dropFirst(before)
     #expect(events.count == 1)
-    guard case .finished(let url, .memory, nil, _) = events.first else {
+    guard case .hit(let url, .memory, _) = events.first else {
       Issue.record("\(events)")
       return
     }

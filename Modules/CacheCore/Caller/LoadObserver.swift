@@ -1,10 +1,12 @@
 /// An event of a load, for logs, metrics and tests.
 ///
-/// A load that a store answers at once has one event, ``finished(url:source:error:duration:)``. Every other load begins with
-/// ``started(url:)``. Both are sent exactly once. A load that no request can be made of, for example for an invalid URL, has no
-/// event. Work that goes on after the end of a load, such as a revalidation in the background, sends its events with the
-/// identifier of that load.
+/// A load that a store answers at once has one event, ``hit(url:source:duration:)``. Every other load begins with
+/// ``started(url:)`` and ends with ``finished(url:source:error:duration:)``, exactly once each. A load that no request can be made
+/// of, for example for an invalid URL, has no event. Work that goes on after the end of a load, such as a revalidation in the
+/// background, sends its events with the identifier of that load.
 public enum CacheEvent: Sendable {
+  /// A store answered the load at once. A fresh response that `cachedInMemory` returns is such a load too.
+  case hit(url: LoadURL, source: ResourceSource, duration: Duration)
   /// The load has started and could not be answered at once. Sent in the task of the caller.
   case started(url: LoadURL)
   /// The load joined another one, or a step of it. The events of the shared work have the identifier of the other load.
@@ -31,8 +33,7 @@ public enum CacheEvent: Sendable {
   case revalidated(key: CacheKey)
   /// A revalidation in the background has failed.
   case backgroundFailed(url: LoadURL, error: CacheError)
-  /// A load has ended. For `respond(to:)`, its response was returned, and the body may still be on its way. A fresh response that
-  /// `cachedInMemory` returns is a load that has ended.
+  /// The load has ended. For `respond(to:)`, its response was returned, and the body may still be on its way.
   case finished(url: LoadURL, source: ResourceSource?, error: CacheError?, duration: Duration)
 }
 

@@ -81,7 +81,13 @@ extension LoadCoordinator {
     } else {
       return .underWay(load, known: nil)
     }
-    load.observeEnd(ending, startedAt: start)
+    switch ending {
+    case .success(let hit):
+      load.observe(.hit(url: load.observedURL, source: hit.source, duration: load.clock.uptime - start))
+    case .failure:
+      load.observe(.started(url: load.observedURL))
+      load.observeEnd(ending, startedAt: start)
+    }
     return .over(ending)
   }
 
@@ -109,11 +115,10 @@ extension LoadCoordinator {
     return hit
   }
 
-  /// Reports a load that memory has ended at once.
+  /// Reports a load that memory has answered at once.
   private func observeHit(_ request: ResourceRequest, _ duration: Duration, of id: LoadID? = nil) {
     guard let observer = request.options.observer.resolved(configuration.observer) else { return }
-    observer.observe(
-      .finished(url: LoadURL(request.url), source: .memory, error: nil, duration: duration), of: id ?? LoadID())
+    observer.observe(.hit(url: LoadURL(request.url), source: .memory, duration: duration), of: id ?? LoadID())
   }
 
   /// Looks up a plain request: a GET of what its URL names, by the policy `standard` or `staleWhileRevalidate`, without fields

@@ -1,0 +1,71 @@
+public import CacheCore
+
+/// The course of one load: its start, its end, and what was done in between. It is complete when the load and its transfers have
+/// ended.
+public struct LoadRecord: Sendable {
+  /// The identifier of the load.
+  public var load: LoadID
+  /// The URL of the load.
+  public var url: LoadURL
+  /// The time at which the load started.
+  public var startedAt: Timestamp
+  /// The time from the start to the end.
+  public var duration: Duration
+  /// The source of the result, or `nil` if there is none.
+  public var source: ResourceSource?
+  /// The error of the load.
+  public var error: CacheError?
+  /// The load that this one joined. That load has the transfer in its record.
+  public var joined: LoadID?
+  /// Whether a store answered the load at once.
+  public var isHit = false
+  /// Whether these are the requests that followed the end of a load, such as the revalidation of a stale response.
+  public var isBackground = false
+  /// The phases, in the order in which they ended. Phases can overlap, and a transfer can
+  /// end after its load.
+  public var phases: [Phase] = []
+
+  /// A part of a load that takes time.
+  public struct Phase: Sendable {
+    /// The time from the start of the load to the start of the phase.
+    public var start: Duration
+    /// The duration of the phase.
+    public var duration: Duration
+    /// The work of the phase.
+    public var work: Work
+  }
+
+  /// The work of a phase.
+  public enum Work: Sendable {
+    /// A request to the origin, from the call of the downloader to the last byte of the body.
+    case transfer(Transfer)
+    /// The making of a value, or the decoding of a stored one.
+    case transform(ValueOrigin)
+    /// The commit of an entry of this number of bytes to the durable store.
+    case store(bytes: Int64)
+  }
+
+  /// A request to the origin and its response.
+  public struct Transfer: Sendable {
+    /// The URL of the request, which is another one after a redirect.
+    public var url: LoadURL
+    /// Whether the request asks about a stored response.
+    public var isConditional: Bool
+    /// The status of the response, or `nil` if none was received.
+    public var status: Int?
+    /// The metrics of the transfer.
+    public var metrics = TransferMetrics()
+    /// The error of the transfer.
+    public var error: CacheError?
+  }
+
+  /// The requests of the load and their responses, in the order in which they ended.
+  public var transfers: [Transfer] {
+    phases.compactMap { phase in
+      if case .transfer(let transfer) = phase.work { transfer } else { nil }
+    }
+  }
+
+  /// The number of body bytes that crossed the network.
+  public var bytesOnWire: Int64 { transfers.reduce(0) { $0 + $1.metrics.bytesOnWire } }
+}

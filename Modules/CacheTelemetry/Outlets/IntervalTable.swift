@@ -1,0 +1,59 @@
+package import CacheCore
+
+/// The intervals of loads and transfers, which begin and end with events. It makes intervals of any system, so that Linux can test
+/// what Instruments shows.
+package final class IntervalTable<Interval: Sendable>: Sendable {
+  /// The kind of an interval.
+  package enum Kind: Hashable, Sendable { case load, transfer }
+
+  private struct Key: Hashable {
+    var kind: Kind
+    var load: LoadID
+    var url: LoadURL?
+  }
+
+  private let begin: @Sendable (Kind, LoadURL) -> Interval?
+  private let end: @Sendable (Kind, Interval, _ outcome: String) -> Void
+  private let open = Lock<[Key: [Interval]]>([:])
+
+  /// - Parameters:
+  ///   - begin: Begins an interval, or returns `nil` if the system takes none now.
+  ///   - end: Ends an interval.
+  package init(
+    begin: @escaping @Sendable (Kind, LoadURL) -> Interval?, end: @escaping @Sendable (Kind, Interval, String) -> Void
+  ) {
+    self.begin = begin
+    self.end = end
+  }
+
+  /// The number of open intervals.
+  package var count: Int { open.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
+  package func receive(_ event: CacheEvent, _ load: LoadID) {
+    switch event {
+    case .started(let url): begin(.load, url, Key(kind: .load, load: load))
+    case .requestSent(let url, _): begin(.transfer, url, Key(kind: .transfer, load: load, url: url))
+    case .transferEnded(let url, let metrics, let error):
+      end(Key(kind: .transfer, load: load, url: url), error?.code.rawValue ?? "\(metrics.bytesOnWire) bytes")
+    case .finished(_, let source, let error, _):
+      end(Key(kind: .load, load: load), source?.rawValue ?? error?.code.rawValue ?? "")
+    case .hit, .joined, .responseReceived, .stored, .transformed, .storeFailed, .readFailed, .revalidated, .backgroundFailed:
+      break
+    }
+  }
+
+  private func begin(_ kind: Kind, _ url: LoadURL, _ key: Key) {
+    guard let interval = begin(kind, url) else { return }
+    open.withLock { $0[key, default: []].append(interval) }
+  }
+
+  private func end(_ key: Key, _ outcome: String) {
+    let interval: Interval? = open.withLock { open in
+      guard var intervals = open.removeValue(forKey: key) else { return nil }
+      let first = intervals.removeFirst()
+      if !intervals.isEmpty { open[key] = intervals }
+      return first
+    }
+    if let interval { end(key.kind, interval, outcome) }
+  }
+}

@@ -1,0 +1,81 @@
+#if Logging
+internal import CacheCore
+public import Logging
+
+extension Telemetry.Outlet {
+  /// A log of swift-log: one line for each load, and one for each failure that no caller is told of.
+  ///
+  /// A line has the identifier of the load, its URL without query and user information, its source, its duration, and the durations
+  /// of its parts in milliseconds. Loads that a store answers at once are
+  /// logged at the level `trace`. A store that fails, and a revalidation in the
+  /// background that fails, are logged as warnings.
+  ///
+  /// - Parameters:
+  ///   - logger: The logger.
+  ///   - level: The level of the lines about loads.
+  public static func logging(_ logger: Logger, level: Logger.Level = .debug) -> Self {
+    Self(
+      event: { event, load in warn(logger, event, load) },
+      records: Records(wantsHits: { logger.logLevel <= .trace }) { record, _ in
+        let level = record.isHit ? .trace : level
+        guard logger.logLevel <= level else { return }
+        logger.log(level: level, "\(record.title)", metadata: record.logMetadata)
+      })
+  }
+
+  private static func warn(_ logger: Logger, _ event: CacheEvent, _ load: LoadID) {
+    func warn(_ message: Logger.Message, _ error: CacheError) {
+      logger.warning(message, metadata: ["load": "\(load)"].merging(error.logMetadata) { $1 })
+    }
+    switch event {
+    case .storeFailed(_, let error): warn("a store could not be written", error)
+    case .readFailed(_, let error): warn("a store could not be read", error)
+    case .backgroundFailed(_, let error): warn("a revalidation in the background failed", error)
+    default: break
+    }
+  }
+}
+
+extension LoadRecord {
+  fileprivate var title: String {
+    if isBackground { return "transferred in the background" }
+    return error == nil ? "loaded" : "not loaded"
+  }
+
+  fileprivate var logMetadata: Logger.Metadata {
+    var metadata: Logger.Metadata = ["load": "\(load)", "url": "\(url.withoutQuery)", "ms": "\(duration.milliseconds)"]
+    metadata["source"] = source.map { "\($0.rawValue)" }
+    metadata["joined"] = joined.map { "\($0)" }
+    if let error { metadata.merge(error.logMetadata) { $1 } }
+    for phase in phases {
+      switch phase.work {
+      case .transfer(let transfer):
+        metadata["status"] = transfer.status.map { "\($0)" }
+        metadata["bytes"] = "\(bytesOnWire)"
+        metadata["queue-ms"] = transfer.metrics.queued.map { "\($0.milliseconds)" }
+        metadata["head-ms"] = transfer.metrics.timeToHead.map { "\($0.milliseconds)" }
+        metadata["transfer-ms"] = "\(phase.duration.milliseconds)"
+      case .transform: metadata["transform-ms"] = "\(phase.duration.milliseconds)"
+      case .store: metadata["store-ms"] = "\(phase.duration.milliseconds)"
+      }
+    }
+    return metadata
+  }
+}
+
+extension CacheError {
+  /// The error without its URL, which may have a query.
+  fileprivate var logMetadata: Logger.Metadata {
+    var metadata: Logger.Metadata = ["error": "\(code.rawValue)"]
+    metadata["status"] = status.map { "\($0)" }
+    metadata["path"] = path.map { "\($0)" }
+    metadata["errno"] = errno.map { "\($0)" }
+    return metadata
+  }
+}
+
+extension Duration {
+  /// The duration in milliseconds, rounded to microseconds.
+  fileprivate var milliseconds: Double { (self / .microseconds(1)).rounded() / 1_000 }
+}
+#endif

@@ -1,0 +1,82 @@
+#if Tracing
+internal import CacheCore
+public import Tracing
+
+extension Telemetry.Outlet {
+  /// The spans of a tracer of swift-distributed-tracing.
+  ///
+  /// A load is a span `etagere.load`, a child of the span in whose task the load was called. Its own children are
+  /// `etagere.transfer` for a request, `etagere.revalidation` for a request about a stored response, `etagere.transform` for the
+  /// making of a value and `etagere.store` for a commit. A
+  /// request that follows the end of a load, such as a revalidation in the background, is a trace of its own.
+  ///
+  /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a tracer,
+  ///   the outlet receives nothing.
+  public static func tracing(_ tracer: (any Tracer)? = nil) -> Self {
+    let tracer = tracer ?? InstrumentationSystem.tracer
+    guard !(tracer is NoOpTracer) else { return Self() }
+    return Self(
+      records: Records(note: { ServiceContext.current }) { record, context in
+        trace(record, in: context as? ServiceContext ?? .topLevel, by: tracer)
+      })
+  }
+
+  /// Makes the spans of a load that has ended.
+  private static func trace(_ record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
+    guard !record.isBackground else { return tracePhases(of: record, in: context, by: tracer) }
+    let span = tracer.startAnySpan("etagere.load", at: record.instant(.zero), context: context)
+    span.attributes["url.full"] = record.url.withoutQuery
+    span.attributes["etagere.source"] = record.source?.rawValue
+    span.attributes["etagere.load"] = "\(record.load)"
+    span.attributes["etagere.joined"] = record.joined.map { "\($0)" }
+    span.note(record.error)
+    tracePhases(of: record, in: span.context, by: tracer)
+    span.end(at: record.instant(record.duration))
+  }
+
+  private static func tracePhases(of record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
+    for phase in record.phases {
+      let kind: SpanKind = if case .transfer = phase.work { .client } else { .internal }
+      let span = tracer.startAnySpan(phase.work.spanName, at: record.instant(phase.start), context: context, ofKind: kind)
+      span.attributes["etagere.load"] = "\(record.load)"
+      switch phase.work {
+      case .transfer(let transfer):
+        span.attributes["url.full"] = transfer.url.withoutQuery
+        span.attributes["http.response.status_code"] = transfer.status
+        span.attributes["http.response.body.size"] = transfer.metrics.bytesOnWire
+        span.attributes["network.protocol.name"] = transfer.metrics.protocolName
+        span.note(transfer.error)
+      case .transform(let origin): span.attributes["etagere.value"] = origin.rawValue
+      case .store(let bytes): span.attributes["etagere.bytes"] = bytes
+      }
+      span.end(at: record.instant(phase.start + phase.duration))
+    }
+  }
+}
+
+extension LoadRecord {
+  /// The wall time of an offset from the start.
+  fileprivate func instant(_ offset: Duration) -> DefaultTracerClock.Timestamp {
+    .init(nanosecondsSinceEpoch: UInt64(max(0, (startedAt + offset).nanoseconds)))
+  }
+}
+
+extension LoadRecord.Work {
+  fileprivate var spanName: String {
+    switch self {
+    case .transfer(let transfer): transfer.isConditional ? "etagere.revalidation" : "etagere.transfer"
+    case .transform: "etagere.transform"
+    case .store: "etagere.store"
+    }
+  }
+}
+
+extension Span {
+  /// Marks the span as failed. The error itself has a URL, which may have a query.
+  fileprivate func note(_ error: CacheError?) {
+    guard let error else { return }
+    attributes["error.type"] = error.code.rawValue
+    if !error.isCancellation { setStatus(.init(code: .error, message: error.code.rawValue)) }
+  }
+}
+#endif

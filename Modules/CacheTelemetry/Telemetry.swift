@@ -1,0 +1,67 @@
+public import CacheCore
+
+/// An observer that reports what loads do: to a log, to metrics, to a tracer, to Instruments, or to a closure.
+///
+/// ```swift
+/// configuration.observer = Telemetry(.logging(Logger(label: "images")), .metrics(), .tracing())
+/// ```
+///
+/// Bootstrap the metrics and the tracing system first. The initializer returns `nil` if nothing would receive a report. The manager
+/// then has no observer, and a hit costs the same as without telemetry.
+///
+/// URLs are reported without user information and without query, which may hold signatures and tokens.
+public final class Telemetry: LoadObserver {
+  public let id = ComponentID.unique(Telemetry.self)
+  private let receivers: [@Sendable (CacheEvent, LoadID) -> Void]
+  private let recorder: LoadRecorder?
+
+  /// Creates an observer with one or more outlets, or returns `nil` if none of them has a receiver.
+  ///
+  /// - Parameters:
+  ///   - outlets: The receivers of the reports.
+  ///   - clock: The clock of the managers that are observed.
+  public convenience init?(_ outlets: Outlet..., clock: any CacheClock = SystemClock()) { self.init(outlets, clock: clock) }
+
+  /// Creates an observer with a list of outlets, or returns `nil` if none of them has a receiver.
+  public init?(_ outlets: [Outlet], clock: any CacheClock = SystemClock()) {
+    receivers = outlets.compactMap(\.event)
+    let records = outlets.compactMap(\.records)
+    recorder = records.isEmpty ? nil : LoadRecorder(records, clock: clock)
+    if receivers.isEmpty, records.isEmpty { return nil }
+  }
+
+  /// Passes an event on to the outlets. Called by the manager.
+  public func observe(_ event: CacheEvent, of load: LoadID) {
+    for receive in receivers { receive(event, load) }
+    recorder?.receive(event, of: load)
+  }
+
+  /// The number of loads whose record is being made.
+  package var openRecords: Int { recorder?.count ?? 0 }
+
+  /// A receiver of reports: a log, metrics, a tracer, Instruments, or a closure.
+  public struct Outlet: Sendable {
+    /// The receiver of records, and of what it noted in the caller's task when the load started.
+    struct Records: Sendable {
+      var note: @Sendable () -> (any Sendable)? = { nil }
+      /// Whether loads that a store answers at once are of interest now.
+      var wantsHits: @Sendable () -> Bool = { true }
+      var receive: @Sendable (LoadRecord, _ note: (any Sendable)?) -> Void
+    }
+
+    /// Receives each event at once, or `nil` if the outlet needs records alone.
+    var event: (@Sendable (CacheEvent, LoadID) -> Void)?
+    /// Receives the record of each load, or `nil` if the outlet needs events alone.
+    var records: Records?
+
+    /// A closure that receives the record of each load when the load and its transfers have ended. It is called on any thread, and
+    /// must return quickly.
+    ///
+    /// ```swift
+    /// let telemetry = Telemetry(.records { record in print(record.url, record.duration) })
+    /// ```
+    public static func records(_ receive: @escaping @Sendable (LoadRecord) -> Void) -> Outlet {
+      Outlet(records: Records { record, _ in receive(record) })
+    }
+  }
+}

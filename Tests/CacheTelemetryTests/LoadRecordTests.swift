@@ -1,0 +1,220 @@
+import CacheCore
+import CacheManager
+import CacheTelemetry
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("The records of loads")
+struct LoadRecordTests {
+  private let records = Received<LoadRecord>()
+
+  private func fixture(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws -> TelemetryFixture {
+    try TelemetryFixture({ _ in [.records { [records] in records.append($0) }] }, change)
+  }
+
+  private func phases(_ record: LoadRecord) -> [String] {
+    record.phases.map { phase in
+      let work: String =
+        switch phase.work {
+        case .transfer(let transfer):
+          "\(transfer.isConditional ? "revalidation" : "transfer") \(transfer.status ?? 0) \(transfer.error?.code.rawValue ?? "")"
+        case .transform(let origin): "\(origin.rawValue)"
+        case .store(let bytes): "store \(bytes)"
+        }
+      return "\(phase.start / .seconds(1)) \(phase.duration / .seconds(1)) \(work)"
+    }
+  }
+
+  @Test("a load from the network has its transfer, its commit and its value, with their times")
+  func network() async throws {
+    let fixture = try fixture()
+    let before = fixture.clock.now
+    try await fixture.loadSlowly()
+
+    let record = try #require(records.all.first)
+    #expect(records.all.count == 1)
+    #expect(phases(record) == ["0.0 3.0 transfer 200 ", "3.0 0.0 store 5", "3.0 3.0 transformed"])
+    #expect(record.startedAt == before)
+    #expect(record.duration == .seconds(6))
+    #expect(record.source == .network)
+    #expect(record.bytesOnWire == 5)
+    #expect(record.transfers.map(\.metrics.timeToHead) == [.seconds(2)])
+    #expect(!record.isHit && !record.isBackground && record.error == nil)
+  }
+
+  @Test("a hit has no phases")
+  func hit() async throws {
+    let fixture = try fixture()
+    try await fixture.loadSlowly()
+    _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
+    let record = try #require(records.all.last)
+    #expect(records.all.count == 2)
+    #expect(record.isHit && record.phases.isEmpty && record.source == .memory && record.duration == .zero)
+  }
+
+  @Test("a confirmed response, an error and a redirect have their requests")
+  func requests() async throws {
+    let fixture = try fixture()
+    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .failure(.connectionLost))
+    for _ in 1...2 { _ = try await fixture.manager.load(fixture.url) }
+    _ = try await fixture.manager.load(fixture.url)
+    let moved = try #require(URL(string: "https://example.com/moved"))
+    fixture.network.answer(moved, .redirect(to: "/target"))
+    fixture.network.answer(try #require(URL(string: "https://example.com/target")), .response(.notFound))
+    await #expect(throws: CacheError.self) { try await fixture.manager.load(moved) }
+    try await Turns.until { records.all.count == 4 }
+
+    let told = records.all.map { record in
+      "\(record.source?.rawValue ?? "-") \(record.error?.code.rawValue ?? "-"): "
+        + record.transfers.map { "\($0.isConditional) \($0.status ?? 0) \($0.error?.code.rawValue ?? "-")" }.joined(
+          separator: ", ")
+    }
+    #expect(
+      told == [
+        "network -: false 200 -", "revalidated -: true 304 -", "memory -: true 0 connectionLost",
+        "- unacceptableStatus: false 302 -, false 404 -",
+      ])
+  }
+
+  @Test("a load that joins another one names it and has no transfer")
+  func joined() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    async let first = fixture.manager.load(fixture.url)
+    await gate.arrived()
+    async let second = fixture.manager.load(fixture.url)
+    try await Turns.until { fixture.telemetry.openRecords == 2 }
+    gate.open()
+    _ = try await (first, second)
+
+    let leader = try #require(records.all.first { $0.joined == nil })
+    let follower = try #require(records.all.first { $0.joined != nil })
+    #expect(follower.joined == leader.load)
+    #expect(leader.transfers.count == 1 && follower.transfers.isEmpty)
+    #expect(follower.source == .network)
+  }
+
+  @Test("a revalidation that goes on after its load has a record of its own")
+  func background() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new").bodyHeld(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    let stale = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.policy = .staleWhileRevalidate })
+    await gate.arrived()
+    fixture.clock.advance(by: .seconds(4))
+    gate.open()
+    try await Turns.until { records.all.count == 3 }
+
+    #expect(stale.isStale)
+    let record = try #require(records.all.last)
+    #expect(record.isBackground && record.source == nil)
+    #expect(record.load == records.all[1].load)
+    #expect(phases(record) == ["0.0 4.0 revalidation 200 "])
+    #expect(record.duration == .seconds(4))
+    #expect(fixture.telemetry.openRecords == 0)
+  }
+
+  @Test("a cancelled load leaves a transfer that was cancelled, and nothing is held afterwards")
+  func cancelled() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .ok("bytes").bodyHeld(by: gate))
+    let load = Task { try await fixture.manager.load(fixture.url) }
+    await gate.arrived()
+    load.cancel()
+    _ = await load.result
+    gate.open()
+    await fixture.manager.close()
+    try await Turns.until { fixture.telemetry.openRecords == 0 }
+
+    #expect(records.all.first?.error?.isCancellation == true)
+    #expect(records.all.flatMap(\.transfers).map { $0.error?.isCancellation } == [true])
+  }
+
+  @Test("many loads at once leave one record each, and nothing is held afterwards")
+  func many() async throws {
+    let fixture = try fixture { $0.store = nil }
+    for index in 0..<50 {
+      let url = try #require(URL(string: "https://example.com/\(index)"))
+      fixture.network.serve(url) { _ in .ok("bytes", cacheControl: "max-age=60").chunked(by: 1) }
+    }
+    await withTaskGroup(of: Void.self) { group in
+      for index in 0..<500 {
+        group.addTask {
+          guard let url = URL(string: "https://example.com/\(index % 50)") else { return }
+          _ = try? await fixture.manager.load(url)
+        }
+      }
+    }
+    #expect(records.all.count == 500)
+    #expect(records.all.flatMap(\.transfers).count == fixture.network.requests.count)
+    #expect(Set(records.all.map(\.load)).count == 500)
+    #expect(fixture.telemetry.openRecords == 0)
+  }
+
+  @Test("telemetry without a receiver is no observer")
+  func nobody() {
+    #expect(Telemetry() == nil)
+    #expect(Telemetry([]) == nil)
+  }
+}
+
+@Suite("Intervals for Instruments")
+struct IntervalTableTests {
+  private let told = Received<String>()
+
+  private func table(isEnabled: @escaping @Sendable () -> Bool = { true }) -> IntervalTable<Int> {
+    let count = Lock(0)
+    return IntervalTable(
+      begin: { [told] kind, url in
+        guard isEnabled() else { return nil }
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        told.append("\(kind) \(number) begins")
+        return number
+      },
+      end: { [told] kind, number, outcome in told.append("\(kind) \(number) ends: \(outcome)") })
+  }
+
+  private let first = LoadID()
+  private let second = LoadID()
+
+  @Test("each interval ends once, with its outcome, in a load and in its transfers of one URL")
+  func pairs() throws {
+    let url = LoadURL(try #require(URL(string: "https://example.com/")))
+    let table = table()
+    for event: CacheEvent in [
+      .started(url: url), .requestSent(url: url, conditional: false), .requestSent(url: url, conditional: false),
+      .transferEnded(url: url, metrics: TransferMetrics(bytesOnWire: 5), error: nil),
+      .transferEnded(url: url, metrics: TransferMetrics(), error: .cancelled),
+      .finished(url: url, source: .network, error: nil, duration: .zero),
+      .finished(url: url, source: .network, error: nil, duration: .zero),
+    ] { table.receive(event, first) }
+    table.receive(.hit(url: url, source: .memory, duration: .zero), second)
+    table.receive(.transferEnded(url: url, metrics: TransferMetrics(), error: nil), second)
+    #expect(
+      told.all == [
+        "load 1 begins", "transfer 2 begins", "transfer 3 begins", "transfer 2 ends: 5 bytes", "transfer 3 ends: cancelled",
+        "load 1 ends: network",
+      ])
+    #expect(table.count == 0)
+  }
+
+  @Test("a system that takes no intervals leaves none open")
+  func disabled() throws {
+    let url = LoadURL(try #require(URL(string: "https://example.com/")))
+    let table = table { false }
+    table.receive(.started(url: url), first)
+    #expect(table.count == 0)
+    table.receive(.finished(url: url, source: .network, error: nil, duration: .zero), first)
+    #expect(told.all.isEmpty)
+  }
+}

@@ -1,0 +1,79 @@
+#if Logging
+import CacheCore
+import CacheManager
+import CacheTelemetry
+import CacheTesting
+import Foundation
+import InMemoryLogging
+import Logging
+import Testing
+
+@Suite("Telemetry in a log")
+struct LoggingTests {
+  private let handler = InMemoryLogHandler()
+
+  private func logger(_ level: Logger.Level) -> Logger {
+    var logger = Logger(label: "loads") { [handler] _ in handler }
+    logger.logLevel = level
+    return logger
+  }
+
+  private var lines: [String] {
+    handler.entries.map { entry in
+      let metadata = entry.metadata.filter { $0.key != "load" }.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+      return (["\(entry.level): \(entry.message)"] + metadata).joined(separator: " ")
+    }
+  }
+
+  @Test("a load is one line with its source and durations, and without query and password")
+  func load() async throws {
+    let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
+    try await fixture.loadSlowly()
+    _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
+    #expect(
+      lines == [
+        """
+        debug: loaded bytes=5 head-ms=2000.0 ms=6000.0 source=network status=200 store-ms=0.0 transfer-ms=3000.0 \
+        transform-ms=3000.0 url=https://example.com/image.png
+        """
+      ])
+    #expect(handler.entries.allSatisfy { $0.metadata["load"] != nil })
+  }
+
+  @Test("hits are logged at trace, and loads at the level that was set")
+  func levels() async throws {
+    let fixture = try TelemetryFixture({ _ in [.logging(logger(.trace), level: .info)] })
+    try await fixture.loadSlowly()
+    _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
+    #expect(handler.entries.map(\.level) == [.info, .trace])
+    #expect(lines.last == "trace: loaded ms=0.0 source=memory url=https://example.com/image.png")
+  }
+
+  @Test("an error is logged by its code, and nothing of the URL's secrets is")
+  func failures() async throws {
+    let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
+    fixture.network.answer(fixture.url, .response(.forbidden))
+    await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
+    // The body of the response is read behind the load.
+    try await Turns.until { !lines.isEmpty }
+    #expect(lines.first?.hasPrefix("debug: not loaded bytes=0 error=unacceptableStatus") == true)
+    #expect(!lines.joined().contains("secret") && !lines.joined().contains("hunter2"))
+  }
+
+  @Test("a store that fails, and a revalidation in the background that fails, are warnings")
+  func warnings() async throws {
+    let fixture = try TelemetryFixture({ _ in [.logging(logger(.warning))] })
+    let (load, key) = (LoadID(), CacheKey(resource: fixture.url.absoluteString))
+    let error = CacheError(.diskFull, reason: "no space", url: fixture.url.absoluteString, path: "/cache", errno: 28)
+    fixture.telemetry.observe(.storeFailed(key: key, error: error), of: load)
+    fixture.telemetry.observe(.readFailed(resource: key.resource, error: error), of: load)
+    fixture.telemetry.observe(.backgroundFailed(url: LoadURL(fixture.url), error: CacheError(.offline, reason: "x")), of: load)
+    #expect(
+      lines == [
+        "warning: a store could not be written errno=28 error=diskFull path=/cache",
+        "warning: a store could not be read errno=28 error=diskFull path=/cache",
+        "warning: a revalidation in the background failed error=offline",
+      ])
+  }
+}
+#endif

@@ -1,0 +1,118 @@
+#if Metrics
+import CacheCore
+import CacheManager
+import CacheTelemetry
+import CacheTesting
+import Foundation
+import MemoryStore
+import Metrics
+import MetricsTestKit
+import Testing
+
+@Suite("Telemetry in metrics")
+struct MetricsTests {
+  private let backend = TestMetrics()
+
+  private func fixture(memoryLimit: Int = 10 << 20) throws -> TelemetryFixture {
+    try TelemetryFixture(
+      memoryLimit: memoryLimit,
+      { [backend] memory in [.metrics(factory: backend, evictions: ["memory": { memory.counters.evictions }])] })
+  }
+
+  private func total(_ label: String, _ dimensions: [(String, String)] = []) -> Int64 {
+    backend.counterTotal(label: "etagere_\(label)", dimensions: dimensions)
+  }
+
+  private func times(_ label: String, _ dimensions: [(String, String)] = []) -> [Int64] {
+    backend.timers(label: "etagere_\(label)", dimensions: dimensions).flatMap(\.values).map { $0 / 1_000_000 }
+  }
+
+  @Test("loads are counted and measured by source")
+  func sources() async throws {
+    let fixture = try fixture()
+    try await fixture.loadSlowly()
+    for _ in 1...3 { _ = try await fixture.manager.load(fixture.url, as: fixture.slow) }
+    fixture.clock.advance(by: .seconds(61))
+    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
+    fixture.memory.removeAll()
+    _ = try await fixture.manager.load(fixture.url)
+
+    let counts = ["network", "memory", "revalidated", "disk"].map { total("loads", [("source", $0)]) }
+    #expect(counts == [1, 3, 1, 1])
+    #expect(times("load_duration", [("source", "network")]) == [6_000])
+    #expect(times("load_duration", [("source", "memory")]) == [0, 0, 0])
+  }
+
+  @Test("requests, bytes and the durations of a load's parts are measured")
+  func parts() async throws {
+    let fixture = try fixture()
+    try await fixture.loadSlowly()
+    #expect(total("requests", [("conditional", "false")]) == 1)
+    #expect(total("responses", [("status", "2xx")]) == 1)
+    #expect(total("received_bytes") == 5)
+    #expect(total("stored_bytes", [("layer", "memory")]) == 5)
+    #expect(total("stored_bytes", [("layer", "disk")]) == 5)
+    #expect(times("time_to_head") == [2_000])
+    #expect(times("transfer_duration") == [3_000])
+    #expect(times("transform_duration") == [3_000])
+    #expect(times("commit_duration") == [0])
+  }
+
+  @Test("the meters count what runs and what waits, and return to zero")
+  func meters() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    func values() throws -> [Double?] {
+      try ["running_loads", "waiting_loads", "running_transfers"].map { try backend.expectMeter("etagere_\($0)").lastValue }
+    }
+
+    async let first = fixture.manager.load(fixture.url)
+    await gate.arrived()
+    async let second = fixture.manager.load(fixture.url)
+    try await Turns.until { total("joined_loads") == 1 }
+    #expect(try values() == [2, 0, 1])
+    gate.open()
+    _ = try await (first, second)
+    #expect(try values() == [0, 0, 0])
+  }
+
+  @Test("failures are counted by code")
+  func failures() async throws {
+    let fixture = try fixture()
+    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
+    let load = LoadID()
+    let error = CacheError(.diskFull, reason: "no space")
+    fixture.telemetry.observe(.storeFailed(key: CacheKey(resource: "a"), error: error), of: load)
+    fixture.telemetry.observe(.readFailed(resource: "a", error: error), of: load)
+    fixture.telemetry.observe(.backgroundFailed(url: LoadURL(fixture.url), error: error), of: load)
+    #expect(total("failed_loads", [("code", "connectionLost")]) == 1)
+    #expect(total("store_failures", [("operation", "write"), ("code", "diskFull")]) == 1)
+    #expect(total("store_failures", [("operation", "read"), ("code", "diskFull")]) == 1)
+    #expect(total("failed_revalidations", [("code", "diskFull")]) == 1)
+  }
+
+  @Test("evictions are counted by store and reason, each once")
+  func evictions() async throws {
+    let fixture = try fixture(memoryLimit: 256 << 10)
+    for index in 0..<400 {
+      let url = try #require(URL(string: "https://example.com/\(index)"))
+      fixture.network.answer(url, .ok(Data(count: 1 << 10), cacheControl: "max-age=60"))
+      _ = try await fixture.manager.load(url)
+    }
+    let counted = EvictionReason.allCases.map { total("evictions", [("store", "memory"), ("reason", $0.rawValue)]) }
+    let evictions = fixture.memory.counters.evictions
+    #expect(counted == EvictionReason.allCases.map { Int64(evictions[$0] ?? 0) })
+    #expect(evictions[.size] ?? 0 > 0)
+  }
+
+  @Test("without a backend, telemetry is no observer")
+  func unbootstrapped() {
+    #expect(Telemetry(.metrics()) == nil)
+    #expect(Telemetry(.metrics(factory: NOOPMetricsHandler.instance)) == nil)
+    #expect(Telemetry(.metrics(), .records { _ in }) != nil)
+  }
+}
+#endif

@@ -1,0 +1,103 @@
+#if Tracing
+import CacheCore
+import CacheManager
+import CacheTelemetry
+import CacheTesting
+import Foundation
+import InMemoryTracing
+import Testing
+import Tracing
+
+@Suite("Telemetry in a trace")
+struct TracingTests {
+  private let tracer = InMemoryTracer()
+
+  private func fixture() throws -> TelemetryFixture { try TelemetryFixture({ [tracer] _ in [.tracing(tracer)] }) }
+
+  /// The spans as text: the name, the name of the parent, and the time from the start of the load in seconds.
+  private func told(since start: Timestamp) -> [String] {
+    let spans = tracer.finishedSpans
+    return spans.map { span in
+      func seconds(_ instant: any TracerInstant) -> Double {
+        Double(Int64(instant.nanosecondsSinceEpoch) - start.nanoseconds) / 1e9
+      }
+      let parent = spans.first { $0.spanID == span.parentSpanID }?.operationName ?? "-"
+      return "\(span.operationName) in \(parent), \(seconds(span.startInstant)) to \(seconds(span.endInstant))"
+    }
+  }
+
+  @Test("a load is a span in the caller's span, and its phases are spans in it")
+  func tree() async throws {
+    let fixture = try fixture()
+    let start = fixture.clock.now
+    try await tracer.withSpan("screen", at: DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: UInt64(start.nanoseconds))) { _ in
+      try await fixture.loadSlowly()
+    }
+    let screen = try #require(tracer.finishedSpans.first { $0.operationName == "screen" })
+    let load = try #require(tracer.finishedSpans.first { $0.operationName == "etagere.load" })
+    #expect(
+      told(since: start).filter { $0.hasPrefix("etagere") } == [
+        "etagere.transfer in etagere.load, 0.0 to 3.0", "etagere.store in etagere.load, 3.0 to 3.0",
+        "etagere.transform in etagere.load, 3.0 to 6.0", "etagere.load in screen, 0.0 to 6.0",
+      ])
+    #expect(load.traceID == screen.traceID)
+    #expect(load.attributes["url.full"]?.toSpanAttribute() == .string("https://example.com/image.png"))
+    #expect(load.attributes["etagere.source"]?.toSpanAttribute() == .string("network"))
+    let transfer = try #require(tracer.finishedSpans.first { $0.operationName == "etagere.transfer" })
+    #expect(transfer.attributes["http.response.status_code"]?.toSpanAttribute() == .int64(200))
+    #expect(transfer.kind == .client)
+  }
+
+  @Test("a hit is a span without children, in the caller's span")
+  func hit() async throws {
+    let fixture = try fixture()
+    try await fixture.loadSlowly()
+    tracer.clearFinishedSpans()
+    try await tracer.withSpan("screen") { _ in _ = try await fixture.manager.load(fixture.url, as: fixture.slow) }
+    #expect(tracer.finishedSpans.map(\.operationName) == ["etagere.load", "screen"])
+    #expect(tracer.finishedSpans.first?.parentSpanID == tracer.finishedSpans.last?.spanID)
+  }
+
+  @Test("a revalidation in the background is named as one, and names its load")
+  func background() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new").bodyHeld(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    tracer.clearFinishedSpans()
+    try await tracer.withSpan("screen") { _ in
+      _ = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.policy = .staleWhileRevalidate })
+    }
+    await gate.arrived()
+    gate.open()
+    try await Turns.until { tracer.finishedSpans.count == 3 }
+    let spans = tracer.finishedSpans
+    #expect(spans.map(\.operationName) == ["etagere.load", "screen", "etagere.revalidation"])
+    let loads = spans.map { $0.attributes["etagere.load"]?.toSpanAttribute() }
+    #expect(loads[0] == loads[2] && loads[0] != nil)
+    #expect(spans[2].parentSpanID == nil)
+  }
+
+  @Test("a failed load has the code of its error, and a cancelled one is no failure")
+  func failures() async throws {
+    let fixture = try fixture()
+    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
+    let load = try #require(tracer.finishedSpans.last)
+    #expect(load.attributes["error.type"]?.toSpanAttribute() == .string("connectionLost"))
+    #expect(load.status?.code == .error)
+
+    fixture.telemetry.observe(.started(url: LoadURL(fixture.url)), of: LoadID())
+    let id = LoadID()
+    fixture.telemetry.observe(.started(url: LoadURL(fixture.url)), of: id)
+    fixture.telemetry.observe(
+      .finished(url: LoadURL(fixture.url), source: nil, error: .cancelled, duration: .zero), of: id)
+    #expect(tracer.finishedSpans.last?.status == nil)
+  }
+
+  @Test("without a tracer, telemetry is no observer")
+  func unbootstrapped() { #expect(Telemetry(.tracing()) == nil) }
+}
+#endif
