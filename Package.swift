@@ -164,7 +164,7 @@ let package = Package(
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
+        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
       ],
       path: "Modules/EtagereTool", swiftSettings: strict),
@@ -210,7 +210,9 @@ let package = Package(
       name: "Benchmarks",
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CAllocationCount", "CPlainVIPS", httpTypes,
+        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "CAllocationCount", "CPlainVIPS",
+        httpTypes,
+        product("Metrics", of: "swift-metrics", trait: "Metrics"),
         product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
@@ -276,7 +278,7 @@ let package = Package(
         "Etagere", "KingfisherNames", "AppleNames", "AsyncHTTPNetworking", "SQLiteStore", "StoreComposition", "CacheTesting",
         "LoopbackOrigin",
       ]),
-    tests("EtagereToolTests", ["Etagere", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
+    tests("EtagereToolTests", ["Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
     tests(
       "GatewayTests",
       [

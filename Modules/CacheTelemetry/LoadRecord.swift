@@ -25,6 +25,22 @@ public struct LoadRecord: Sendable {
   /// end after its load.
   public var phases: [Phase] = []
 
+  /// Creates a record of its parts, for tests.
+  public init(
+    load: LoadID, url: LoadURL, startedAt: Timestamp, duration: Duration, source: ResourceSource? = nil, error: CacheError? = nil,
+    isHit: Bool = false, isBackground: Bool = false, phases: [Phase] = []
+  ) {
+    self.load = load
+    self.url = url
+    self.startedAt = startedAt
+    self.duration = duration
+    self.source = source
+    self.error = error
+    self.isHit = isHit
+    self.isBackground = isBackground
+    self.phases = phases
+  }
+
   /// A part of a load that takes time.
   public struct Phase: Sendable {
     /// The time from the start of the load to the start of the phase.
@@ -33,6 +49,13 @@ public struct LoadRecord: Sendable {
     public var duration: Duration
     /// The work of the phase.
     public var work: Work
+
+    /// Creates a phase of its parts, for tests.
+    public init(start: Duration, duration: Duration, work: Work) {
+      self.start = start
+      self.duration = duration
+      self.work = work
+    }
   }
 
   /// The work of a phase.
@@ -54,9 +77,21 @@ public struct LoadRecord: Sendable {
     /// The status of the response, or `nil` if none was received.
     public var status: Int?
     /// The metrics of the transfer.
-    public var metrics = TransferMetrics()
+    public var metrics: TransferMetrics
     /// The error of the transfer.
     public var error: CacheError?
+
+    /// Creates a transfer of its parts, for tests.
+    public init(
+      url: LoadURL, isConditional: Bool, status: Int? = nil, metrics: TransferMetrics = TransferMetrics(),
+      error: CacheError? = nil
+    ) {
+      self.url = url
+      self.isConditional = isConditional
+      self.status = status
+      self.metrics = metrics
+      self.error = error
+    }
   }
 
   /// The requests of the load and their responses, in the order in which they ended.

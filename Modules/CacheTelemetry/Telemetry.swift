@@ -6,8 +6,8 @@ public import CacheCore
 /// configuration.observer = Telemetry(.logging(Logger(label: "images")), .metrics(), .tracing())
 /// ```
 ///
-/// Bootstrap the metrics and the tracing system first. The initializer returns `nil` if nothing would receive a report. The manager
-/// then has no observer, and a hit costs the same as without telemetry.
+/// Bootstrap the metrics and the tracing system first. The initializer returns `nil` if nothing would receive a report. The
+/// manager then has no observer, and a hit costs the same as without telemetry.
 ///
 /// URLs are reported without user information and without query, which may hold signatures and tokens.
 public final class Telemetry: LoadObserver {
@@ -54,8 +54,8 @@ public final class Telemetry: LoadObserver {
     /// Receives the record of each load, or `nil` if the outlet needs events alone.
     var records: Records?
 
-    /// A closure that receives the record of each load when the load and its transfers have ended. It is called on any thread, and
-    /// must return quickly.
+    /// A closure that receives the record of each load when the load and its transfers have ended. It is called on any thread,
+    /// and must return quickly.
     ///
     /// ```swift
     /// let telemetry = Telemetry(.records { record in print(record.url, record.duration) })

@@ -4,7 +4,13 @@ import Foundation
 /// file as the measurements expect it; with `replay` tells the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
-  static func main() async {
+  /// Waits on the main thread: an asynchronous `main` ends that thread, which valgrind does not survive.
+  static func main() {
+    Task.detached { await run() }
+    while true { sleep(3_600) }
+  }
+
+  private static func run() async {
     var arguments = Array(CommandLine.arguments.dropFirst())
     do {
       if arguments.first == "measure" {

@@ -43,7 +43,8 @@ struct DemoTests {
     let place = try Workplace()
 
     // When: the cache in a folder of ours, so that nothing of other runs is in the way.
-    let run = try await place.run(["demo", "--json", "--cache-dir", place.cache])
+    let page = place.path + "/report.html"
+    let run = try await place.run(["demo", "--json", "--cache-dir", place.cache, "--report", page])
 
     // Then
     #expect(run.status == 0)
@@ -71,6 +72,11 @@ struct DemoTests {
       #expect(limit.milliseconds >= limit.allowedMilliseconds * 0.95)
     }
     #expect(report.sharedLoads == 100 && report.sharedRequests == 1)
+
+    // Then: the page shows every load of every pass.
+    let html = String(decoding: try place.read("report.html"), as: UTF8.self)
+    #expect(html.contains("\(14 * 56 + 6 + 100) loads · 0 failed"))
+    #expect(html.components(separatedBy: "<section id=\"group-").count - 1 == 17)
   }
 
   private struct ImageDocument: Decodable {

@@ -1,9 +1,9 @@
 /// An event of a load, for logs, metrics and tests.
 ///
 /// A load that a store answers at once has one event, ``hit(url:source:duration:)``. Every other load begins with
-/// ``started(url:)`` and ends with ``finished(url:source:error:duration:)``, exactly once each. A load that no request can be made
-/// of, for example for an invalid URL, has no event. Work that goes on after the end of a load, such as a revalidation in the
-/// background, sends its events with the identifier of that load.
+/// ``started(url:)`` and ends with ``finished(url:source:error:duration:)``, exactly once each. A load that no request can be
+/// made of, for example for an invalid URL, has no event. Work that goes on after the end of a load, such as a revalidation in
+/// the background, sends its events with the identifier of that load.
 public enum CacheEvent: Sendable {
   /// A store answered the load at once. A fresh response that `cachedInMemory` returns is such a load too.
   case hit(url: LoadURL, source: ResourceSource, duration: Duration)

@@ -1,7 +1,7 @@
 package import CacheCore
 
-/// The intervals of loads and transfers, which begin and end with events. It makes intervals of any system, so that Linux can test
-/// what Instruments shows.
+/// The intervals of loads and transfers, which begin and end with events. It makes intervals of any system, so that Linux can
+/// test what Instruments shows.
 package final class IntervalTable<Interval: Sendable>: Sendable {
   /// The kind of an interval.
   package enum Kind: Hashable, Sendable { case load, transfer }

@@ -5,10 +5,12 @@ public import Tracing
 extension Telemetry.Outlet {
   /// The spans of a tracer of swift-distributed-tracing.
   ///
-  /// A load is a span `etagere.load`, a child of the span in whose task the load was called. Its own children are
-  /// `etagere.transfer` for a request, `etagere.revalidation` for a request about a stored response, `etagere.transform` for the
-  /// making of a value and `etagere.store` for a commit. A
-  /// request that follows the end of a load, such as a revalidation in the background, is a trace of its own.
+  /// A load is a span `etagere.load`, a child of the span in whose task the load was called. It has these children:
+  /// - `etagere.transfer`, a request, or `etagere.revalidation`, a request about a stored response
+  /// - `etagere.transform`, the making of a value
+  /// - `etagere.store`, a commit to the durable store
+  ///
+  /// A request that follows the end of a load, such as a revalidation in the background, is a trace of its own.
   ///
   /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a tracer,
   ///   the outlet receives nothing.

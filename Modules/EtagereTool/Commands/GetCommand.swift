@@ -22,6 +22,10 @@ struct GetCommand: AsyncParsableCommand {
     help: "Where to write the bytes: a file for one URL, a folder for several, - for standard output.")
   var output: String?
 
+  @Option(
+    help: ArgumentHelp("Write a page that shows the course of each load.", valueName: "file.html"), completion: .file())
+  var trace: String?
+
   @OptionGroup(title: "Pictures") var images: ImageOutput
   @OptionGroup var requests: LoadRequests
   @OptionGroup var cache: CacheFolder
@@ -33,7 +37,9 @@ struct GetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let target = try OutputTarget(output, count: urls.count)
-    let watch = CacheWatch()
+    let session = trace.map { _ in SessionRecorder() }
+    session?.begin("Loads")
+    let watch = CacheWatch(next: session?.telemetry())
     let manager = try cache.manager(watch)
     let bar = ProgressBar(total: urls.count)
     let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in
@@ -44,6 +50,7 @@ struct GetCommand: AsyncParsableCommand {
       return report.error.flatMap { ExitStatus(rawValue: $0.exitStatus) }.map { (index, $0) }
     }
     await manager.close()
+    if let trace, let session { try SessionPage("etagere get", session.groups).write(to: trace) }
     if let first = failures.compactMap({ $0 }).min(by: { $0.0 < $1.0 }) { throw ToolFailure(status: first.1) }
     if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
   }

@@ -7,13 +7,16 @@ import LoopbackOrigin
 struct Demo {
   let folder: URL
   let parallel: Int
+  /// The recorder of every load, or `nil` if no page shows them.
+  let session: SessionRecorder?
   let say: (String) -> Void
 
   private let clock = DemoClock()
 
-  init(folder: URL, parallel: Int, say: @escaping (String) -> Void) {
+  init(folder: URL, parallel: Int, session: SessionRecorder? = nil, say: @escaping (String) -> Void) {
     self.folder = folder
     self.parallel = parallel
+    self.session = session
     self.say = say
   }
 
@@ -56,6 +59,7 @@ struct Demo {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
     configuration.clock = clock
+    configuration.observer = session?.telemetry(clock: clock)
     if caching {
       configuration.memory = MemoryCache(clock: clock)
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
@@ -82,6 +86,7 @@ struct Demo {
     say(DemoReport.header)
     var passes: [DemoPass] = []
     func pass(_ name: String, _ manager: ResourceManager, _ expect: (inout DemoPass) -> Void) async {
+      session?.begin("\(name), \(parallel) at a time")
       var pass = await DemoPass.run(name, content.sprites, with: manager, from: origin, parallel: parallel)
       expect(&pass)
       passes.append(pass)
@@ -147,6 +152,7 @@ struct Demo {
     let bytes = content.photographs.reduce(0) { $0 + $1.body.count }
     say("\n3 photographs of 0.12, 0.30 and 1.11 MB, cold")
     for (name, atOnce) in [("Together", 3), ("One by one", 1)] {
+      session?.begin("photographs, \(name.lowercased())")
       let manager = try manager(downloader: Engine.make(), caching: true)
       try await manager.clear()
       var pass = await DemoPass.run(
@@ -178,6 +184,7 @@ struct Demo {
     let manager = try manager(downloader: Engine.make(), caching: true)
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)
+    session?.begin("100 loads of one cold URL")
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)
     // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds
     // it on disk.

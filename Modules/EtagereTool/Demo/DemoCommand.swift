@@ -28,11 +28,16 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(help: "Print one JSON document.")
   var json = false
 
+  @Option(
+    help: ArgumentHelp("Write a page that shows every load of every pass.", valueName: "file.html"), completion: .file())
+  var report: String?
+
   @Option(name: .customLong("cache-dir"), help: "Where to make the demo's own cache folder, which is removed at the end.")
   var cacheFolder: String?
 
   func validate() throws {
     guard (1...64).contains(parallel) else { throw ValidationError("--parallel takes a number from 1 to 64") }
+    if images, report != nil { throw ValidationError("--report shows the loads of the demo without --images") }
   }
 
   func run() async throws {
@@ -46,8 +51,10 @@ struct DemoCommand: AsyncParsableCommand {
         let report = try await ImageDemo(folder: folder, sheet: URL(filePath: sheet), say: say).run()
         try tell(report, report.wrong, "Every count, every byte and every pixel is as it must be.")
       } else {
-        let report = try await Demo(folder: folder, parallel: parallel, say: say).run()
-        try tell(report, report.wrong, "Every count, every byte and every content is as it must be.")
+        let session = report.map { _ in SessionRecorder() }
+        let result = try await Demo(folder: folder, parallel: parallel, session: session, say: say).run()
+        if let report, let session { try SessionPage("etagere demo", session.groups).write(to: report) }
+        try tell(result, result.wrong, "Every count, every byte and every content is as it must be.")
       }
     } catch let error as CacheError {
       Console.complain(error.description)

@@ -43,6 +43,35 @@ struct ChildProcess {
     return measurement
   }
 
+  /// The instructions of a whole process that does a job, counted by valgrind.
+  func instructions(of job: some Job, limit: Duration = .seconds(300)) async throws -> Double {
+    let complaints = scratch("complaints")
+    try Data().write(to: complaints)
+    // valgrind cannot read the debug information of every compiler.
+    let program = scratch("stripped")
+    let strip = Process()
+    (strip.executableURL, strip.arguments) = (URL(filePath: "/usr/bin/env"), ["strip", "-o", program.path, Self.program.path])
+    guard try await !Self.finish(strip, limit: limit), strip.terminationStatus == 0 else {
+      throw BenchmarkFailure("strip cannot copy \(Self.program.path)")
+    }
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments =
+      ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program.path, "measure", type(of: job).name]
+      + [String(decoding: try JSONEncoder().encode(job), as: UTF8.self), Self.watched]
+    process.standardInput = Pipe()
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = try FileHandle(forWritingTo: complaints)
+    let isLate = try await Self.finish(process, limit: limit)
+    let words = String(decoding: try Data(contentsOf: complaints), as: UTF8.self)
+    // "==42== Collected : 123456"
+    guard !isLate, process.terminationStatus == 0,
+      let line = words.split(separator: "\n").last(where: { $0.contains("Collected") }),
+      let count = line.split(separator: " ").last.flatMap({ Double($0) })
+    else { throw BenchmarkFailure("valgrind has counted nothing: \(words)") }
+    return count
+  }
+
   private static var program: URL {
     Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
   }

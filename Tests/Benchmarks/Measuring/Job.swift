@@ -12,6 +12,9 @@ protocol Job: Codable, Sendable {
 enum Jobs {
   private static var all: [any Job.Type] {
     var all: [any Job.Type] = [ColdJob.self, DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
+    #if Metrics
+    all.append(TelemetryJob.self)
+    #endif
     #if VIPS
     all += [ThumbnailJob.self, ThumbnailsJob.self, VariantsJob.self]
     #endif

@@ -101,6 +101,9 @@ enum Scenario: String, CaseIterable {
   case images
   case imagesVariants = "images-variants"
   #endif
+  #if Metrics
+  case telemetry
+  #endif
   case deciding, disk, facade, memory, ratios
   #if VIPS && Origin
   case imagesStorm = "images-storm"
@@ -122,6 +125,9 @@ enum Scenario: String, CaseIterable {
     #if VIPS
     case .images: try await ImagesScenario(bench: bench).run()
     case .imagesVariants: try await VariantsScenario(bench: bench).run()
+    #endif
+    #if Metrics
+    case .telemetry: try await TelemetryScenario(bench: bench).run()
     #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     case .disk: try await DiskScenario(bench: bench).run()

@@ -1,0 +1,102 @@
+#if Tool
+import CacheTelemetry
+import Etagere
+
+/// A load as bars on a time axis.
+struct LoadTimeline {
+  /// The part of a load that a bar stands for, in the order in which the parts of a transfer follow one another.
+  enum Part: String, CaseIterable {
+    case queue, dns, connect, tls
+    case firstByte = "first-byte"
+    case body, decode, store
+
+    var title: String {
+      switch self {
+      case .dns: "DNS"
+      case .tls: "TLS"
+      case .firstByte: "first byte"
+      case .queue, .connect, .body, .decode, .store: rawValue
+      }
+    }
+  }
+
+  struct Bar: Equatable {
+    var part: Part
+    /// The time from the start of the load.
+    var start: Duration
+    var duration: Duration
+
+    var end: Duration { start + duration }
+  }
+
+  private(set) var bars: [Bar] = []
+  /// The end of the load, or of its last bar if that is later.
+  private(set) var end: Duration
+
+  init(_ record: LoadRecord) {
+    end = record.duration
+    var isFirst = true
+    for phase in record.phases {
+      switch phase.work {
+      case .transfer(let transfer):
+        // Before its first request, a load waits: for the stores, for memory, for its turn.
+        if isFirst { bars.append(Bar(part: .queue, start: .zero, duration: phase.start)) }
+        isFirst = false
+        append(transfer.metrics, from: phase.start, to: phase.start + phase.duration)
+      case .transform: bars.append(Bar(part: .decode, start: phase.start, duration: phase.duration))
+      case .store: bars.append(Bar(part: .store, start: phase.start, duration: phase.duration))
+      }
+      end = max(end, phase.start + phase.duration)
+    }
+    bars.removeAll { $0.duration <= .zero }
+  }
+
+  /// Adds the parts of a transfer. An engine that does not measure one leaves its time to the next.
+  private mutating func append(_ metrics: TransferMetrics, from start: Duration, to end: Duration) {
+    var at = start
+    func room(_ duration: Duration?) -> Duration { max(.zero, min(duration ?? .zero, end - at)) }
+    func add(_ part: Part, _ duration: Duration) {
+      bars.append(Bar(part: part, start: at, duration: duration))
+      at += duration
+    }
+    add(.queue, room(metrics.queued))
+    // The time to the head includes the connection (see `TransferMetrics`).
+    let head = at + room(metrics.timeToHead)
+    add(.dns, room(metrics.nameLookup))
+    add(.connect, room((metrics.connect ?? .zero) - (metrics.tls ?? .zero)))
+    add(.tls, room(metrics.tls))
+    add(.firstByte, max(.zero, head - at))
+    add(.body, max(.zero, end - at))
+  }
+
+  /// The time that all bars of a part take.
+  func total(_ part: Part) -> Duration { bars.reduce(.zero) { $1.part == part ? $0 + $1.duration : $0 } }
+}
+
+/// The colour of a load: its source, or what else became of it.
+enum LoadColor: String, CaseIterable {
+  case memory, disk, revalidated, network
+  case schemeHandler = "scheme-handler"
+  case background, failed
+
+  init(_ record: LoadRecord) {
+    self =
+      switch record.source {
+      case nil: record.isBackground && record.error == nil ? .background : .failed
+      case .memory: .memory
+      case .disk: .disk
+      case .revalidated: .revalidated
+      case .network: .network
+      case .schemeHandler: .schemeHandler
+      }
+  }
+
+  var title: String {
+    switch self {
+    case .revalidated: "revalidated (304)"
+    case .schemeHandler: "no network"
+    case .memory, .disk, .network, .background, .failed: rawValue
+    }
+  }
+}
+#endif

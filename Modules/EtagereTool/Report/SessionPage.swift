@@ -1,0 +1,247 @@
+#if Tool
+import CacheTelemetry
+import Etagere
+import Foundation
+
+/// A page that shows the loads of a session: an overview, a histogram, and for each group a waterfall and a table. It is one file
+/// without scripts and without other resources.
+struct SessionPage {
+  /// The most rows of one waterfall and of one table. A page of a million rows opens in no browser.
+  static let rowLimit = 500
+
+  let title: String
+  let groups: [SessionRecorder.Group]
+  let date: Date
+
+  init(_ title: String, _ groups: [SessionRecorder.Group], date: Date = Date()) {
+    self.title = title
+    self.groups = groups
+    self.date = date
+  }
+
+  /// Writes the page, whole or not at all.
+  func write(to path: String) throws {
+    do {
+      try Data(html.utf8).write(to: URL(filePath: path, directoryHint: .notDirectory), options: .atomic)
+    } catch {
+      Console.complain("cannot write '\(path)': \(FileReason(error))")
+      throw ToolFailure(status: .cannotWriteOutput)
+    }
+  }
+
+  var html: String {
+    let loads = groups.flatMap(\.loads)
+    return """
+      <!doctype html>
+      <html lang="en">
+      <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width, initial-scale=1">
+      <title>\(Self.escaped(title))</title>
+      <style>
+      \(Self.style)
+      </style>
+      </head>
+      <body>
+      <header>
+      <h1>\(Self.escaped(title))</h1>
+      <p>\(date.formatted(.iso8601)) · \(loads.count) loads · \(loads.count { $0.source == nil && !$0.isBackground }) failed</p>
+      </header>
+      <main>
+      \(overview)
+      \(histogram(loads))
+      \(legend)
+      \(groups.enumerated().map { section($0.offset, $0.element) }.joined(separator: "\n"))
+      </main>
+      </body>
+      </html>
+
+      """
+  }
+
+  // MARK: Overview
+
+  private var overview: String {
+    let heads = ["loads", "memory", "disk", "304", "network", "failed", "requests", "bytes", "mean", "median", "95 %", "longest"]
+    let rows = groups.enumerated().map { index, group in
+      let loads = group.loads.filter { !$0.isBackground }
+      let times = loads.map(\.duration).sorted()
+      func count(_ source: ResourceSource) -> String { "\(loads.count { $0.source == source })" }
+      func time(_ share: Double) -> String {
+        times.isEmpty ? "" : Self.time(times[min(times.count - 1, Int(Double(times.count) * share))])
+      }
+      let cells = [
+        "\(loads.count)", count(.memory), count(.disk), count(.revalidated), count(.network),
+        "\(loads.count { $0.source == nil })", "\(group.loads.flatMap(\.transfers).count)",
+        Text.bytes(group.loads.reduce(0) { $0 + $1.bytesOnWire }),
+        times.isEmpty ? "" : Self.time(times.reduce(.zero, +) / times.count), time(0.5), time(0.95), time(1),
+      ]
+      return "<tr><th scope=\"row\"><a href=\"#group-\(index)\">\(Self.escaped(group.name))</a></th>"
+        + cells.map { "<td>\($0)</td>" }.joined() + "</tr>"
+    }
+    return """
+      <section>
+      <h2>Overview</h2>
+      <div class="scroll"><table class="overview">
+      <thead><tr><th scope="col">group</th>\(heads.map { "<th scope=\"col\">\($0)</th>" }.joined())</tr></thead>
+      <tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody>
+      </table></div>
+      </section>
+      """
+  }
+
+  private func histogram(_ loads: [LoadRecord]) -> String {
+    let bins = DurationHistogram(loads.filter { !$0.isBackground }).bins
+    let most = max(1, bins.map(\.count).max() ?? 1)
+    let columns = bins.map { bin in
+      let parts = LoadColor.allCases.reversed().compactMap { color -> String? in
+        guard let count = bin.counts[color] else { return nil }
+        return "<i class=\"\(color.rawValue)\" style=\"height:\(Self.percent(Double(count) / Double(most)))\"></i>"
+      }
+      let words = LoadColor.allCases.compactMap { color in bin.counts[color].map { "\($0) \(color.title)" } }
+      return """
+        <li title="\(words.joined(separator: ", "))"><b>\(bin.count == 0 ? "" : "\(bin.count)")</b>\
+        <span class="stack">\(parts.joined())</span><small>&lt; \(DurationHistogram.text(bin.bound))</small></li>
+        """
+    }
+    return """
+      <section>
+      <h2>Durations</h2>
+      <ol class="histogram" aria-label="Number of loads by duration">
+      \(columns.joined(separator: "\n"))
+      </ol>
+      </section>
+      """
+  }
+
+  private var legend: String {
+    let colors = LoadColor.allCases.filter { color in groups.contains { $0.loads.contains { LoadColor($0) == color } } }
+    let sources = colors.map { "<li class=\"\($0.rawValue)\"><i class=\"key\"></i>\($0.title)</li>" }
+    let parts = LoadTimeline.Part.allCases.map { "<li><i class=\"key \($0.rawValue)\"></i>\($0.title)</li>" }
+    return """
+      <section class="legend">
+      <h2>Legend</h2>
+      <ul>\(sources.joined())</ul>
+      <ul class="parts">\(parts.joined())</ul>
+      </section>
+      """
+  }
+
+  // MARK: Groups
+
+  private func section(_ index: Int, _ group: SessionRecorder.Group) -> String {
+    let loads = group.loads.sorted { $0.startedAt < $1.startedAt }
+    let shown = loads.prefix(Self.rowLimit)
+    let start = shown.first?.startedAt ?? Timestamp(seconds: 0)
+    let timelines = shown.map { ($0, LoadTimeline($0)) }
+    let span = timelines.map { $0.0.startedAt - start + $0.1.end }.max() ?? .zero
+    let rest = loads.count - shown.count
+    return """
+      <section id="group-\(index)">
+      <h2>\(Self.escaped(group.name))</h2>
+      \(axis(span))
+      <ol class="waterfall">
+      \(timelines.enumerated().map { row($0.offset + 1, $0.element.0, $0.element.1, from: start, span) }.joined(separator: "\n"))
+      </ol>
+      \(rest > 0 ? "<p>\(rest) more loads are not shown.</p>" : "")
+      <details\(groups.count == 1 ? " open" : "")>
+      <summary>Table of \(shown.count) loads</summary>
+      \(table(timelines, from: start))
+      </details>
+      </section>
+      """
+  }
+
+  private func axis(_ span: Duration) -> String {
+    let step = Self.step(span)
+    let ticks = stride(from: 0, through: Int(span / step), by: 1).map { step * $0 }
+    let marks = ticks.map { "<span style=\"left:\(Self.percent($0 / span))\">\(Self.time($0, isShort: true))</span>" }
+    return
+      "<div class=\"axis row\" aria-hidden=\"true\"><span class=\"label\"></span><span class=\"track\">\(marks.joined())</span></div>"
+  }
+
+  /// A round step of which at most six fit into the span.
+  private static func step(_ span: Duration) -> Duration {
+    var unit = Duration.microseconds(1)
+    while true {
+      for factor in [1, 2, 5] where span / (unit * factor) <= 6 { return unit * factor }
+      unit *= 10
+    }
+  }
+
+  private func row(
+    _ number: Int, _ record: LoadRecord, _ timeline: LoadTimeline, from start: Timestamp, _ span: Duration
+  ) -> String {
+    let offset = record.startedAt - start
+    func place(_ from: Duration, _ duration: Duration) -> String {
+      "left:\(Self.percent((offset + from) / span));width:\(Self.percent(duration / span))"
+    }
+    let bars = timeline.bars.map { "<i class=\"\($0.part.rawValue)\" style=\"\(place($0.start, $0.duration))\"></i>" }
+    let words = timeline.bars.map { "\($0.part.title) \(Self.time($0.duration))" }
+    let note = record.joined.map { "waits for load \($0)" }
+    return """
+      <li class="row \(LoadColor(record).rawValue)" title="\(Self.escaped((words + [note].compactMap(\.self)).joined(separator: ", ")))">\
+      <span class="label"><b>\(number)</b> \(Self.escaped(Self.label(record)))</span>\
+      <span class="track"><i class="whole" style="\(place(.zero, timeline.end))"></i>\(bars.joined())</span>\
+      <span class="time">\(Self.time(record.duration))</span></li>
+      """
+  }
+
+  private func table(_ timelines: [(LoadRecord, LoadTimeline)], from start: Timestamp) -> String {
+    let heads =
+      ["#", "URL", "source", "status", "bytes", "start"] + LoadTimeline.Part.allCases.map(\.title) + ["total"]
+    let rows = timelines.enumerated().map { index, load in
+      let (record, timeline) = load
+      let source = record.error.map { "\(LoadColor(record).title): \($0.code.rawValue)" } ?? LoadColor(record).title
+      let cells =
+        [
+          source + (record.joined.map { ", joined \($0)" } ?? ""), record.transfers.last?.status.map { "\($0)" } ?? "",
+          record.transfers.isEmpty ? "" : Text.bytes(record.bytesOnWire), Self.time(record.startedAt - start),
+        ]
+        + LoadTimeline.Part.allCases.map { part in
+          let time = timeline.total(part)
+          return time > .zero ? Self.time(time) : ""
+        } + [Self.time(record.duration)]
+      return
+        "<tr class=\"\(LoadColor(record).rawValue)\"><td>\(index + 1)</td><th scope=\"row\">\(Self.escaped(record.url.withoutQuery))</th>"
+        + cells.map { "<td>\(Self.escaped($0))</td>" }.joined() + "</tr>"
+    }
+    return """
+      <div class="scroll"><table class="loads">
+      <thead><tr>\(heads.map { "<th scope=\"col\">\($0)</th>" }.joined())</tr></thead>
+      <tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody>
+      </table></div>
+      """
+  }
+
+  // MARK: Text
+
+  /// The last part of the path, or the host if the path is empty.
+  private static func label(_ record: LoadRecord) -> String {
+    let url = record.url.withoutQuery
+    let last = url.split(separator: "/").last.map(String.init) ?? url
+    return record.isBackground ? "\(last) (background)" : last
+  }
+
+  private static func time(_ duration: Duration, isShort: Bool = false) -> String {
+    if isShort {
+      if duration >= .seconds(1) { return "\(Text.decimal(duration / .seconds(1), duration / .seconds(1) < 10 ? 1 : 0)) s" }
+      if duration >= .milliseconds(1) || duration == .zero { return "\(Text.decimal(duration / .milliseconds(1), 0)) ms" }
+      return "\(Text.decimal(duration / .microseconds(1), 0)) µs"
+    }
+    return "\(Text.time(Text.milliseconds(duration))) ms"
+  }
+
+  private static func percent(_ share: Double) -> String {
+    "\(Text.decimal(share.isFinite ? min(100, max(0, share * 100)) : 0, 3))%"
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
+  }
+}
+#endif

@@ -1,0 +1,36 @@
+#if Metrics
+/// What telemetry adds to a hit in memory, in instructions: they do not depend on what else the machine has to do.
+struct TelemetryScenario {
+  let bench: Bench
+
+  func run() async throws -> ScenarioReport {
+    let few = 2_000
+    let many = 22_000
+    var report = ScenarioReport(
+      "telemetry", "instructions of a hit in memory: (\(many) hits - \(few) hits) / \(many - few), counted by callgrind")
+    for isAsync in [false, true] {
+      var bare: Double?
+      for observer in TelemetryJob.Observer.allCases {
+        bench.settings.progress("telemetry: \(observer.rawValue)")
+        var counts: [Double] = []
+        for hits in [few, many] {
+          counts.append(try await bench.child.instructions(of: TelemetryJob(observer: observer, isAsync: isAsync, hits: hits)))
+        }
+        let each = (counts[1] - counts[0]) / Double(many - few)
+        let form = isAsync ? "load" : "cachedInMemory"
+        var row = ScenarioReport.Row(name: "\(form), \(observer.rawValue)")
+        row.figures = [Figure("instructions", .count, [each])].compactMap(\.self)
+        report.rows.append(row)
+        guard let base = bare else {
+          bare = each
+          continue
+        }
+        // Between two runs, the addresses of objects differ, and with them some paths of the allocator and of hashing.
+        report.goals.append(
+          Goal("\(form), \(observer.rawValue), against no observer", each / base, .atMost(observer == .metrics ? 1.05 : 1.001)))
+      }
+    }
+    return report
+  }
+}
+#endif
