@@ -12,7 +12,8 @@ public import CacheCore
 /// URLs are reported without user information and without query, which may hold signatures and tokens.
 public final class Telemetry: LoadObserver {
   public let id = ComponentID.unique(Telemetry.self)
-  private let receivers: [@Sendable (CacheEvent, LoadID) -> Void]
+  /// Passes an event on to every outlet that receives events. One closure, because a hit in memory notices an array of them.
+  private let receiver: (@Sendable (CacheEvent, LoadID) -> Void)?
   private let recorder: LoadRecorder?
 
   /// Creates an observer with one or more outlets, or returns `nil` if none of them has a receiver.
@@ -24,7 +25,13 @@ public final class Telemetry: LoadObserver {
 
   /// Creates an observer with a list of outlets, or returns `nil` if none of them has a receiver.
   public init?(_ outlets: [Outlet], clock: any CacheClock = SystemClock()) {
-    receivers = outlets.compactMap(\.event)
+    let receivers = outlets.compactMap(\.event)
+    receiver =
+      receivers.count < 2
+      ? receivers.first
+      : { @Sendable event, load in
+        for receive in receivers { receive(event, load) }
+      }
     let records = outlets.compactMap(\.records)
     recorder = records.isEmpty ? nil : LoadRecorder(records, clock: clock)
     if receivers.isEmpty, records.isEmpty { return nil }
@@ -32,7 +39,7 @@ public final class Telemetry: LoadObserver {
 
   /// Passes an event on to the outlets. Called by the manager.
   public func observe(_ event: CacheEvent, of load: LoadID) {
-    for receive in receivers { receive(event, load) }
+    receiver?(event, load)
     recorder?.receive(event, of: load)
   }
 

@@ -18,7 +18,7 @@ public enum CacheEvent: Sendable {
   /// The transfer of a request has ended: with the last byte of the body, or with an error. The error is a cancellation if the
   /// body was not wanted. Sent exactly once for each ``requestSent(url:conditional:)``. `metrics` are those of this transfer
   /// alone.
-  case transferEnded(url: LoadURL, metrics: TransferMetrics, error: CacheError?)
+  indirect case transferEnded(url: LoadURL, metrics: TransferMetrics, error: CacheError?)
   /// A layer stored a response or a transformed value, with this number of bytes. `duration` is the time that the layer took to
   /// complete the entry after its last byte. In memory it is zero.
   case stored(key: CacheKey, layer: CacheLayers, bytes: Int64, duration: Duration)

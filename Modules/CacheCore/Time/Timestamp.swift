@@ -60,6 +60,8 @@ extension Timestamp: CustomStringConvertible {
 extension Duration {
   /// The duration in nanoseconds, clamped to what 64 bits hold (292 years).
   package var saturatedNanoseconds: Int64 {
+    // A duration below 18 seconds needs no division of 128 bits, which a hit in memory notices.
+    if let short = UInt64(exactly: attoseconds) { return Int64(short / 1_000_000_000) }
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     guard !overflow else { return seconds < 0 ? .min : .max }

@@ -34,7 +34,7 @@ private final class LoadMetrics: Sendable {
   }
 
   /// The metrics of the loads from one source.
-  private struct SourceMetrics: Sendable {
+  private final class SourceMetrics: Sendable {
     let loads: Counter
     let duration: Timer
 

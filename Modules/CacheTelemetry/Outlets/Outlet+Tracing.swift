@@ -12,8 +12,8 @@ extension Telemetry.Outlet {
   ///
   /// A request that follows the end of a load, such as a revalidation in the background, is a trace of its own.
   ///
-  /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a tracer,
-  ///   the outlet receives nothing.
+  /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a
+  ///   tracer, the outlet receives nothing.
   public static func tracing(_ tracer: (any Tracer)? = nil) -> Self {
     let tracer = tracer ?? InstrumentationSystem.tracer
     guard !(tracer is NoOpTracer) else { return Self() }
