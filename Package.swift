@@ -45,6 +45,10 @@ func product(_ name: String, of package: String, trait: String) -> Target.Depend
 /// Apple platforms have an engine for pictures of their own.
 let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
 
+/// Apple platforms have Combine.
+let openCombine: Target.Dependency = .product(
+  name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
+
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
 let package = Package(
@@ -66,6 +70,7 @@ let package = Package(
     .library(name: "Etagere", targets: ["Etagere"]),
     .library(name: "CacheUI", targets: ["CacheUI"]),
     .library(name: "CacheTelemetry", targets: ["CacheTelemetry"]),
+    .library(name: "CacheCombine", targets: ["CacheCombine"]),
     .library(name: "LoopbackOrigin", targets: ["LoopbackOrigin"]),
     .executable(name: "etagere", targets: ["EtagereTool"]),
   ],
@@ -79,6 +84,7 @@ let package = Package(
     .trait(name: "Logging", description: "CacheTelemetry writes a log (swift-log)"),
     .trait(name: "Metrics", description: "CacheTelemetry counts and measures (swift-metrics)"),
     .trait(name: "Tracing", description: "CacheTelemetry makes spans (swift-distributed-tracing)"),
+    .trait(name: "OpenCombine", description: "CacheCombine has publishers where there is no Combine (OpenCombine)"),
     .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
     .trait(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
@@ -90,6 +96,7 @@ let package = Package(
       name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
       enabledTraits: [
         "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails", "Logging", "Metrics", "Tracing",
+        "OpenCombine",
       ]),
   ],
   dependencies: [
@@ -100,6 +107,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.9.0"),
@@ -148,6 +156,7 @@ let package = Package(
         "ImageCodecs", httpTypes,
       ]),
     module("CacheUI", ["Etagere"]),
+    module("CacheCombine", ["CacheManager", "CacheCore", openCombine]),
     module(
       "CacheTelemetry",
       [
@@ -270,6 +279,8 @@ let package = Package(
         product("Tracing", of: "swift-distributed-tracing", trait: "Tracing"),
         product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Tracing"),
       ]),
+    tests(
+      "CacheCombineTests", ["CacheCombine", "CacheCore", "CacheTesting", "ETagValidation", "MemoryStore", httpTypes]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
     tests(

@@ -15,7 +15,8 @@ public import CacheCore
 /// }
 /// ```
 public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
-  let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
+  /// Starts the load, which sends its events into the channel.
+  package let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
 
   /// Returns an iterator, whose first step starts the load.
   public func makeAsyncIterator() -> some AsyncIteratorProtocol<ResourceEvent<Value>, CacheError> {
@@ -35,7 +36,7 @@ extension EventChannel {
 
 extension ResourceEvent {
   /// Merges two consecutive progress reports into the later one, which makes the earlier one redundant.
-  fileprivate static func merge(_ earlier: Self, _ later: Self) -> Self? {
+  package static func merge(_ earlier: Self, _ later: Self) -> Self? {
     if case .progress = earlier, case .progress = later { return later }
     return nil
   }
@@ -70,11 +71,15 @@ package final class EventIterator<Event: Sendable>: AsyncIteratorProtocol {
   package func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> Event? { try await next() }
 }
 
-/// A channel from callbacks to one asynchronous consumer. It delivers events in order, and ends with an error or normally.
+/// A channel from callbacks to one consumer. It delivers events in order, and ends with an error or normally.
+///
+/// The consumer is a task that awaits ``next()``, or work that ``onReady(_:)`` sets and that calls ``takeNext(event:)``.
 ///
 /// An `AsyncThrowingStream` would show a cancelled consumer a normal end. It would also not merge progress reports that were not
 /// taken yet.
 package final class EventChannel<Event: Sendable>: Sendable {
+  private typealias Consumer = CheckedContinuation<Result<Event?, CacheError>, Never>
+
   private enum Ending { case finished, failed(CacheError) }
 
   private struct State {
@@ -82,7 +87,8 @@ package final class EventChannel<Event: Sendable>: Sendable {
     /// Whether the last event was sent. After it, only the ending is accepted.
     var hasLast = false
     var ending: Ending?
-    var consumer: CheckedContinuation<Result<Event?, CacheError>, Never>?
+    var consumer: Consumer?
+    var onReady: (@Sendable () -> Void)?
     var onAbandon: (@Sendable () -> Void)?
     var isAbandoned = false
   }
@@ -102,24 +108,29 @@ package final class EventChannel<Event: Sendable>: Sendable {
     if isLate { work() }
   }
 
+  /// Sets the work of a consumer that is no task. It runs after each event and after the end, on the thread that sent them. It is
+  /// released after the end.
+  package func onReady(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.onReady = work } }
+
   package func send(_ event: Event) { send(event, isLast: false) }
 
   private func send(_ event: Event, isLast: Bool) {
-    let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
-      guard state.ending == nil, !state.hasLast, !state.isAbandoned else { return nil }
+    let (consumer, onReady) = state.withLock { state -> (Consumer?, (@Sendable () -> Void)?) in
+      guard state.ending == nil, !state.hasLast, !state.isAbandoned else { return (nil, nil) }
       state.hasLast = isLast
       if let consumer = state.consumer {
         state.consumer = nil
-        return consumer
+        return (consumer, nil)
       }
       if let last = state.queue.last, let merged = merge(last, event) {
         state.queue[state.queue.count - 1] = merged
       } else {
         state.queue.append(event)
       }
-      return nil
+      return (nil, state.onReady)
     }
     consumer?.resume(returning: .success(event))
+    onReady?()
   }
 
   /// Ends the channel, after `last` if there is one. No event comes between `last` and the end. Later calls do nothing.
@@ -131,14 +142,15 @@ package final class EventChannel<Event: Sendable>: Sendable {
   package func fail(_ error: CacheError) { end(.failed(error)) }
 
   private func end(_ ending: Ending) {
-    let consumer = state.withLock { state -> CheckedContinuation<Result<Event?, CacheError>, Never>? in
-      guard state.ending == nil else { return nil }
+    let (consumer, onReady) = state.withLock { state -> (Consumer?, (@Sendable () -> Void)?) in
+      guard state.ending == nil else { return (nil, nil) }
       state.ending = ending
       state.onAbandon = nil
-      defer { state.consumer = nil }
-      return state.consumer
+      defer { (state.consumer, state.onReady) = (nil, nil) }
+      return (state.consumer, state.onReady)
     }
     consumer?.resume(returning: Self.result(of: ending))
+    onReady?()
   }
 
   private static func result(of ending: Ending) -> Result<Event?, CacheError> {
@@ -166,12 +178,25 @@ package final class EventChannel<Event: Sendable>: Sendable {
     return try result.get()
   }
 
+  /// Returns the next event, or the end if no event is queued, without waiting.
+  ///
+  /// - Parameter wantsEvent: Whether to take an event. Otherwise queued events stay, and later ones can merge with the last.
+  /// - Returns: The event, `.success(nil)` or the error at the end, or `nil` if there is nothing to take yet.
+  package func takeNext(event wantsEvent: Bool) -> Result<Event?, CacheError>? {
+    state.withLock { state in
+      if !state.queue.isEmpty { return wantsEvent ? .success(state.queue.removeFirst()) : nil }
+      return state.ending.map(Self.result)
+    }
+  }
+
   /// Stops the work behind the channel and ends a pending ``next()`` with a cancellation, because the consumer went away.
   package func abandon() {
-    let (work, consumer) = state.withLock { state in
+    // The work that is set is returned too, so that it is released outside the lock: it may hold the last reference to a user's
+    // object.
+    let (work, consumer, _) = state.withLock { state in
       state.isAbandoned = true
-      defer { (state.onAbandon, state.consumer) = (nil, nil) }
-      return (state.onAbandon, state.consumer)
+      defer { (state.onAbandon, state.consumer, state.onReady) = (nil, nil, nil) }
+      return (state.onAbandon, state.consumer, state.onReady)
     }
     work?()
     consumer?.resume(returning: .failure(.cancelled))

@@ -1,0 +1,8 @@
+// Callers use a publisher with Combine's operators, and its values are CacheManager's types. One import brings all of them.
+@_exported public import CacheManager
+
+#if canImport(Combine)
+@_exported public import Combine
+#elseif OpenCombine
+@_exported public import OpenCombine
+#endif

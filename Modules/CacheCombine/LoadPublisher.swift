@@ -1,0 +1,24 @@
+#if canImport(Combine) || OpenCombine
+internal import CacheManager
+
+#if canImport(Combine)
+internal import Combine
+#elseif OpenCombine
+internal import OpenCombine
+#endif
+
+/// A publisher that starts a load of its own for each subscription.
+struct LoadPublisher<Output: Sendable>: Publisher {
+  typealias Failure = CacheError
+
+  /// Returns one event that replaces two consecutive ones which were not delivered yet, or `nil` if both stay.
+  let merge: @Sendable (Output, Output) -> Output?
+  /// Starts the load, which sends its events into the channel.
+  let start: @Sendable (EventChannel<Output>) -> Void
+
+  func receive<Downstream: Subscriber>(subscriber: Downstream)
+  where Downstream.Input == Output, Downstream.Failure == CacheError {
+    subscriber.receive(subscription: LoadSubscription(subscriber, EventChannel(merging: merge), start: start))
+  }
+}
+#endif

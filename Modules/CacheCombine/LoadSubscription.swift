@@ -1,0 +1,113 @@
+#if canImport(Combine) || OpenCombine
+internal import CacheCore
+internal import CacheManager
+
+#if canImport(Combine)
+internal import Combine
+#elseif OpenCombine
+internal import OpenCombine
+#endif
+
+/// A subscription, without the type of its subscriber: a Sendable closure can hold it.
+private protocol Delivering: Sendable {
+  /// Delivers what can be delivered now.
+  func deliver()
+}
+
+/// The subscription to one load. It delivers as many events as are demanded, one at a time, then one completion.
+///
+/// The thread that sends an event or adds demand also delivers, unless another thread is delivering already. That thread then
+/// delivers the new events too. The subscriber is never called under a lock.
+final class LoadSubscription<Downstream: Subscriber>: Subscription, Delivering
+where Downstream.Input: Sendable, Downstream.Failure == CacheError {
+  typealias Event = Downstream.Input
+  typealias Channel = EventChannel<Event>
+
+  // Proof of `@unchecked Sendable`: the channel is Sendable. Combine permits a publisher to call a subscriber on any thread, one
+  // call at a time. `State.isDelivering` is set before the first call and cleared after the last one, under the lock.
+  private struct Connection: @unchecked Sendable {
+    let subscriber: Downstream
+    let channel: Channel
+  }
+
+  private struct State {
+    /// The subscriber and its channel, or `nil` after the completion or the cancellation.
+    var connection: Connection?
+    /// Starts the load, or `nil` if it was started.
+    var start: (@Sendable (Channel) -> Void)?
+    var demand = Subscribers.Demand.none
+    var isDelivering = false
+
+    /// Adds demand.
+    ///
+    /// - Returns: The work to do outside the lock if the load has to be started.
+    mutating func add(_ demand: Subscribers.Demand) -> (start: @Sendable (Channel) -> Void, channel: Channel)? {
+      guard let connection else { return nil }
+      self.demand += demand
+      defer { start = nil }
+      return start.map { ($0, connection.channel) }
+    }
+
+    mutating func begin() -> Bool {
+      guard connection != nil, !isDelivering else { return false }
+      isDelivering = true
+      return true
+    }
+
+    /// Removes the next delivery. If there is none, returns `nil` and ends the delivering in the same step. An event that is sent
+    /// after that step is delivered by its sender.
+    mutating func next() -> (subscriber: Downstream, delivery: Result<Event?, CacheError>)? {
+      guard let connection, let delivery = connection.channel.takeNext(event: demand > .none) else {
+        isDelivering = false
+        return nil
+      }
+      if case .success(.some) = delivery { demand -= 1 } else { self.connection = nil }
+      return (connection.subscriber, delivery)
+    }
+  }
+
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - subscriber: The subscriber.
+  ///   - channel: The channel of this subscription alone.
+  ///   - start: Starts the load, which sends its events into the channel. Called with the first demand.
+  init(_ subscriber: Downstream, _ channel: Channel, start: @escaping @Sendable (Channel) -> Void) {
+    let connection = Connection(subscriber: subscriber, channel: channel)
+    state = Lock(State(connection: connection, start: start))
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    guard demand > .none else { return }
+    if let (start, channel) = state.withLock({ $0.add(demand) }) {
+      // The running load holds the subscription, as a subscriber need not. The channel releases the work at the end of the load.
+      let subscription: any Delivering = self
+      channel.onReady { subscription.deliver() }
+      start(channel)
+    }
+    deliver()
+  }
+
+  func cancel() {
+    // Both are released outside the lock, because their deinitializers may call this subscription.
+    let (connection, _) = state.withLock { state in
+      defer { (state.connection, state.start) = (nil, nil) }
+      return (state.connection, state.start)
+    }
+    connection?.channel.abandon()
+  }
+
+  fileprivate func deliver() {
+    guard state.withLock({ $0.begin() }) else { return }
+    while let (subscriber, delivery) = state.withLock({ $0.next() }) {
+      switch delivery {
+      case .success(let event?):
+        let demand = subscriber.receive(event)
+        state.withLock { $0.demand += demand }
+      case .success(nil): subscriber.receive(completion: .finished)
+      case .failure(let error): subscriber.receive(completion: .failure(error))
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,83 @@
+#if canImport(Combine) || OpenCombine
+public import CacheCore
+public import CacheManager
+
+#if canImport(Combine)
+public import Combine
+#elseif OpenCombine
+public import OpenCombine
+#endif
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension ResourceManager {
+  /// Returns a publisher that loads the bytes of a URL: one value, then the completion.
+  ///
+  /// ```swift
+  /// manager.publisher(for: url)
+  ///   .map(\.data)
+  ///   .sink { completion in
+  ///     if case .failure(let error) = completion { report(error) }
+  ///   } receiveValue: { data in
+  ///     show(data)
+  ///   }
+  ///   .store(in: &cancellables)
+  /// ```
+  ///
+  /// Each subscription is a load of its own, which starts with the first demand. Loads of the same request share one transfer, as
+  /// all loads do. Cancelling the subscription, or releasing its `AnyCancellable`, cancels the load. The subscriber then receives
+  /// nothing more, also no completion. Only a call that has already begun on another thread still runs.
+  ///
+  /// The value is the one that ``CacheManager/ResourceManager/load(_:options:)`` returns. With the policy `staleWhileRevalidate`
+  /// it may be the stale one; see ``eventsPublisher(for:options:)``.
+  ///
+  /// The subscriber is called on the thread that ended the load. For a hit in memory that is the thread that added the demand.
+  /// The operator `receive(on:)` selects another one. `RequestOptions.callbackQueue` has no effect.
+  public func publisher(
+    for url: URL, options: RequestOptions = RequestOptions()
+  ) -> AnyPublisher<Resource<Data>, CacheError> {
+    publisher(for: ResourceRequest(url, options: options), as: .bytes)
+  }
+
+  /// Returns a publisher that loads the bytes of a request: see ``publisher(for:options:)``.
+  public func publisher(for request: ResourceRequest) -> AnyPublisher<Resource<Data>, CacheError> {
+    publisher(for: request, as: .bytes)
+  }
+
+  /// Returns a publisher that loads a URL and transforms its bytes: see ``publisher(for:options:)``.
+  ///
+  /// ```swift
+  /// manager.publisher(for: url, as: greeting)
+  ///   .sink { _ in } receiveValue: { print($0.value) }
+  ///   .store(in: &cancellables)
+  /// ```
+  public func publisher<Value: Sendable>(
+    for url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
+  ) -> AnyPublisher<Resource<Value>, CacheError> {
+    publisher(for: ResourceRequest(url, options: options), as: transform)
+  }
+
+  /// Returns a publisher that loads a request and transforms its bytes: see ``publisher(for:options:)``.
+  public func publisher<Value: Sendable>(
+    for request: ResourceRequest, as transform: ResourceTransform<Value>
+  ) -> AnyPublisher<Resource<Value>, CacheError> {
+    var request = request
+    // A queue would deliver values after a cancellation on the same thread, and operators select a scheduler themselves.
+    request.options.callbackQueue = .immediate
+    return LoadPublisher(merge: { _, _ in nil }) { [request] channel in
+      let task = self.load(request, as: transform) { result in
+        switch result {
+        case .success(let resource): channel.finish(with: resource)
+        case .failure(let error): channel.fail(error)
+        }
+      }
+      channel.onAbandon { task.cancel() }
+    }
+    .eraseToAnyPublisher()
+  }
+}
+#endif
