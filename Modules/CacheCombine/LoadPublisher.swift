@@ -1,4 +1,5 @@
 #if canImport(Combine) || OpenCombine
+internal import CacheCore
 internal import CacheManager
 
 #if canImport(Combine)
@@ -11,6 +12,8 @@ internal import OpenCombine
 struct LoadPublisher<Output: Sendable>: Publisher {
   typealias Failure = CacheError
 
+  /// The queue on which subscribers are called.
+  let queue: CallbackQueue
   /// Returns one event that replaces two consecutive ones which were not delivered yet, or `nil` if both stay.
   let merge: @Sendable (Output, Output) -> Output?
   /// Starts the load, which sends its events into the channel.
@@ -18,7 +21,7 @@ struct LoadPublisher<Output: Sendable>: Publisher {
 
   func receive<Downstream: Subscriber>(subscriber: Downstream)
   where Downstream.Input == Output, Downstream.Failure == CacheError {
-    subscriber.receive(subscription: LoadSubscription(subscriber, EventChannel(merging: merge), start: start))
+    subscriber.receive(subscription: LoadSubscription(subscriber, on: queue, EventChannel(merging: merge), start: start))
   }
 }
 #endif

@@ -10,14 +10,16 @@ internal import OpenCombine
 
 /// A subscription, without the type of its subscriber: a Sendable closure can hold it.
 private protocol Delivering: Sendable {
-  /// Delivers what can be delivered now.
+  /// Puts the delivering on the queue, unless it is there or running.
+  func schedule()
+  /// Delivers what can be delivered now. Called on the queue.
   func deliver()
 }
 
 /// The subscription to one load. It delivers as many events as are demanded, one at a time, then one completion.
 ///
-/// The thread that sends an event or adds demand also delivers, unless another thread is delivering already. That thread then
-/// delivers the new events too. The subscriber is never called under a lock.
+/// The thread that sends an event or adds demand also puts the delivering on the queue, unless it is there or running already.
+/// That one then delivers the new events too. The subscriber is never called under a lock.
 final class LoadSubscription<Downstream: Subscriber>: Subscription, Delivering
 where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   typealias Event = Downstream.Input
@@ -36,6 +38,7 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
     /// Starts the load, or `nil` if it was started.
     var start: (@Sendable (Channel) -> Void)?
     var demand = Subscribers.Demand.none
+    /// Whether the delivering is on the queue or running.
     var isDelivering = false
 
     /// Adds demand.
@@ -66,13 +69,18 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
     }
   }
 
+  private let queue: CallbackQueue
   private let state: Lock<State>
 
   /// - Parameters:
   ///   - subscriber: The subscriber.
+  ///   - queue: The queue on which the subscriber is called.
   ///   - channel: The channel of this subscription alone.
   ///   - start: Starts the load, which sends its events into the channel. Called with the first demand.
-  init(_ subscriber: Downstream, _ channel: Channel, start: @escaping @Sendable (Channel) -> Void) {
+  init(
+    _ subscriber: Downstream, on queue: CallbackQueue, _ channel: Channel, start: @escaping @Sendable (Channel) -> Void
+  ) {
+    self.queue = queue
     let connection = Connection(subscriber: subscriber, channel: channel)
     state = Lock(State(connection: connection, start: start))
   }
@@ -82,10 +90,10 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
     if let (start, channel) = state.withLock({ $0.add(demand) }) {
       // The running load holds the subscription, as a subscriber need not. The channel releases the work at the end of the load.
       let subscription: any Delivering = self
-      channel.onReady { subscription.deliver() }
+      channel.onReady { subscription.schedule() }
       start(channel)
     }
-    deliver()
+    schedule()
   }
 
   func cancel() {
@@ -97,8 +105,13 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
     connection?.channel.abandon()
   }
 
-  fileprivate func deliver() {
+  fileprivate func schedule() {
     guard state.withLock({ $0.begin() }) else { return }
+    let subscription: any Delivering = self
+    queue.execute { subscription.deliver() }
+  }
+
+  fileprivate func deliver() {
     while let (subscriber, delivery) = state.withLock({ $0.next() }) {
       switch delivery {
       case .success(let event?):

@@ -31,9 +31,9 @@ extension ResourceManager {
   ///   .store(in: &cancellables)
   /// ```
   ///
-  /// Subscriptions, threads and cancellation are those of ``publisher(for:options:)``. Events wait until they are demanded.
-  /// Consecutive progress reports that wait merge into the latest one. The completion needs no demand, but it comes after the
-  /// events that wait.
+  /// Subscriptions, queues and cancellation are those of ``publisher(for:options:)``. Events wait until they are demanded and the
+  /// queue runs. Consecutive progress reports that wait merge into the latest one. The completion needs no demand, but it comes
+  /// after the events that wait.
   public func eventsPublisher(
     for url: URL, options: RequestOptions = RequestOptions()
   ) -> AnyPublisher<ResourceEvent<Data>, CacheError> {
@@ -62,7 +62,10 @@ extension ResourceManager {
   public func eventsPublisher<Value: Sendable>(
     for request: ResourceRequest, as transform: ResourceTransform<Value>
   ) -> AnyPublisher<ResourceEvent<Value>, CacheError> {
-    LoadPublisher(merge: ResourceEvent.merge, start: events(for: request, as: transform).start).eraseToAnyPublisher()
+    LoadPublisher(
+      queue: callbackQueue(for: request), merge: ResourceEvent.merge, start: events(for: request, as: transform).start
+    )
+    .eraseToAnyPublisher()
   }
 }
 #endif

@@ -35,8 +35,8 @@ extension ResourceManager {
   /// The value is the one that ``CacheManager/ResourceManager/load(_:options:)`` returns. With the policy `staleWhileRevalidate`
   /// it may be the stale one; see ``eventsPublisher(for:options:)``.
   ///
-  /// The subscriber is called on the thread that ended the load. For a hit in memory that is the thread that added the demand.
-  /// The operator `receive(on:)` selects another one. `RequestOptions.callbackQueue` has no effect.
+  /// The subscriber is called on the `CallbackQueue` of the options or of the manager, like the callbacks of a load. On Apple
+  /// platforms that is the main queue by default, and a hit in memory is delivered at once to a subscription there.
   public func publisher(
     for url: URL, options: RequestOptions = RequestOptions()
   ) -> AnyPublisher<Resource<Data>, CacheError> {
@@ -65,10 +65,11 @@ extension ResourceManager {
   public func publisher<Value: Sendable>(
     for request: ResourceRequest, as transform: ResourceTransform<Value>
   ) -> AnyPublisher<Resource<Value>, CacheError> {
+    let queue = callbackQueue(for: request)
     var request = request
-    // A queue would deliver values after a cancellation on the same thread, and operators select a scheduler themselves.
+    // The subscription itself goes to the queue, and looks there whether it was cancelled.
     request.options.callbackQueue = .immediate
-    return LoadPublisher(merge: { _, _ in nil }) { [request] channel in
+    return LoadPublisher(queue: queue, merge: { _, _ in nil }) { [request] channel in
       let task = self.load(request, as: transform) { result in
         switch result {
         case .success(let resource): channel.finish(with: resource)
@@ -78,6 +79,11 @@ extension ResourceManager {
       channel.onAbandon { task.cancel() }
     }
     .eraseToAnyPublisher()
+  }
+
+  /// The queue on which the subscribers of a request's publishers are called.
+  func callbackQueue(for request: ResourceRequest) -> CallbackQueue {
+    request.options.callbackQueue ?? configuration.callbackQueue
   }
 }
 #endif

@@ -23,7 +23,7 @@ struct CancellationTests {
     #expect(subscriber.values.isEmpty && subscriber.ends.isEmpty)
   }
 
-  @Test("before the response cancels the request, and delivers nothing")
+  @Test("before the response cancels the request, and delivers nothing", .timeLimit(.minutes(1)))
   func beforeResponse() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("late").held(by: gate))

@@ -159,12 +159,57 @@ struct EventsPublisherTests {
     try await Turns.until { fixture.network.cancelledBodies == 1 }
   }
 
-  // MARK: Threads
+  // MARK: Queues and threads
+
+  @Test("calls the subscriber on the queue of the options, and merges the progress that waits for it")
+  func queue() async throws {
+    let gate = Gate()
+    script(gate)
+    let queue = SuspendedQueue()
+    let isElsewhere = Lock(false)
+    let subscriber = EventsSubscriber(demand: .unlimited) { _, _ in
+      if !queue.isCurrent { isElsewhere.withLock { $0 = true } }
+      return .none
+    }
+    let options = RequestOptions { $0.callbackQueue = .dispatch(queue.queue) }
+    fixture.manager.eventsPublisher(for: fixture.url, options: options).subscribe(subscriber)
+    gate.open()
+    await fixture.manager.close()
+    #expect(subscriber.values.isEmpty && subscriber.ends.isEmpty)
+    queue.resume()
+    await subscriber.ended()
+    #expect(subscriber.values.map(\.summary) == ["5", "final hello"] && subscriber.ends == [nil])
+    #expect(!isElsewhere.withLock { $0 })
+  }
+
+  @Test("delivers nothing that waits for the queue when the subscription is cancelled", arguments: [true, false])
+  func queueAfterCancellation(ofEvents: Bool) async throws {
+    let gate = Gate()
+    script(gate)
+    let queue = SuspendedQueue()
+    let options = RequestOptions { $0.callbackQueue = .dispatch(queue.queue) }
+    let events = EventsSubscriber(demand: .unlimited)
+    let bytes = RecordingSubscriber<Resource<Data>>(demand: .unlimited)
+    if ofEvents {
+      fixture.manager.eventsPublisher(for: fixture.url, options: options).subscribe(events)
+    } else {
+      fixture.manager.publisher(for: fixture.url, options: options).subscribe(bytes)
+    }
+    gate.open()
+    await fixture.manager.close()
+    events.cancel()
+    bytes.cancel()
+    queue.resume()
+    await queue.emptied()
+    #expect(events.values.isEmpty && events.ends.isEmpty && bytes.values.isEmpty && bytes.ends.isEmpty)
+  }
 
   @Test("delivers exactly the demand of many threads, in order and one at a time")
   func manyThreads() {
     let sent = 2_000
-    let publisher = LoadPublisher<Int>(merge: { _, _ in nil }) { channel in for number in 0..<sent { channel.send(number) } }
+    let publisher = LoadPublisher<Int>(queue: .immediate, merge: { _, _ in nil }) { channel in
+      for number in 0..<sent { channel.send(number) }
+    }
     let subscriber = RecordingSubscriber<Int>()
     publisher.subscribe(subscriber)
     DispatchQueue.concurrentPerform(iterations: 8) { _ in for _ in 0..<100 { subscriber.request(.max(2)) } }
@@ -174,7 +219,8 @@ struct EventsPublisherTests {
   @Test("delivers each event once, while some threads demand and another one sends")
   func sendingThread() {
     let channels = Lock<EventChannel<Int>?>(nil)
-    let publisher = LoadPublisher<Int>(merge: { _, _ in nil }) { channel in channels.withLock { $0 = channel } }
+    let publisher = LoadPublisher<Int>(queue: .immediate, merge: { _, _ in nil }) { channel in channels.withLock { $0 = channel }
+    }
     let subscriber = RecordingSubscriber<Int>(demand: .max(1))
     publisher.subscribe(subscriber)
     let channel = channels.withLock { $0 }
@@ -193,7 +239,7 @@ struct EventsPublisherTests {
   func cancellingThreads(_: Int) {
     let channels = Lock<EventChannel<Int>?>(nil)
     let abandoned = Lock(0)
-    let publisher = LoadPublisher<Int>(merge: { _, _ in nil }) { channel in
+    let publisher = LoadPublisher<Int>(queue: .immediate, merge: { _, _ in nil }) { channel in
       channel.onAbandon { abandoned.withLock { $0 += 1 } }
       channels.withLock { $0 = channel }
     }
@@ -211,6 +257,27 @@ struct EventsPublisherTests {
     channel?.finish(with: 100)
     subscriber.request(.unlimited)
     #expect(subscriber.values == Array(0..<count) && subscriber.ends.isEmpty && abandoned.withLock { $0 } == 1)
+  }
+}
+
+/// A serial queue that runs nothing until it is resumed.
+private final class SuspendedQueue: Sendable {
+  let queue = DispatchQueue(label: "callbacks")
+  private let key = DispatchSpecificKey<Bool>()
+
+  init() {
+    queue.setSpecific(key: key, value: true)
+    queue.suspend()
+  }
+
+  /// Whether the caller runs on the queue.
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
+
+  func resume() { queue.resume() }
+
+  /// Returns when everything that is on the queue has run.
+  func emptied() async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
   }
 }
 #endif

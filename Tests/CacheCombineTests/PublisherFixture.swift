@@ -23,8 +23,7 @@ struct PublisherFixture {
     configuration.validator = ETagValidator()
     configuration.observer = observer
     configuration.clock = clock
-    // A publisher ignores it: values that come later than `sink` returns would show that it does not.
-    configuration.callbackQueue = .mainAsync
+    configuration.callbackQueue = .immediate
     manager = ResourceManager(configuration)
     url = try #require(URL(string: "https://example.com/greeting"))
   }
