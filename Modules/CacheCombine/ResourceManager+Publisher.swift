@@ -30,7 +30,7 @@ extension ResourceManager {
   ///
   /// Each subscription is a load of its own, which starts with the first demand. Loads of the same request share one transfer, as
   /// all loads do. Cancelling the subscription, or releasing its `AnyCancellable`, cancels the load. The subscriber then receives
-  /// nothing more, also no completion. Only a call that has already begun on another thread still runs.
+  /// nothing more, not even a completion. Only a call that has already begun on another thread still runs.
   ///
   /// The value is the one that ``CacheManager/ResourceManager/load(_:options:)`` returns. With the policy `staleWhileRevalidate`
   /// it may be the stale one; see ``eventsPublisher(for:options:)``.

@@ -101,7 +101,7 @@ struct CancellationTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("from inside receive delivers nothing more, also no completion", arguments: [true, false])
+  @Test("from inside receive delivers nothing more, not even a completion", arguments: [true, false])
   func reentrant(ofEvents: Bool) async throws {
     fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1))
     let bytes = BytesSubscriber(demand: .unlimited) { subscriber, _ in
