@@ -181,6 +181,7 @@ let package = Package(
     example("MemoryAlone", ["MemoryStore", "CacheCore"]),
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
+    example("PhotoList", ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes]),
 
     // It sees no more of the package than its users do: what it needs is public, or a user could not write it.
     .executableTarget(
@@ -281,6 +282,7 @@ let package = Package(
       ]),
     tests(
       "CacheCombineTests", ["CacheCombine", "CacheCore", "CacheTesting", "ETagValidation", "MemoryStore", httpTypes]),
+    tests("PhotoListTests", ["PhotoList", "CacheUI", "CacheCore", "CacheTesting", "LoopbackOrigin", httpTypes]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
     tests(

@@ -1,0 +1,35 @@
+#if canImport(SwiftUI)
+import CacheUI
+import Foundation
+import SwiftUI
+
+#if canImport(AppKit)
+import AppKit
+#endif
+
+/// The app: the list, loaded by either kind of views, and the results.
+struct PhotoListApp: App {
+  @State private var session = ListSession(manager: PhotoListApp.makeManager())
+
+  var body: some Scene {
+    WindowGroup("PhotoList") {
+      PhotoListView(session: session)
+        .resourceManager(session.manager)
+        .onAppear {
+          #if canImport(AppKit)
+          // A program that is no bundle stays in the background otherwise.
+          NSApplication.shared.setActivationPolicy(.regular)
+          NSApplication.shared.activate()
+          #endif
+        }
+    }
+  }
+
+  /// Returns a manager with a cache folder of its own. Without the folder, the shared manager serves as well.
+  private static func makeManager() -> ResourceManager {
+    let folder = URL.cachesDirectory.appending(path: "PhotoList", directoryHint: .isDirectory)
+    guard let configuration = try? ResourceManager.Configuration.standard(folder: folder) else { return .shared }
+    return ResourceManager(configuration)
+  }
+}
+#endif

@@ -1,0 +1,17 @@
+/// The names of passes. A name tells what has happened since the former pass of the same kind of views.
+struct PassNames: Sendable {
+  /// The name of the current pass.
+  private(set) var current = ""
+  /// What the next pass of a kind of views is called. A kind that is missing has had no pass.
+  private var next: [String: String] = [:]
+
+  /// Begins a pass of a kind of views.
+  mutating func begin(_ loader: String) {
+    current = "\(loader), \(next[loader] ?? "first")"
+    next[loader] = "again"
+  }
+
+  mutating func serverChanged() { next = next.mapValues { _ in "changed" } }
+
+  mutating func cachesCleared() { next = [:] }
+}
