@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(SwiftUI)
+import SwiftUI
+#endif
+
 /// `PhotoList`: the app on Apple platforms, and a command that measures the same list without a screen.
 @main
 struct PhotoList {

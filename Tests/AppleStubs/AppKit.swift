@@ -32,6 +32,14 @@ open class NSImage: NSObject, @unchecked Sendable {
 open class NSResponder: NSObject {}
 
 @MainActor
+open class NSApplication: NSResponder {
+  public enum ActivationPolicy: Int, Sendable { case regular, accessory, prohibited }
+  open class var shared: NSApplication { fatalError() }
+  @discardableResult open func setActivationPolicy(_ activationPolicy: ActivationPolicy) -> Bool { fatalError() }
+  open func activate() { fatalError() }
+}
+
+@MainActor
 open class NSScreen: NSObject {
   open class var main: NSScreen? { fatalError() }
   open var backingScaleFactor: CGFloat { fatalError() }

@@ -26,10 +26,10 @@ struct ListSessionTests {
 
   /// Shows a row whose load takes this time.
   private func show(_ row: ListRow, in session: ListSession, after duration: Duration) {
-    session.rowAppeared(row)
+    session.rowAppeared(row, in: session.generation)
     clock.advance(by: duration)
-    session.imageAppeared(row)
-    session.loadEnded(row)
+    session.imageAppeared(row, in: session.generation)
+    session.loadEnded(row, in: session.generation)
   }
 
   @Test("names each pass by what happened before, and gives it the requests of that pass")
@@ -69,18 +69,18 @@ struct ListSessionTests {
   func rows() throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     let (first, second, third) = (ListRow.all[0], ListRow.all[1], ListRow.all[2])
-    session.rowAppeared(first)
-    session.rowAppeared(second)
-    session.rowAppeared(third)
+    session.rowAppeared(first, in: session.generation)
+    session.rowAppeared(second, in: session.generation)
+    session.rowAppeared(third, in: session.generation)
     clock.advance(by: .milliseconds(10))
-    session.imageAppeared(first)
-    session.imageAppeared(second)
+    session.imageAppeared(first, in: session.generation)
+    session.imageAppeared(second, in: session.generation)
     clock.advance(by: .milliseconds(10))
-    session.loadEnded(first)
+    session.loadEnded(first, in: session.generation)
     #expect(session.current == nil)
-    session.loadEnded(second)
+    session.loadEnded(second, in: session.generation)
     #expect(session.current == nil)
-    session.rowDisappeared(third)
+    session.rowDisappeared(third, in: session.generation)
     #expect(session.current?.images == 2)
     #expect(session.current?.meanFirstMilliseconds == 10 && session.current?.meanFinalMilliseconds == 20)
   }
@@ -90,21 +90,39 @@ struct ListSessionTests {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     let row = ListRow.all[0]
     show(row, in: session, after: .milliseconds(30))
-    session.rowDisappeared(row)
-    session.imageAppeared(row)
-    session.rowAppeared(row)
+    session.rowDisappeared(row, in: session.generation)
+    session.imageAppeared(row, in: session.generation)
+    session.rowAppeared(row, in: session.generation)
     clock.advance(by: .milliseconds(10))
-    session.loadEnded(row)
+    session.loadEnded(row, in: session.generation)
+    session.rowAppeared(row, in: session.generation)
+    session.imageAppeared(row, in: session.generation)
     #expect(session.current?.images == 2)
     #expect(session.current?.meanFirstMilliseconds == 15 && session.current?.meanFinalMilliseconds == 20)
+  }
+
+  @Test("ignores the views of a former pass")
+  func formerPass() async throws {
+    let session = ListSession(manager: try ListFixture().manager, clock: clock)
+    session.address = "photos"
+    let row = ListRow.all[0]
+    await session.reload(with: .cachedImage)
+    session.rowAppeared(row, in: 1)
+    session.rowDisappeared(row, in: 0)
+    session.imageAppeared(ListRow.all[1], in: 0)
+    clock.advance(by: .milliseconds(10))
+    session.loadEnded(row, in: 0)
+    #expect(session.current == nil)
+    session.loadEnded(row, in: 1)
+    #expect(session.current?.meanFinalMilliseconds == 10)
   }
 
   @Test("a load that fails has an end and no image")
   func failure() throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
-    session.rowAppeared(ListRow.all[0])
+    session.rowAppeared(ListRow.all[0], in: session.generation)
     clock.advance(by: .milliseconds(5))
-    session.loadEnded(ListRow.all[0])
+    session.loadEnded(ListRow.all[0], in: session.generation)
     #expect(session.current?.images == 0)
     #expect(session.current?.meanFirstMilliseconds == nil && session.current?.meanFinalMilliseconds == 5)
   }

@@ -27,8 +27,10 @@ struct PhotoListApp: App {
 
   /// Returns a manager with a cache folder of its own. Without the folder, the shared manager serves as well.
   private static func makeManager() -> ResourceManager {
-    let folder = URL.cachesDirectory.appending(path: "PhotoList", directoryHint: .isDirectory)
-    guard let configuration = try? ResourceManager.Configuration.standard(folder: folder) else { return .shared }
+    let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+    guard let folder = caches?.appending(path: "PhotoList", directoryHint: .isDirectory),
+      let configuration = try? ResourceManager.Configuration.standard(folder: folder)
+    else { return .shared }
     return ResourceManager(configuration)
   }
 }

@@ -25,8 +25,9 @@ struct PhotoListView: View {
         }
         if let problem = session.problem { Text(problem) }
         if session.generation > 0 {
-          List(ListRow.all) { PhotoRowView(row: $0, session: session) }
-            .id(session.generation)
+          let pass = session.generation
+          List(ListRow.all) { PhotoRowView(row: $0, pass: pass, session: session) }
+            .id(pass)
         } else {
           Text("Reload starts the first pass.")
         }
@@ -44,6 +45,7 @@ struct PhotoListView: View {
 /// One row, whose image is loaded by the views of the current pass. Both decode the image in its own size.
 struct PhotoRowView: View {
   let row: ListRow
+  let pass: Int
   let session: ListSession
 
   var body: some View {
@@ -52,8 +54,8 @@ struct PhotoRowView: View {
         .frame(width: 120, height: row.kind == .photograph ? 80 : 44)
       Text(row.path)
     }
-    .onAppear { session.rowAppeared(row) }
-    .onDisappear { session.rowDisappeared(row) }
+    .onAppear { session.rowAppeared(row, in: pass) }
+    .onDisappear { session.rowDisappeared(row, in: pass) }
   }
 
   @ViewBuilder private var content: some View {
@@ -61,12 +63,9 @@ struct PhotoRowView: View {
     case .asyncImage:
       AsyncImage(url: session.url(of: row)) { phase in
         if let image = phase.image {
-          image.resizable().scaledToFit().onAppear {
-            session.imageAppeared(row)
-            session.loadEnded(row)
-          }
+          image.resizable().scaledToFit().onAppear { report(hasEnded: true) }
         } else if let error = phase.error {
-          Text(error.localizedDescription).onAppear { session.loadEnded(row) }
+          Text(error.localizedDescription).onAppear { session.loadEnded(row, in: pass) }
         } else {
           Color.gray.opacity(0.3)
         }
@@ -75,15 +74,21 @@ struct PhotoRowView: View {
       CachedImage(session.url(of: row)) { model in
         if let image = model.image.flatMap({ Image($0) }) {
           image.resizable().scaledToFit()
-            .onAppear { session.imageAppeared(row) }
-            .onChange(of: model.phase.hasEnded, initial: true) { if model.phase.hasEnded { session.loadEnded(row) } }
+            .onAppear { report(hasEnded: model.phase.hasEnded) }
+            .onChange(of: model.phase.hasEnded) { report(hasEnded: model.phase.hasEnded) }
         } else if let error = model.phase.error {
-          Text(error.description).onAppear { session.loadEnded(row) }
+          Text(error.description).onAppear { session.loadEnded(row, in: pass) }
         } else {
           Color.gray.opacity(0.3)
         }
       }
     }
+  }
+
+  /// Reports an image, and the end of its load.
+  private func report(hasEnded: Bool) {
+    session.imageAppeared(row, in: pass)
+    if hasEnded { session.loadEnded(row, in: pass) }
   }
 }
 

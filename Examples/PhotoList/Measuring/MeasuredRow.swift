@@ -17,7 +17,7 @@ final class MeasuredRow {
 
   private let clock: any CacheClock
   private var start = Duration.zero
-  /// The time from the appearance to the latest change of the phase.
+  /// The time from the appearance to the latest change of the model.
   private var latestChange = Duration.zero
 
   init(manager: ResourceManager, clock: any CacheClock) {
@@ -71,7 +71,8 @@ final class MeasuredRow {
 
   private func imageChanges() {
     updates += 1
-    if first == nil { first = elapsed }
+    latestChange = elapsed
+    first = first ?? latestChange
     observeImage()
   }
 

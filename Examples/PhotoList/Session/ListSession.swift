@@ -110,28 +110,34 @@ final class ListSession {
 
   // MARK: Rows
 
+  // Each report names the pass of its view, because the views of a former pass disappear after those of the next one appear.
+
   /// A row appears. Views inside a row may report their image before.
-  func rowAppeared(_ row: ListRow) {
+  func rowAppeared(_ row: ListRow, in pass: Int) {
+    guard pass == generation else { return }
     if times.begin(row.id, at: clock.uptime) { signposts.begin(row) }
   }
 
-  /// A row shows its first image.
-  func imageAppeared(_ row: ListRow) {
-    rowAppeared(row)
+  /// A row shows an image. Only the first report is measured.
+  func imageAppeared(_ row: ListRow, in pass: Int) {
+    guard pass == generation else { return }
+    rowAppeared(row, in: pass)
     times.showFirst(row.id, at: clock.uptime)
     signposts.end(row)
   }
 
   /// The load of a row has ended, with an image or with an error.
-  func loadEnded(_ row: ListRow) {
+  func loadEnded(_ row: ListRow, in pass: Int) {
+    guard pass == generation else { return }
     times.end(row.id, at: clock.uptime)
     signposts.end(row)
     update()
   }
 
   /// A row disappears. A load that has not ended is not measured.
-  func rowDisappeared(_ row: ListRow) {
-    times.cancel(row.id)
+  func rowDisappeared(_ row: ListRow, in pass: Int) {
+    guard pass == generation else { return }
+    times.remove(row.id)
     signposts.end(row)
     update()
   }

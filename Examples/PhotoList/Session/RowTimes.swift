@@ -1,4 +1,4 @@
-/// The times of the rows in one pass. A row that appears twice is counted twice.
+/// The times of the rows in one pass. A row that disappears and appears again is measured twice.
 struct RowTimes: Sendable {
   private struct Load: Sendable {
     var start: Duration
@@ -6,11 +6,12 @@ struct RowTimes: Sendable {
     var final: Duration?
   }
 
-  private var runningLoads: [Int: Load] = [:]
+  /// The loads of the visible rows. One that has ended stays until its row disappears, so that late reports begin no other one.
+  private var visible: [Int: Load] = [:]
   private var endedLoads: [Load] = []
 
-  /// The number of loads that have not ended.
-  var running: Int { runningLoads.count }
+  /// The number of visible rows whose load has not ended.
+  var running: Int { visible.values.count { $0.final == nil } }
   /// The number of loads that have ended.
   var ended: Int { endedLoads.count }
   /// The times to the first image. A load that failed has none.
@@ -18,24 +19,25 @@ struct RowTimes: Sendable {
   /// The times to the end of the loads.
   var final: LoadStatistics { LoadStatistics(endedLoads.compactMap(\.final)) }
 
-  /// Begins the load of a row. Returns `false` if it was running already.
+  /// Begins the load of a row. Returns `false` if the row is visible already.
   mutating func begin(_ row: Int, at time: Duration) -> Bool {
-    guard runningLoads[row] == nil else { return false }
-    runningLoads[row] = Load(start: time)
+    guard visible[row] == nil else { return false }
+    visible[row] = Load(start: time)
     return true
   }
 
   mutating func showFirst(_ row: Int, at time: Duration) {
-    guard var load = runningLoads[row], load.first == nil else { return }
+    guard var load = visible[row], load.first == nil else { return }
     load.first = time - load.start
-    runningLoads[row] = load
+    visible[row] = load
   }
 
   mutating func end(_ row: Int, at time: Duration) {
-    guard var load = runningLoads.removeValue(forKey: row) else { return }
+    guard var load = visible[row], load.final == nil else { return }
     load.final = time - load.start
+    visible[row] = load
     endedLoads.append(load)
   }
 
-  mutating func cancel(_ row: Int) { runningLoads[row] = nil }
+  mutating func remove(_ row: Int) { visible[row] = nil }
 }
