@@ -37,7 +37,8 @@ extension ListCommand {
       let content = try ListContent()
       let server = try await ImageServer.start(content, lifetime: .seconds(lifetime), port: port, link: ImageServer.slowLink)
       Self.say("serving \(ListRow.all.count) images at \(server.url), fresh for \(lifetime) s")
-      while true { try await Task.sleep(for: .seconds(86_400)) }
+      try await server.run()
+      return .success
     }
   }
 

@@ -72,6 +72,11 @@ final class ImageServer: Sendable {
 
   func stop() async { await origin.stop() }
 
+  /// Serves until the task is cancelled.
+  func run() async throws {
+    while true { try await Task.sleep(for: .seconds(86_400)) }
+  }
+
   private func publish() {
     let cacheControl = "max-age=\(Int(lifetime / .seconds(1)))"
     for (row, file) in zip(ListRow.all, content.files) {
