@@ -66,8 +66,9 @@ extension ListCommand {
       if pair.0.kind == .symbol { sizes.symbols.append(pair.1.bytes.count) } else { sizes.photographs.append(pair.1.bytes.count) }
     }
     let photographs = sizes.photographs.map { String(format: "%.2f", Double($0) / 1_000_000) }.joined(separator: ", ")
+    let (smallest, largest) = (sizes.symbols.min() ?? 0, sizes.symbols.max() ?? 0)
     return """
-      \(sizes.symbols.count) images of \(sizes.symbols.min() ?? 0) to \(sizes.symbols.max() ?? 0) bytes and photographs of \(photographs) MB.
+      \(sizes.symbols.count) images of \(smallest) to \(largest) bytes and photographs of \(photographs) MB.
       The link has 2 Mbit/s and 5 ms in each direction. All rows appear in one turn of the main actor.
 
       """

@@ -1,4 +1,4 @@
-/// What the arguments of the command line ask for.
+/// The command of a command line.
 enum ListCommand: Equatable, Sendable {
   /// Runs all passes and prints the table, or one JSON document.
   case measure(isJSON: Bool)

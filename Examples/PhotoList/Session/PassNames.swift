@@ -2,7 +2,7 @@
 struct PassNames: Sendable {
   /// The name of the current pass.
   private(set) var current = ""
-  /// What the next pass of a kind of views is called. A kind that is missing has had no pass.
+  /// The last word of the next pass's name, by kind of views. A kind that is missing has had no pass.
   private var next: [String: String] = [:]
 
   /// Begins a pass of a kind of views.
