@@ -283,6 +283,10 @@ let package = Package(
     tests(
       "CacheCombineTests", ["CacheCombine", "CacheCore", "CacheTesting", "ETagValidation", "MemoryStore", httpTypes]),
     tests("PhotoListTests", ["PhotoList", "CacheUI", "CacheCore", "CacheTesting", "LoopbackOrigin", httpTypes]),
+    .target(
+      name: "Browser", dependencies: ["AsyncHTTPNetworking", "CacheCore", httpTypes], path: "Tests/Browser",
+      swiftSettings: strict),
+    tests("BrowserTests", ["Browser", "LoopbackOrigin", httpTypes]),
     .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
     .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
     tests(

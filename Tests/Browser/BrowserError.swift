@@ -1,0 +1,20 @@
+/// The reason why a command to the browser failed.
+public enum BrowserError: Error, CustomStringConvertible {
+  /// No chromedriver runs.
+  case noDriver
+  /// chromedriver answered with an error: the command, WebDriver's error code (`no such element`) and chromedriver's message.
+  case refused(command: String, code: String, message: String)
+  /// The response is not what WebDriver prescribes.
+  case unexpected(command: String, body: String)
+  /// The condition did not become true in time. `url` is the page's address at that moment.
+  case timedOut(condition: String, limit: Duration, url: String)
+
+  public var description: String {
+    switch self {
+    case .noDriver: "no chromedriver runs: use Scripts/test --interop"
+    case .refused(let command, let code, let message): "\(command): \(code): \(message.prefix { $0 != "\n" })"
+    case .unexpected(let command, let body): "\(command): unexpected response '\(body.prefix(200))'"
+    case .timedOut(let condition, let limit, let url): "'\(condition)' did not become true within \(limit) on \(url)"
+    }
+  }
+}
