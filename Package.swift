@@ -51,6 +51,16 @@ let openCombine: Target.Dependency = .product(
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
+/// What a command needs that runs the gateway's server.
+let gatewayCommand: [Target.Dependency] = [
+  product("Logging", of: "swift-log", trait: "Gateway"),
+  product("NIOCore", of: "swift-nio", trait: "Gateway"),
+  product("NIOPosix", of: "swift-nio", trait: "Gateway"),
+  product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
+  product("UnixSignals", of: "swift-service-lifecycle", trait: "Gateway"),
+  product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+]
+
 let package = Package(
   name: "Etagere",
   platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -183,9 +193,9 @@ let package = Package(
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
     example("PhotoList", ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes]),
 
-    // It sees no more of the package than its users do: what it needs is public, or a user could not write it.
-    .executableTarget(
-      name: "Gateway",
+    // They see no more of the package than its users do: what they need is public, or a user could not write them.
+    .target(
+      name: "GatewayServer",
       dependencies: [
         "CacheCore", "CacheManager", "MemoryStore", "DiskStore", "ETagValidation", "AsyncHTTPNetworking", httpTypes,
         product("HummingbirdCore", of: "hummingbird", trait: "Gateway"),
@@ -196,10 +206,12 @@ let package = Package(
         product("NIOHTTP1", of: "swift-nio", trait: "Gateway"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-        product("UnixSignals", of: "swift-service-lifecycle", trait: "Gateway"),
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ],
-      path: "Examples/Gateway", packageAccess: false, swiftSettings: strict),
+      path: "Examples/GatewayServer", packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "Gateway",
+      dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway", packageAccess: false,
+      swiftSettings: strict),
 
     .executableTarget(
       name: "Thumbnails",
@@ -299,7 +311,7 @@ let package = Package(
     tests(
       "GatewayTests",
       [
-        "Gateway", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
+        "Gateway", "GatewayServer", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
         product("NIOPosix", of: "swift-nio", trait: "Gateway"), product("NIOEmbedded", of: "swift-nio", trait: "Gateway"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),

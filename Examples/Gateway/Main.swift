@@ -2,11 +2,12 @@
 import ArgumentParser
 import CacheCore
 import Foundation
+import GatewayServer
+import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import UnixSignals
-import Logging
 
 /// `Gateway`: a caching reverse proxy.
 @main

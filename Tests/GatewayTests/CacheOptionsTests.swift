@@ -5,6 +5,7 @@ import ETagValidation
 import Testing
 
 @testable import Gateway
+@testable import GatewayServer
 
 @Suite("What the gateway is told to store")
 struct CacheOptionsTests {

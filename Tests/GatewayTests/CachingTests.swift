@@ -8,7 +8,7 @@ import LoopbackOrigin
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("The gateway's cache")
 struct CachingTests {

@@ -5,7 +5,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("The gateway and equal requests at once")
 struct CollapsingTests {

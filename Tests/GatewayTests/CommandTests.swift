@@ -7,6 +7,7 @@ import NIOPosix
 import Testing
 
 @testable import Gateway
+@testable import GatewayServer
 
 @Suite("The command line")
 struct CommandTests {

@@ -10,7 +10,7 @@ import NIOPosix
 import ServiceLifecycle
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 /// A gateway of the test's own on free ports, ended in good order whatever the test does.
 struct GatewayFixture: Sendable {

@@ -5,7 +5,7 @@ import LoopbackOrigin
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("Origins that fail")
 struct OriginFaultTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("What is passed on")
 struct PassingTests {

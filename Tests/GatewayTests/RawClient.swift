@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-@testable import Gateway
+@testable import GatewayServer
 
 /// A client of bare bytes: what it sends and what it gets is what stands on the wire.
 final class RawClient: Sendable {

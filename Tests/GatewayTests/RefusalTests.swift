@@ -5,7 +5,7 @@ import LoopbackOrigin
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("What is refused")
 struct RefusalTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("Requests on the wire")
 struct RequestParserTests {

@@ -7,7 +7,7 @@ import LoopbackOrigin
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("Status page, access log, PURGE")
 struct StatusTests {

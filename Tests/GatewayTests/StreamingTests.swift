@@ -6,7 +6,7 @@ import LoopbackOrigin
 import NIOCore
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("Streams")
 struct StreamingTests {

@@ -6,7 +6,7 @@ import NIOEmbedded
 import NIOExtras
 import Testing
 
-@testable import Gateway
+@testable import GatewayServer
 
 @Suite("Clients that take their time")
 struct TimeoutTests {

@@ -2,25 +2,25 @@
 import CacheCore
 import CacheManager
 import DiskStore
-import ETagValidation
+public import ETagValidation
 import Foundation
 import MemoryStore
 
 /// What is stored, where, and by whose rules.
-struct CacheSettings: Sendable {
+public struct CacheSettings: Sendable {
   /// Whose cache it is (RFC 9111 §1).
-  var mode = CacheMode.shared
+  public var mode = CacheMode.shared
   /// Whether lifetimes are guessed for answers that state none (RFC 9111 §4.2.2); nil: as the mode has it, on where many share
   /// the cache.
-  var guesses: Bool?
+  public var guesses: Bool?
   /// Bytes in memory; 0: nothing.
-  var memory = 256 << 20
+  public var memory = 256 << 20
   /// Where files are kept; nil: nowhere.
-  var folder: String?
+  public var folder: String?
   /// Bytes on disk.
-  var disk: Int64 = 1 << 30
+  public var disk: Int64 = 1 << 30
   /// Whether equal requests at the same moment become one to the origin (RFC 9111 §4).
-  var collapses = true
+  public var collapses = true
 
   /// The stores and the rules, ready to be used.
   ///
@@ -44,6 +44,14 @@ struct CacheSettings: Sendable {
         mode: mode, heuristics: guesses ? Heuristics() : nil, parts: .completed, digestSecret: secret)
     }
     return OpenCache(manager: ResourceManager(configuration), memory: memory, disk: disk)
+  }
+}
+
+extension CacheSettings {
+  /// The defaults, changed by `change`.
+  public init(_ change: (inout Self) -> Void) {
+    self.init()
+    change(&self)
   }
 }
 

@@ -11,7 +11,7 @@ struct CachingResponder: Responder, Purging {
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
     let response = try await manager.respond(to: named(request.head), body: request.body)
-    return ProxyAnswer(head: response.head, body: response.body, outcome: CacheOutcome(response))
+    return ProxyAnswer(head: response.head, body: response.body, outcome: CacheOutcome(response), source: response.source)
   }
 
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int {

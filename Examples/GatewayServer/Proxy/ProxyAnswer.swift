@@ -1,20 +1,31 @@
 #if Gateway
-import CacheCore
-import HTTPTypes
+public import CacheCore
+public import HTTPTypes
 
 /// An answer on its way to the client.
-struct ProxyAnswer: Sendable {
+public struct ProxyAnswer: Sendable {
   /// Status, reason phrase and fields; those about one connection are dropped when it is written.
-  var head: HTTPResponse
-  var body: ResourceBody
+  public var head: HTTPResponse
+  public var body: ResourceBody
   /// What the cache had to do with it.
-  var outcome: CacheOutcome
+  public var outcome: CacheOutcome
+  /// Where a cache's body comes from; nil without a cache.
+  public var source: ResourceSource?
   /// Whether the connection ends with it.
-  var closes = false
+  public var closes = false
+
+  /// - Parameters:
+  ///   - head: status, reason phrase and fields.
+  ///   - body: streamed.
+  ///   - outcome: what the cache had to do with it.
+  ///   - source: where a cache's body comes from.
+  public init(head: HTTPResponse, body: ResourceBody, outcome: CacheOutcome, source: ResourceSource? = nil) {
+    (self.head, self.body, self.outcome, self.source) = (head, body, outcome, source)
+  }
 }
 
 /// What the cache had to do with an answer, as the log and the status page tell it.
-enum CacheOutcome: String, Sendable, CaseIterable {
+public enum CacheOutcome: String, Sendable, CaseIterable {
   /// A stored answer, and nobody was asked.
   case hit
   /// A stored answer that the origin has confirmed.

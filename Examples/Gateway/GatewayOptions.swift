@@ -1,5 +1,6 @@
 #if Gateway
-import ArgumentParser
+public import ArgumentParser
+public import GatewayServer
 
 /// Where clients come from and where their requests go.
 struct PlaceOptions: ParsableArguments {
@@ -45,7 +46,7 @@ struct FieldOptions: ParsableArguments {
 
   func validate() throws {
     guard let via else { return }
-    guard !via.isEmpty, via.utf8.allSatisfy({ $0.isTokenByte || $0 == UInt8(ascii: ":") }) else {
+    guard GatewaySettings.isViaName(via) else {
       throw ValidationError("--via '\(via)' is no name: letters, digits and -._ make one")
     }
   }
@@ -88,13 +89,13 @@ private func check(_ value: Int, _ name: String, _ range: ClosedRange<Int>) thro
   }
 }
 
-extension PurgePermission: ExpressibleByArgument {}
+extension PurgePermission: @retroactive ExpressibleByArgument {}
 
-extension OriginAddress: ExpressibleByArgument {
-  init?(argument: String) { self.init(argument) }
+extension OriginAddress: @retroactive ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
 }
 
-extension HostAndPort: ExpressibleByArgument {
-  init?(argument: String) { self.init(argument) }
+extension HostAndPort: @retroactive ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
 }
 #endif

@@ -1,6 +1,6 @@
 #if Gateway
-import CacheCore
-import HTTPTypes
+public import CacheCore
+public import HTTPTypes
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -47,7 +47,7 @@ extension ProxyAnswer {
   ///   - text: one line.
   ///   - fields: further ones.
   ///   - date: an origin that knows the time tells it (RFC 9110 §6.6.1).
-  init(_ status: HTTPResponse.Status, text: String, fields: HTTPFields = [:], date: Timestamp) {
+  public init(_ status: HTTPResponse.Status, text: String, fields: HTTPFields = [:], date: Timestamp) {
     var fields = fields
     fields[.date] = HTTPDate(date).description
     fields[.contentType] = "text/plain; charset=utf-8"

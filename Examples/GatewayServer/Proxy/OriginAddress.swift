@@ -1,12 +1,12 @@
 #if Gateway
 /// Where the origin is: scheme and authority of `--origin`.
-struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
-  var scheme: String
-  var authority: String
+public struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
+  public var scheme: String
+  public var authority: String
 
   /// nil when `text` is no http or https URL with a host and, but for a slash, nothing behind it: a path would have to be taken
   /// off every reference in what the origin answers.
-  init?(_ text: String) {
+  public init?(_ text: String) {
     guard let separator = text.firstRange(of: "://") else { return nil }
     scheme = text[..<separator.lowerBound].lowercased()
     var rest = text[separator.upperBound...]
@@ -15,6 +15,6 @@ struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
     authority = String(rest)
   }
 
-  var description: String { "\(scheme)://\(authority)" }
+  public var description: String { "\(scheme)://\(authority)" }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Gateway
 import ArgumentParser
 import ETagValidation
+import GatewayServer
 
 /// What is stored.
 struct CacheOptions: ParsableArguments {
@@ -38,9 +39,14 @@ struct CacheOptions: ParsableArguments {
   /// What they say; nil: nothing is stored.
   var settings: CacheSettings? {
     guard mode != .off else { return nil }
-    return CacheSettings(
-      mode: mode == .shared ? .shared : .private, guesses: heuristics.map { $0 == .on },
-      memory: Int(clamping: memory.bytes), folder: cache, disk: disk.bytes, collapses: collapse == .on)
+    return CacheSettings {
+      $0.mode = mode == .shared ? .shared : .private
+      $0.guesses = heuristics.map { $0 == .on }
+      $0.memory = Int(clamping: memory.bytes)
+      $0.folder = cache
+      $0.disk = disk.bytes
+      $0.collapses = collapse == .on
+    }
   }
 }
 

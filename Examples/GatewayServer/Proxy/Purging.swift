@@ -15,7 +15,7 @@ struct NothingToPurge: Purging {
 }
 
 /// Whose `PURGE` is obeyed.
-enum PurgePermission: String, Sendable, CaseIterable {
+public enum PurgePermission: String, Sendable, CaseIterable {
   /// Clients on the same machine.
   case loopback
   /// Everybody.

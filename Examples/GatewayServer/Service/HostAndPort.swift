@@ -1,13 +1,13 @@
 #if Gateway
 /// Where a port is opened: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0` for one that is free.
-struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
-  var host: String
-  var port: Int
+public struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
+  public var host: String
+  public var port: Int
 
-  init(host: String, port: Int) { (self.host, self.port) = (host, port) }
+  public init(host: String, port: Int) { (self.host, self.port) = (host, port) }
 
   /// nil when `text` is none; without a host it means every address of this machine.
-  init?(_ text: String) {
+  public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port)
     else { return nil }
     var host = text[..<colon]
@@ -17,8 +17,8 @@ struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The same place with the port that was given.
-  func with(_ port: Int) -> Self { Self(host: host, port: port) }
+  public func with(_ port: Int) -> Self { Self(host: host, port: port) }
 
-  var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 #endif

@@ -1,31 +1,39 @@
 #if Gateway
 import AsyncHTTPNetworking
-import CacheCore
-import CacheManager
+public import CacheCore
+public import CacheManager
 import ETagValidation
 import HTTPTypes
 import HummingbirdCore
 import Logging
-import NIOCore
-import ServiceLifecycle
+public import NIOCore
+public import ServiceLifecycle
 
 /// The gateway, put together: a port for clients, one for the status page where it is wanted, and the engine behind both.
 ///
 /// As a `Service` it ends in good order: no new connection, what runs is answered, then the engine goes.
-struct GatewayService: Service {
+public struct GatewayService: Service {
   /// Where its ports are, once they are open.
-  struct Ports: Sendable {
-    var listen: Int
-    var status: Int?
+  public struct Ports: Sendable {
+    public var listen: Int
+    public var status: Int?
   }
 
-  let settings: GatewaySettings
-  let group: any EventLoopGroup
+  private let settings: GatewaySettings
+  private let group: any EventLoopGroup
   /// Called when all ports are open.
-  var onRunning: @Sendable (Ports) async -> Void = { _ in }
-  var clock: any CacheClock = SystemClock()
+  public var onRunning: @Sendable (Ports) async -> Void = { _ in }
+  public var clock: any CacheClock = SystemClock()
+  /// Puts a responder in front of the gateway's own: for a server that has pages of its own, and passes on what is not for it.
+  /// It is given the gateway's responder and its cache, where there is one.
+  public var fronting: @Sendable (_ next: any Responder, _ cache: ResourceManager?) -> any Responder = { next, _ in next }
 
-  func run() async throws {
+  /// - Parameters:
+  ///   - settings: what the gateway is told.
+  ///   - group: its threads, which are the caller's to shut down.
+  public init(settings: GatewaySettings, group: any EventLoopGroup) { (self.settings, self.group) = (settings, group) }
+
+  public func run() async throws {
     let log = try settings.accessLog.map { path throws(CacheError) in try AccessLog(path: path, clock: clock) }
     defer { log?.drain() }
     let traffic = Traffic(log: log)
@@ -33,7 +41,7 @@ struct GatewayService: Service {
     let connector = OriginConnector(
       origin: settings.origin, engine: engine, keepsHost: settings.keepsHost, via: settings.via)
     let cache = try settings.cache?.open(connector, clock: clock)
-    let desk = desk(connector, cache)
+    let responder = fronting(desk(connector, cache), cache?.manager)
     let opening = PortsOpening(hasStatus: settings.status != nil, onRunning)
     var services: [any Service] = [engine]
     if let status = settings.status {
@@ -42,7 +50,7 @@ struct GatewayService: Service {
           await opening.opened(status: $0)
         })
     }
-    services.append(server(desk, traffic, at: settings.listen) { await opening.opened(listen: $0) })
+    services.append(server(responder, traffic, at: settings.listen) { await opening.opened(listen: $0) })
     var configuration = ServiceGroupConfiguration(services: services, logger: Self.logger)
     configuration.maximumGracefulShutdownDuration = .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
