@@ -212,6 +212,13 @@ let package = Package(
       name: "Gateway",
       dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway", packageAccess: false,
       swiftSettings: strict),
+    .executableTarget(
+      name: "Gallery",
+      dependencies: ["GatewayServer", "CacheCore", "CacheManager", "LoopbackOrigin", httpTypes] + gatewayCommand,
+      path: "Examples/Gallery",
+      resources: [
+        .embedInCode("Page/gallery.html"), .embedInCode("Page/gallery.css"), .embedInCode("Page/gallery.js"),
+      ], packageAccess: false, swiftSettings: strict),
 
     .executableTarget(
       name: "Thumbnails",
@@ -315,6 +322,15 @@ let package = Package(
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
         product("NIOPosix", of: "swift-nio", trait: "Gateway"), product("NIOEmbedded", of: "swift-nio", trait: "Gateway"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
+        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+      ]),
+    tests(
+      "GalleryTests",
+      [
+        "Gallery", "GatewayServer", "Browser", "AsyncHTTPNetworking", "CacheCore", "CacheTesting", "LoopbackOrigin", httpTypes,
+        product("Logging", of: "swift-log", trait: "Gateway"),
+        product("NIOCore", of: "swift-nio", trait: "Gateway"), product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ]),

@@ -1,0 +1,59 @@
+#if Gateway
+import CacheCore
+import Foundation
+import GatewayServer
+import LoopbackOrigin
+import NIOCore
+import ServiceLifecycle
+
+/// What the gallery is told at its start.
+struct GallerySettings: Sendable {
+  var listen = HostAndPort(host: "127.0.0.1", port: 8080)
+  /// The link between the origin and the gateway.
+  var link = NetworkLink(bitsPerSecond: 8_000_000, latency: .milliseconds(20))
+  /// The folder of the disk cache. It is removed at the end.
+  var folder = FileManager.default.temporaryDirectory.appending(path: "etagere-gallery-\(UUID().uuidString)")
+}
+
+/// The origin, the gateway in front of it, and the page in front of both.
+struct GalleryService: Service {
+  let settings: GallerySettings
+  let group: any EventLoopGroup
+  /// Called with the page's port once it is open.
+  var onRunning: @Sendable (Int) async -> Void = { _ in }
+  var lastCallTime = TimeAmount.milliseconds(500)
+
+  func run() async throws {
+    defer { try? FileManager.default.removeItem(at: settings.folder) }
+    let origin = try await GalleryOrigin.start(link: settings.link)
+    do {
+      try await gateway(origin).run()
+    } catch {
+      await origin.stop()
+      throw error
+    }
+    await origin.stop()
+  }
+
+  private func gateway(_ origin: GalleryOrigin) throws(CacheError) -> GatewayService {
+    guard let address = OriginAddress("http://127.0.0.1:\(origin.port)") else {
+      throw CacheError(.invalidConfiguration, reason: "the origin has no address")
+    }
+    var gateway = GatewaySettings(origin: address, listen: settings.listen)
+    gateway.lastCallTime = lastCallTime
+    gateway.cache = CacheSettings {
+      // A sixteenth of the memory is the largest body in it: 128 KiB. Larger images are on disk alone.
+      $0.memory = 2 << 20
+      $0.folder = settings.folder.path(percentEncoded: false)
+      $0.disk = 64 << 20
+    }
+    var service = GatewayService(settings: gateway, group: group)
+    service.onRunning = { [onRunning] in await onRunning($0.listen) }
+    service.fronting = { next, cache in
+      guard let cache else { return next }
+      return GalleryResponder(next: next, cache: cache, origin: origin)
+    }
+    return service
+  }
+}
+#endif

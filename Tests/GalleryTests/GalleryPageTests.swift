@@ -1,0 +1,275 @@
+#if Gateway
+import Browser
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Gallery
+
+@Suite("The gallery's page in a browser", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(20)))
+struct GalleryPageTests {
+  /// The page in a browser of the test's own, once its first run has ended.
+  private struct Page {
+    let browser: BrowserSession
+    let gallery: GalleryFixture
+
+    /// Clicks a button, and returns when all images are there.
+    func click(_ name: String) async throws {
+      let runs: Int = try await browser.evaluate("return Number(document.body.dataset.runs)")
+      try await browser.click("button[value=\(name)]")
+      try await wait(runs: runs + 1)
+    }
+
+    func wait(runs: Int) async throws { try await browser.wait(until: "Number(document.body.dataset.runs) >= \(runs)") }
+
+    var summary: String {
+      get async throws { try await browser.text(of: ".summary") }
+    }
+
+    var sources: [String] {
+      get async throws { try await browser.texts(of: ".tile .source") }
+    }
+
+    /// The cells of the latest run in the table.
+    var latest: [String] {
+      get async throws { try await browser.texts(of: "tbody:first-of-type tr:first-child :is(th, td)") }
+    }
+
+    /// The numbers of images that are shown, by their decoded size.
+    var shown: Set<Int> {
+      get async throws {
+        Set(
+          try await browser.evaluate(
+            """
+            return [...document.querySelectorAll(".tile img")].flatMap((image, index) =>
+              image.checkVisibility() && image.complete && image.naturalWidth === 400 ? [index] : [])
+            """, as: [Int].self))
+      }
+    }
+
+    /// The pixels of each image, made small.
+    var pixels: [String] {
+      get async throws {
+        try await browser.evaluate(
+          """
+          const canvas = new OffscreenCanvas(16, 12);
+          const context = canvas.getContext("2d", { willReadFrequently: true });
+          return [...document.querySelectorAll(".tile img")].map(image => {
+            context.clearRect(0, 0, 16, 12);
+            context.drawImage(image, 0, 0, 16, 12);
+            return context.getImageData(0, 0, 16, 12).data.join(" ");
+          })
+          """)
+      }
+    }
+
+    /// Writes a screenshot into the folder that `ETAGERE_SCREENSHOTS` names, for a look at it.
+    func keep(_ image: Data, as name: String) throws {
+      guard let folder = ProcessInfo.processInfo.environment["ETAGERE_SCREENSHOTS"] else { return }
+      try image.write(to: URL(filePath: folder).appending(path: "\(name).png"))
+    }
+  }
+
+  private static let all = Set(0..<GalleryImage.count)
+
+  private static func run(_ options: BrowserOptions = BrowserOptions(), _ body: (Page) async throws -> Void) async throws {
+    try await GalleryFixture.run { gallery in
+      try await WebDriver.withSession(options) { browser in
+        try await browser.open(try gallery.url)
+        let page = Page(browser: browser, gallery: gallery)
+        try await page.wait(runs: 1)
+        try await body(page)
+      }
+    }
+  }
+
+  @Test("each button gives the sources, the summary and the row that its scenario prescribes, and the console stays empty")
+  func buttons() async throws {
+    try await Self.run { page in
+      let (browser, count) = (page.browser, GalleryImage.count)
+      let hits = GalleryImage.all.map { $0.isLarge ? "disk hit" : "memory hit" }
+      let large = hits.count { $0 == "disk hit" }
+      let changed = GalleryImage.all.map { $0.number % 3 == 0 ? "network" : "304 revalidated" }
+      let cases: [(button: String, sources: [String], requests: Int, summary: String)] = [
+        ("cold", Array(repeating: "network", count: count), count, "(\(count) from the network)"),
+        ("warm", hits, 0, "(\(count - large) from memory, \(large) from disk)"),
+        ("stale", Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
+        ("changed", changed, count, "(\(count * 2 / 3) revalidated with a 304, \(count / 3) from the network)"),
+        ("offline", Array(repeating: "stale, offline", count: count), 0, "(\(count) stale)"),
+        ("warm", Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
+        ("warm", hits, 0, "(\(count - large) from memory, \(large) from disk)"),
+      ]
+      #expect(try await page.summary.hasPrefix("Opened: \(count) loads (\(count) from the network) in "))
+      for (index, expected) in cases.enumerated() {
+        try await page.click(expected.button)
+        #expect(try await page.sources == expected.sources)
+        #expect(try await page.shown == Self.all)
+
+        let report = try await page.gallery.report()
+        #expect(report.requests == expected.requests)
+        let facts = try await browser.texts(of: ".tile .facts")
+        for (image, text) in zip(GalleryImage.all, facts) {
+          #expect(text.contains(/^[\d.,]+ m?s · [\d.]+ k?B( · age \d+ s)?$/), "\(text)")
+          let bytes = try #require(report.images[image.path]).bytes
+          if bytes < 1000 { #expect(text.contains(" · \(bytes) B")) } else { #expect(text.contains(" kB")) }
+        }
+
+        let summary = try await page.summary
+        let name = expected.button.capitalized
+        #expect(summary.hasPrefix("\(name): \(count) loads \(expected.summary) in "))
+        #expect(!summary.contains("browser's own cache"))
+        if expected.button == "offline" {
+          #expect(summary.hasSuffix("The origin refuses connections. \(count) stale images are shown in its place."))
+        } else {
+          #expect(summary.contains("The origin got \(expected.requests) requests and sent "))
+        }
+        let latest = try await page.latest
+        #expect(latest.first == "\(index + 2) \(name)")
+        #expect(latest.dropFirst(3).first == "\(expected.requests)")
+      }
+      let rows = try await browser.texts(of: "tbody tr:first-child th")
+      #expect(rows == ["8 Warm", "7 Warm", "6 Offline", "5 Changed", "4 Stale", "3 Warm", "2 Cold", "1 Opened"])
+      #expect(try await browser.consoleMessages().isEmpty)
+    }
+  }
+
+  @Test("changed shows the new images and leaves the others as they were, and offline shows all of them still")
+  func changed() async throws {
+    try await Self.run { page in
+      let before = try await page.pixels
+      #expect(Set(before).count == GalleryImage.count)
+      try await page.click("changed")
+      let after = try await page.pixels
+      for image in GalleryImage.all {
+        #expect((after[image.number] != before[image.number]) == (image.number % 3 == 0), "\(image.path)")
+      }
+      let versions = try await page.browser.texts(of: ".tile .version")
+      #expect(versions == GalleryImage.all.map { $0.number % 3 == 0 ? "v2" : "" })
+      let alternative = try await page.browser.evaluate("return document.querySelector('.tile img').alt", as: String.self)
+      #expect(alternative == "\(GalleryImage.all[0].landscape.motif.rawValue), version 2")
+      try await page.click("offline")
+      #expect(try await page.shown == Self.all)
+      #expect(try await page.pixels == after)
+    }
+  }
+
+  @Test("an image that is not cached has no response offline, and the page says so")
+  func missing() async throws {
+    try await Self.run { page in
+      _ = try await page.gallery.request(try #require(HTTPRequest.Method("PURGE")), "/images/2.svg")
+      try await page.click("offline")
+      #expect(try await page.sources[1] == "no response")
+      #expect(try await page.shown == Self.all.subtracting([1]))
+      #expect(try await page.summary.contains("(\(GalleryImage.count - 1) stale, 1 without a response)"))
+      let errors = try await page.browser.consoleErrors()
+      #expect(errors.count == 1)
+      #expect(errors.first?.message.contains("/images/2.svg") == true)
+      try await page.click("warm")
+      #expect(try await page.sources[1] == "network")
+      #expect(try await page.shown == Self.all)
+    }
+  }
+
+  @Test("a page that is loaded again finds the images in the gateway, and the browser's own cache hides nothing")
+  func reload() async throws {
+    try await Self.run { page in
+      try await page.browser.reload()
+      try await page.wait(runs: 1)
+      #expect(try await page.sources == GalleryImage.all.map { $0.isLarge ? "disk hit" : "memory hit" })
+      let sizes: [Int] = try await page.browser.evaluate(
+        "return performance.getEntriesByType('resource').filter(entry => entry.name.endsWith('.svg')).map(entry => entry.transferSize)"
+      )
+      #expect(sizes.count == GalleryImage.count)
+      #expect(sizes.allSatisfy { $0 > 1000 })
+      #expect(try await page.summary.contains("The origin got 0 requests and sent 0 B."))
+    }
+  }
+
+  @Test("a click during a run is ignored, and a run that can't be prepared is told")
+  func trouble() async throws {
+    try await Self.run { page in
+      let browser = page.browser
+      try await browser.run("for (const button of document.querySelectorAll('button')) button.click()")
+      #expect(try await browser.evaluate("return document.querySelector('button').ariaDisabled") == "true")
+      try await page.wait(runs: 2)
+      #expect(try await page.summary.hasPrefix("Cold: "))
+      #expect(try await browser.evaluate("return document.querySelector('button').ariaDisabled") == "false")
+
+      try await browser.run("window.fetch = async () => new Response('cannot prepare', { status: 500 })")
+      try await browser.click("button[value=warm]")
+      try await browser.wait(until: "document.querySelector('.summary').textContent === 'The run failed: cannot prepare'")
+      #expect(try await page.shown == Self.all)
+    }
+  }
+
+  @Test("buttons, the live region, the table and the images are told to assistive technologies")
+  func accessibility() async throws {
+    try await Self.run { page in
+      let browser = page.browser
+      for name in ["cold", "warm", "stale", "changed", "offline"] {
+        let button = try await browser.accessibility(of: "button[value=\(name)]")
+        #expect(button.role == "button")
+        #expect(button.name == name.capitalized)
+      }
+      #expect(try await browser.accessibility(of: ".summary").role == "status")
+      #expect(try await browser.accessibility(of: ".wall").name == "Images")
+      #expect(try await browser.accessibility(of: ".bar").name == "\(GalleryImage.count) from the network")
+      let image = try await browser.accessibility(of: ".tile img")
+      #expect(["image", "img"].contains(image.role))
+      #expect(image.name == "Mountain ridges, version 1")
+      try await page.click("warm")
+      #expect(try await browser.evaluate("return document.querySelector('button[aria-pressed=true]').value") == "warm")
+      #expect(try await browser.evaluate("return document.activeElement.value") == "warm")
+    }
+  }
+
+  @Test("the page is readable in light and in dark: text has a contrast of at least 4.5")
+  func colors() async throws {
+    try await Self.run { page in
+      for name in ["warm", "stale", "changed"] { try await page.click(name) }
+      for scheme in [BrowserOptions.ColorScheme.light, .dark] {
+        try await page.browser.emulate(BrowserOptions { $0.colorScheme = scheme })
+        try page.keep(try await page.browser.screenshot(), as: "gallery-\(scheme.rawValue)")
+        let low: [String] = try await page.browser.evaluate(Self.contrasts)
+        #expect(low.isEmpty, "\(scheme.rawValue)")
+      }
+    }
+  }
+
+  /// A script that returns the texts with too little contrast (WCAG 2.2, 1.4.3) to the nearest opaque background.
+  private static let contrasts = """
+    const channels = color => color.match(/[\\d.]+/g).map(Number);
+    const luminance = color => {
+      const [red, green, blue] = channels(color).map(value => value / 255)
+        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const background = element => {
+      const color = getComputedStyle(element).backgroundColor;
+      return (channels(color)[3] ?? 1) > 0.5 ? color : background(element.parentElement);
+    };
+    return [...document.querySelectorAll("h1, header p, button, .summary, .legend li, th, td, .tile p, .version")].flatMap(element => {
+      if (element.textContent.trim() === "" || !element.checkVisibility()) return [];
+      const [text, back] = [luminance(getComputedStyle(element).color), luminance(background(element))];
+      const contrast = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
+      return contrast < 4.5 ? [`${element.className || element.tagName} '${element.textContent.trim()}': ${contrast.toFixed(2)}`] : [];
+    });
+    """
+
+  @Test("a phone shows the page without scrolling sideways, with buttons that a finger can hit")
+  func phone() async throws {
+    try await Self.run(.phone) { page in
+      try await page.click("warm")
+      try await page.click("stale")
+      #expect(try await page.browser.evaluate("return document.documentElement.scrollWidth <= innerWidth") == true)
+      let heights: [Double] = try await page.browser.evaluate(
+        "return [...document.querySelectorAll('button')].map(button => button.getBoundingClientRect().height)")
+      #expect(heights.allSatisfy { $0 >= 44 })
+      let table: [Int] = try await page.browser.evaluate(
+        "const scroll = document.querySelector('.scroll'); return [scroll.scrollWidth, scroll.clientWidth]")
+      #expect(table[0] <= table[1])
+      try page.keep(try await page.browser.screenshot(), as: "gallery-phone")
+    }
+  }
+}
+#endif
