@@ -17,7 +17,7 @@ struct GalleryCommand: AsyncParsableCommand {
     discussion: "Open the page in a browser. SIGINT (Control-C) and SIGTERM end the command in good order.")
 
   @Option(
-    help: ArgumentHelp("The address of the page. Port 0 takes a free port.", valueName: "host:port"),
+    help: ArgumentHelp("The address of the page; 127.0.0.1:8080 by default. Port 0 takes a free port.", valueName: "host:port"),
     transform: Self.hostAndPort)
   var listen = GallerySettings().listen
 

@@ -25,9 +25,8 @@ extension Canvas {
       }
       let points = line.map { "L\(Self.text($0.x)) \(Self.text($0.y))" }.joined().dropFirst()
       for (width, opacity) in [(46, ".08"), (26, ".1"), (9, ".16")] {
-        add(
-          #"<path d="M\#(points)" fill="none" stroke="\#(color)" stroke-width="\#(width)" stroke-linecap="round" opacity="\#(opacity)"/>"#
-        )
+        let stroke = #"stroke="\#(color)" stroke-width="\#(width)" stroke-linecap="round" opacity="\#(opacity)""#
+        add(#"<path d="M\#(points)" fill="none" \#(stroke)/>"#)
       }
     }
   }
