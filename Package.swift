@@ -314,7 +314,7 @@ let package = Package(
         "Etagere", "KingfisherNames", "AppleNames", "AsyncHTTPNetworking", "SQLiteStore", "StoreComposition", "CacheTesting",
         "LoopbackOrigin",
       ]),
-    tests("EtagereToolTests", ["Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool"]),
+    tests("EtagereToolTests", ["Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser"]),
     tests(
       "GatewayTests",
       [

@@ -256,6 +256,21 @@ struct RespondTests {
     #expect(fixture.network.requests.count == 2)
   }
 
+  @Test("a body that the store brings along goes into memory only within the limit of streams", arguments: [100, 300_000])
+  func memoryLimit(_ limit: Int64) async throws {
+    let disk = try TemporaryDisk()
+    let fixture = try ManagerFixture {
+      $0.store = disk.cache
+      $0.maximumBodyInMemory = limit
+    }
+    fixture.network.answer(fixture.url, .ok(String(repeating: "y", count: 20_000), cacheControl: "max-age=60"))
+    _ = try await fixture.ask()
+    fixture.restart()
+    for _ in 1...2 { #expect(try await fixture.ask().text.count == 20_000) }
+    #expect(try await fixture.ask().source == (limit < 20_000 ? .disk : .memory))
+    try fixture.network.verify()
+  }
+
   @Test("a slow reader's older answer does not take a later one's place")
   func slowReader() async throws {
     let fixture = try ManagerFixture()

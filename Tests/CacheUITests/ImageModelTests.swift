@@ -42,7 +42,8 @@ struct ImageModelTests {
     model.load(fixture.url)
     let first = model.image
     #expect(fixture.states == ["stale red"])
-    let updates = Updates { _ = model.image }
+    // What the SwiftUI view reads.
+    let updates = Updates { _ = (model.image, model.revision) }
     try await fixture.ended()
     #expect(fixture.states == ["stale red", "loaded red"])
     #expect(model.phase.resource?.validation == .notModified)

@@ -50,7 +50,11 @@ extension TieredCache {
     if case .none = part { return .none(from: candidate.source) }
     if let content = contentInMemory(candidate, part) { return content }
     guard let disk = readableDisk else { return nil }
-    if let data = candidate.data { return Content(body: part.body(of: data), source: .disk, data: data) }
+    if let data = candidate.data {
+      // The store brought the body along. Memory takes it only within its limit for streams.
+      let isKept = Int64(data.count) <= request.maximumBodyInMemory
+      return Content(body: part.body(of: data), source: .disk, data: isKept ? data : nil)
+    }
     do throws(CacheError) {
       var range: Range<Int64>?
       if case .range(let asked) = part { range = asked }
