@@ -1,7 +1,6 @@
 public import CacheCore
 
-/// The course of one load: its start, its end, and what was done in between. It is complete when the load and its transfers have
-/// ended.
+/// The course of one load: its start, its result, and what was done. It is delivered when all work of the load has ended.
 public struct LoadRecord: Sendable {
   /// The identifier of the load.
   public var load: LoadID
@@ -9,7 +8,7 @@ public struct LoadRecord: Sendable {
   public var url: LoadURL
   /// The time at which the load started.
   public var startedAt: Timestamp
-  /// The time from the start to the end.
+  /// The time from the start to the result.
   public var duration: Duration
   /// The source of the result, or `nil` if there is none.
   public var source: ResourceSource?
@@ -17,18 +16,16 @@ public struct LoadRecord: Sendable {
   public var error: CacheError?
   /// The load that this one joined. That load has the transfer in its record.
   public var joined: LoadID?
-  /// Whether a store answered the load at once.
+  /// Whether a store answered the load without waiting.
   public var isHit = false
-  /// Whether these are the requests that followed the end of a load, such as the revalidation of a stale response.
-  public var isBackground = false
-  /// The phases, in the order in which they ended. Phases can overlap, and a transfer can
-  /// end after its load.
+  /// The phases by their starts. Phases can overlap, and can end after the result: a revalidation in the background, a commit
+  /// to a slow store, a body that an HTTP caller still reads.
   public var phases: [Phase] = []
 
   /// Creates a record of its parts, for tests.
   public init(
     load: LoadID, url: LoadURL, startedAt: Timestamp, duration: Duration, source: ResourceSource? = nil, error: CacheError? = nil,
-    isHit: Bool = false, isBackground: Bool = false, phases: [Phase] = []
+    joined: LoadID? = nil, isHit: Bool = false, phases: [Phase] = []
   ) {
     self.load = load
     self.url = url
@@ -36,8 +33,8 @@ public struct LoadRecord: Sendable {
     self.duration = duration
     self.source = source
     self.error = error
+    self.joined = joined
     self.isHit = isHit
-    self.isBackground = isBackground
     self.phases = phases
   }
 
@@ -94,7 +91,7 @@ public struct LoadRecord: Sendable {
     }
   }
 
-  /// The requests of the load and their responses, in the order in which they ended.
+  /// The requests of the load and their responses, in the order in which they were sent.
   public var transfers: [Transfer] {
     phases.compactMap { phase in
       if case .transfer(let transfer) = phase.work { transfer } else { nil }

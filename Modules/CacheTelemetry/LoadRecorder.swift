@@ -1,66 +1,105 @@
 internal import CacheCore
 
-/// Makes a record of the events of each load.
-///
-/// It holds the loads that are running. A load always ends, and so does a transfer, so nothing is held for ever.
+/// Makes a record of the events of each load, and delivers it when all work of the load has ended.
 final class LoadRecorder: Sendable {
   private struct OpenTransfer {
     var transfer: LoadRecord.Transfer
     var start: Duration
+    var order: Int
   }
 
-  /// A load that is running, or whose transfers are running.
+  /// A load that is running.
   private struct OpenLoad {
     var record: LoadRecord
     /// The uptime at which the load started.
     var start: Duration
     var notes: [(any Sendable)?]
-    var transfers: [OpenTransfer] = []
-    /// Whether the load has ended, so that its record is complete when its transfers have.
-    var isFinished = false
+    /// The transfers that are running, by their numbers.
+    var transfers: [Int: OpenTransfer] = [:]
+    private var phases: [(order: Int, phase: LoadRecord.Phase)] = []
+    private var lastOrder = 0
 
-    mutating func append(_ work: LoadRecord.Work, _ duration: Duration, endingAt now: Duration) {
-      record.phases.append(.init(start: now - start - duration, duration: duration, work: work))
+    init(record: LoadRecord, start: Duration, notes: [(any Sendable)?]) {
+      (self.record, self.start, self.notes) = (record, start, notes)
     }
 
-    mutating func note(status: Int, of url: LoadURL) {
-      guard let index = transfers.firstIndex(where: { $0.transfer.url == url && $0.transfer.status == nil }) else { return }
-      transfers[index].transfer.status = status
+    /// Returns the place of a phase among those that start at the same time.
+    mutating func nextOrder() -> Int {
+      lastOrder += 1
+      return lastOrder
     }
 
-    /// Moves a transfer that has ended to the phases. Transfers of one URL end in the order in which they began.
-    mutating func end(_ url: LoadURL, _ metrics: TransferMetrics, _ error: CacheError?, at now: Duration) {
-      guard let index = transfers.firstIndex(where: { $0.transfer.url == url }) else { return }
-      var open = transfers.remove(at: index)
+    mutating func append(_ work: LoadRecord.Work, _ duration: Duration, endingAt now: Duration, order: Int? = nil) {
+      let phase = LoadRecord.Phase(start: now - start - duration, duration: duration, work: work)
+      phases.append((order ?? nextOrder(), phase))
+    }
+
+    mutating func end(_ number: Int, _ metrics: TransferMetrics, _ error: CacheError?, at now: Duration) {
+      guard var open = transfers.removeValue(forKey: number) else { return }
       (open.transfer.metrics, open.transfer.error) = (metrics, error)
-      append(.transfer(open.transfer), now - open.start, endingAt: now)
+      append(.transfer(open.transfer), now - open.start, endingAt: now, order: open.order)
     }
+
+    /// The record with all phases.
+    var complete: LoadRecord {
+      var complete = record
+      complete.phases = phases.sorted { ($0.phase.start, $0.order) < ($1.phase.start, $1.order) }.map(\.phase)
+      return complete
+    }
+  }
+
+  private struct State {
+    var open: [LoadID: OpenLoad] = [:]
+    var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   private let receivers: [Telemetry.Outlet.Records]
   private let clock: any CacheClock
-  private let open = Lock<[LoadID: OpenLoad]>([:])
+  private let state = Lock(State())
 
   init(_ receivers: [Telemetry.Outlet.Records], clock: any CacheClock) {
     self.receivers = receivers
     self.clock = clock
   }
 
-  /// The number of loads that are running, and of those that have left a transfer.
-  var count: Int { open.withLock { $0.count } }
+  /// The number of loads whose work has not ended.
+  var count: Int { state.withLock { $0.open.count } }
+
+  /// Returns when every record was delivered.
+  func idle() async {
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        if !state.open.isEmpty { state.waiters.append(continuation) }
+        return state.open.isEmpty
+      }
+      if isIdle { continuation.resume() }
+    }
+  }
 
   func receive(_ event: CacheEvent, of load: LoadID) {
     switch event {
     case .hit(let url, let source, let duration): hit(load, url, source, duration)
-    case .started(let url): open.withLock { [new = begin(load, url)] in $0[load] = new }
-    case .joined(_, let other): change(load) { $0.record.joined = other }
-    case .requestSent(let url, let isConditional): send(url, isConditional, of: load)
-    case .responseReceived(let url, let status): change(load) { $0.note(status: status, of: url) }
-    case .transferEnded(let url, let metrics, let error): end(url, metrics, error, of: load)
-    case .stored(_, .disk, let bytes, let duration): append(.store(bytes: bytes), duration, to: load)
+    case .started(let url): begin(load, url)
+    case .joined(_, let other): change(load) { load, _ in load.record.joined = other }
+    case .requestSent(let url, let isConditional, let number):
+      change(load) { load, now in
+        load.transfers[number] = OpenTransfer(
+          transfer: .init(url: url, isConditional: isConditional), start: now, order: load.nextOrder())
+      }
+    case .responseReceived(_, let status, let number):
+      change(load) { load, _ in load.transfers[number]?.transfer.status = status }
+    case .transferEnded(_, let metrics, let error, let number):
+      change(load) { load, now in load.end(number, metrics, error, at: now) }
+    case .stored(_, .disk, let bytes, let duration):
+      change(load) { load, now in load.append(.store(bytes: bytes), duration, endingAt: now) }
     case .transformed(_, let origin, let duration):
-      if origin != .memory { append(.transform(origin), duration, to: load) }
-    case .finished(_, let source, let error, let duration): finish(load, source, error, duration)
+      guard origin != .memory else { return }
+      change(load) { load, now in load.append(.transform(origin), duration, endingAt: now) }
+    case .finished(_, let source, let error, let duration):
+      change(load) { load, _ in
+        (load.record.source, load.record.error, load.record.duration) = (source, error, duration)
+      }
+    case .workEnded: end(load)
     case .stored, .storeFailed, .readFailed, .revalidated, .backgroundFailed: break
     }
   }
@@ -74,69 +113,33 @@ final class LoadRecorder: Sendable {
   }
 
   /// Called in the caller's task, outside the lock, because notes are made by a tracer's code.
-  private func begin(_ load: LoadID, _ url: LoadURL) -> OpenLoad {
-    OpenLoad(
+  private func begin(_ load: LoadID, _ url: LoadURL) {
+    let new = OpenLoad(
       record: LoadRecord(load: load, url: url, startedAt: clock.now, duration: .zero), start: clock.uptime,
       notes: receivers.map { $0.note() })
+    state.withLock { $0.open[load] = new }
   }
 
-  private func change(_ load: LoadID, _ change: (inout OpenLoad) -> Void) {
-    open.withLock { open in
-      guard var found = open.removeValue(forKey: load) else { return }
-      change(&found)
-      open[load] = found
-    }
-  }
-
-  private func append(_ work: LoadRecord.Work, _ duration: Duration, to load: LoadID) {
+  private func change(_ load: LoadID, _ change: (inout OpenLoad, _ now: Duration) -> Void) {
     let now = clock.uptime
-    change(load) { $0.append(work, duration, endingAt: now) }
-  }
-
-  private func send(_ url: LoadURL, _ isConditional: Bool, of load: LoadID) {
-    let (now, time) = (clock.uptime, clock.now)
-    let transfer = OpenTransfer(transfer: .init(url: url, isConditional: isConditional), start: now)
-    open.withLock { open in
-      var found =
-        open.removeValue(forKey: load)
-        // The load has ended, and its work goes on in the background.
-        ?? OpenLoad(
-          record: LoadRecord(load: load, url: url, startedAt: time, duration: .zero, isBackground: true), start: now,
-          notes: receivers.map { _ in nil }, isFinished: true)
-      found.transfers.append(transfer)
-      open[load] = found
+    state.withLock { state in
+      guard var found = state.open.removeValue(forKey: load) else { return }
+      change(&found, now)
+      state.open[load] = found
     }
   }
 
-  private func end(_ url: LoadURL, _ metrics: TransferMetrics, _ error: CacheError?, of load: LoadID) {
-    let now = clock.uptime
-    let ended = open.withLock { open -> OpenLoad? in
-      guard var found = open.removeValue(forKey: load) else { return nil }
-      found.end(url, metrics, error, at: now)
-      guard found.isFinished, found.transfers.isEmpty else {
-        open[load] = found
-        return nil
-      }
-      if found.record.isBackground { (found.record.duration, found.record.error) = (now - found.start, error) }
-      return found
+  private func end(_ load: LoadID) {
+    guard let ended = state.withLock({ $0.open[load] }) else { return }
+    let record = ended.complete
+    for (receiver, note) in zip(receivers, ended.notes) { receiver.receive(record, note) }
+    // Afterwards, so that a caller of `idle()` finds the record delivered.
+    let waiters = state.withLock { state in
+      state.open[load] = nil
+      guard state.open.isEmpty else { return [CheckedContinuation<Void, Never>]() }
+      defer { state.waiters = [] }
+      return state.waiters
     }
-    if let ended { deliver(ended) }
-  }
-
-  private func finish(_ load: LoadID, _ source: ResourceSource?, _ error: CacheError?, _ duration: Duration) {
-    let ended = open.withLock { open -> OpenLoad? in
-      guard var found = open.removeValue(forKey: load) else { return nil }
-      (found.record.source, found.record.error, found.record.duration) = (source, error, duration)
-      guard !found.transfers.isEmpty else { return found }
-      // A short body that is not wanted is read behind the load, and a cancelled transfer ends a moment after its load.
-      found.isFinished = true
-      open[load] = found
-      return nil
-    }
-    if let ended { deliver(ended) }
-  }
-
-  private func deliver(_ load: OpenLoad) {
-    for (receiver, note) in zip(receivers, load.notes) { receiver.receive(load.record, note) }
+    for waiter in waiters { waiter.resume() }
   }
 }

@@ -110,8 +110,13 @@ struct AtHandTests {
         outcome = "\(error)"
       }
       let memory = fixture.memory.keys().map { "\($0)" }.sorted()
-      // A load that waits has a start of its own.
-      let events = fixture.observer.events.filter { if case .started = $0 { false } else { true } }
+      // A load that waits has a start and an end of its own.
+      let events = fixture.observer.events.filter {
+        switch $0 {
+        case .started, .workEnded: false
+        default: true
+        }
+      }
       return "\(outcome) \(fixture.network.requests) \(events.count) \(memory)"
     }
   }

@@ -15,19 +15,20 @@ struct LoadEventTests {
 
   /// The events of all loads in order, as words.
   private var words: [String] {
-    observer.events.map { event in
+    observer.events.compactMap { event in
       switch event {
       case .hit(_, let source, _): "hit: \(source.rawValue)"
       case .started: "started"
       case .joined: "joined"
-      case .requestSent(_, let isConditional): isConditional ? "asked" : "requested"
-      case .responseReceived(_, let status): "\(status)"
-      case .transferEnded(_, let metrics, let error): error.map { "\($0.code.rawValue)" } ?? "\(metrics.bytesOnWire) bytes"
+      case .requestSent(_, let isConditional, _): isConditional ? "asked" : "requested"
+      case .responseReceived(_, let status, _): "\(status)"
+      case .transferEnded(_, let metrics, let error, _): error.map { "\($0.code.rawValue)" } ?? "\(metrics.bytesOnWire) bytes"
       case .stored(_, let layer, _, _): layer == .memory ? "in memory" : "on disk"
       case .transformed(_, let origin, _): "\(origin.rawValue) value"
       case .storeFailed, .readFailed: "store failed"
       case .revalidated: "confirmed"
       case .backgroundFailed: "background failed"
+      case .workEnded: nil
       case .finished(_, let source, let error, _): "finished: \(source?.rawValue ?? error?.code.rawValue ?? "-")"
       }
     }
@@ -117,7 +118,7 @@ struct LoadEventTests {
     _ = try await fixture.manager.load(fixture.url)
     try await Turns.until { transfers.ended == 2 }
     let ended = observer.events.compactMap { event in
-      if case .transferEnded(let url, let metrics, nil) = event { "\(url) \(metrics.bytesOnWire)" } else { nil }
+      if case .transferEnded(let url, let metrics, nil, _) = event { "\(url) \(metrics.bytesOnWire)" } else { nil }
     }
     #expect(Set(ended) == ["https://example.com/picture.png 0", "https://example.com/second 5"])
   }
@@ -145,7 +146,7 @@ struct LoadEventTests {
     gate.open()
     _ = try await load
     let metrics = observer.events.compactMap { event in
-      if case .transferEnded(_, let metrics, _) = event { metrics } else { nil }
+      if case .transferEnded(_, let metrics, _, _) = event { metrics } else { nil }
     }
     #expect(metrics.map(\.timeToHead) == [.seconds(2)])
     #expect(metrics.map(\.total) == [.seconds(3)])
@@ -185,11 +186,11 @@ struct LoadEventTests {
     let response = try await fixture.exchange()
     #expect(words == ["started", "requested", "200", "finished: network"])
     _ = try await response.body.collect()
-    #expect(words.contains("5 bytes"))
+    #expect(words.dropFirst(4).first == "5 bytes")
 
     let before = words.count
     _ = try await fixture.ask()
-    #expect(Array(words.dropFirst(before)) == ["started", "finished: memory"])
+    #expect(Array(words.dropFirst(before)) == ["hit: memory"])
 
     fixture.clock.advance(by: .seconds(61))
     _ = try await fixture.ask()
@@ -214,6 +215,86 @@ struct LoadEventTests {
     #expect(words == ["started", "finished: notCached"])
     await #expect(throws: CacheError.self) { try await fixture.ask() }
     #expect(words.last == "finished: connectionRefused")
+  }
+
+  // MARK: The last event
+
+  /// Waits for the last event of the first load, and returns the index of it among the load's events.
+  private func lastEvent() async throws -> Int {
+    let load = try #require(observer.loads.first)
+    func index() -> Int? { observer.events(of: load).firstIndex { if case .workEnded = $0 { true } else { false } } }
+    try await Turns.until { index() != nil }
+    return try #require(index())
+  }
+
+  @Test("the work of a load ends once, as its last event, behind a revalidation in the background")
+  func background() async throws {
+    let gate = Gate()
+    fixture.network.answer(
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
+      .ok("new", cacheControl: "max-age=60").bodyHeld(by: gate))
+    _ = try await fixture.manager.load(fixture.url)
+    #expect(try await lastEvent() == 7)
+    fixture.clock.advance(by: .seconds(61))
+
+    let stale = try await fixture.manager.load(fixture.url, options: .policy(.staleWhileRevalidate))
+    await gate.arrived()
+    let load = try #require(observer.loads.last)
+    #expect(stale.isStale && !observer.events(of: load).contains { if case .workEnded = $0 { true } else { false } })
+    gate.open()
+    try await Turns.until { if case .workEnded? = observer.events(of: load).last { true } else { false } }
+    #expect(words.suffix(3) == ["3 bytes", "on disk", "in memory"])
+  }
+
+  @Test("the work of a load ends behind a commit that the load did not wait for")
+  func slowCommit() async throws {
+    let store = HeldStore(clock: fixture.clock)
+    let commit = store.hold(.commit)
+    fixture.network.answer(fixture.url, .ok("bytes"))
+    async let load = fixture.manager.load(fixture.url, options: RequestOptions { $0.store = .use(store) })
+    await commit.arrived()
+    await fixture.clock.sleepers(1)
+    try await Turns.until {
+      fixture.clock.advance(by: .milliseconds(50))
+      return words.contains("finished: network")
+    }
+    _ = try await load
+    #expect(!observer.events.contains { if case .workEnded = $0 { true } else { false } })
+    commit.open()
+    #expect(try await lastEvent() == observer.events.count - 1)
+    #expect(words.contains("on disk"))
+  }
+
+  @Test("the work of an HTTP request ends when its body is released")
+  func responseEnd() async throws {
+    fixture.network.answer(fixture.url, .ok("bytes").withoutLength())
+    var response: CachedResponse? = try await fixture.exchange()
+    while try await response?.body.source.next() != nil {}
+    response = nil
+    #expect(try await lastEvent() == observer.events.count - 1)
+    #expect(words.contains("on disk"))
+  }
+
+  @Test("a load that is cancelled before it starts has no last event without a first")
+  func balance() async throws {
+    fixture.network.serve(fixture.url) { _ in .ok("bytes") }
+    for _ in 0..<20 {
+      let load = Task { try? await fixture.manager.load(fixture.url) }
+      load.cancel()
+      _ = await load.value
+    }
+    await fixture.manager.close()
+    _ = try? await fixture.manager.load(fixture.url)
+    try await Turns.until {
+      observer.loads.allSatisfy { load in
+        let events = observer.events(of: load)
+        func count(_ matches: (CacheEvent) -> Bool) -> Int { events.count(where: matches) }
+        let starts = count { if case .started = $0 { true } else { false } }
+        let results = count { if case .finished = $0 { true } else { false } }
+        let ends = count { if case .workEnded = $0 { true } else { false } }
+        return starts == 1 && results == 1 && ends == 1
+      }
+    }
   }
 
   // MARK: URLs

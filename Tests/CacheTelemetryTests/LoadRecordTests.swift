@@ -32,6 +32,7 @@ struct LoadRecordTests {
     let fixture = try fixture()
     let before = fixture.clock.now
     try await fixture.loadSlowly()
+    await fixture.telemetry.idle()
 
     let record = try #require(records.all.first)
     #expect(records.all.count == 1)
@@ -41,13 +42,14 @@ struct LoadRecordTests {
     #expect(record.source == .network)
     #expect(record.bytesOnWire == 5)
     #expect(record.transfers.map(\.metrics.timeToHead) == [.seconds(2)])
-    #expect(!record.isHit && !record.isBackground && record.error == nil)
+    #expect(!record.isHit && record.error == nil)
   }
 
   @Test("a hit has no phases")
   func hit() async throws {
     let fixture = try fixture()
     try await fixture.loadSlowly()
+    await fixture.telemetry.idle()
     _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
     let record = try #require(records.all.last)
     #expect(records.all.count == 2)
@@ -58,13 +60,15 @@ struct LoadRecordTests {
   func requests() async throws {
     let fixture = try fixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .failure(.connectionLost))
-    for _ in 1...2 { _ = try await fixture.manager.load(fixture.url) }
-    _ = try await fixture.manager.load(fixture.url)
+    for _ in 1...3 {
+      _ = try await fixture.manager.load(fixture.url)
+      await fixture.telemetry.idle()
+    }
     let moved = try #require(URL(string: "https://example.com/moved"))
     fixture.network.answer(moved, .redirect(to: "/target"))
     fixture.network.answer(try #require(URL(string: "https://example.com/target")), .response(.notFound))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(moved) }
-    try await Turns.until { records.all.count == 4 }
+    await fixture.telemetry.idle()
 
     let told = records.all.map { record in
       "\(record.source?.rawValue ?? "-") \(record.error?.code.rawValue ?? "-"): "
@@ -80,15 +84,19 @@ struct LoadRecordTests {
 
   @Test("a load that joins another one names it and has no transfer")
   func joined() async throws {
-    let fixture = try fixture()
+    let joins = Received<LoadID>()
+    let fixture = try fixture { configuration in
+      configuration.observer = JoinObserver(joins, next: configuration.observer)
+    }
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
     async let first = fixture.manager.load(fixture.url)
     await gate.arrived()
     async let second = fixture.manager.load(fixture.url)
-    try await Turns.until { fixture.telemetry.openRecords == 2 }
+    try await Turns.until { joins.all.count == 1 }
     gate.open()
     _ = try await (first, second)
+    await fixture.telemetry.idle()
 
     let leader = try #require(records.all.first { $0.joined == nil })
     let follower = try #require(records.all.first { $0.joined != nil })
@@ -97,30 +105,59 @@ struct LoadRecordTests {
     #expect(follower.source == .network)
   }
 
-  @Test("a revalidation that goes on after its load has a record of its own")
+  @Test("a revalidation that goes on after the result is in the record of its load, with its commit")
   func background() async throws {
     let fixture = try fixture()
     let gate = Gate()
     fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new").bodyHeld(by: gate))
+      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
+      .ok("new", cacheControl: "max-age=60").bodyHeld(by: gate))
     _ = try await fixture.manager.load(fixture.url)
+    await fixture.telemetry.idle()
     fixture.clock.advance(by: .seconds(61))
     let stale = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.policy = .staleWhileRevalidate })
     await gate.arrived()
+    #expect(records.all.count == 1)
     fixture.clock.advance(by: .seconds(4))
     gate.open()
-    try await Turns.until { records.all.count == 3 }
+    await fixture.telemetry.idle()
 
     #expect(stale.isStale)
     let record = try #require(records.all.last)
-    #expect(record.isBackground && record.source == nil)
-    #expect(record.load == records.all[1].load)
-    #expect(phases(record) == ["0.0 4.0 revalidation 200 "])
-    #expect(record.duration == .seconds(4))
-    #expect(fixture.telemetry.openRecords == 0)
+    #expect(records.all.count == 2)
+    #expect(phases(record) == ["0.0 4.0 revalidation 200 ", "4.0 0.0 store 3"])
+    #expect(record.source == .memory && record.duration == .zero)
   }
 
-  @Test("a cancelled load leaves a transfer that was cancelled, and nothing is held afterwards")
+  @Test("a redirect to the same URL keeps its requests apart, in the order in which they were sent")
+  func sameURL() async throws {
+    let fixture = try fixture()
+    let gate = Gate()
+    // The body of the redirect is read behind the load, and ends last.
+    fixture.network.answer(
+      fixture.url,
+      .response(.found, fields: [.location: "/image.png?token=secret"], body: Data("moved".utf8)).bodyHeld(by: gate), .ok("bytes")
+    )
+    _ = try await fixture.manager.load(fixture.url)
+    gate.open()
+    await fixture.telemetry.idle()
+    #expect(records.all.first?.transfers.map(\.status) == [302, 200])
+    #expect(records.all.first?.transfers.last?.metrics.bytesOnWire == 5)
+  }
+
+  @Test("the body and the commit of an HTTP response are in the record of its request")
+  func response() async throws {
+    let fixture = try fixture()
+    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60").withoutLength())
+    let request = try HTTPRequest(resource: fixture.url)
+    for _ in 1...2 { _ = try await fixture.manager.respond(to: request).body.collect() }
+    await fixture.telemetry.idle()
+    let record = try #require(records.all.first { !$0.isHit })
+    #expect(phases(record) == ["0.0 0.0 transfer 200 ", "0.0 0.0 store 5"])
+    #expect(records.all.contains { $0.isHit && $0.source == .memory })
+  }
+
+  @Test("a cancelled load has its cancelled transfer, and nothing is held afterwards")
   func cancelled() async throws {
     let fixture = try fixture()
     let gate = Gate()
@@ -130,11 +167,11 @@ struct LoadRecordTests {
     load.cancel()
     _ = await load.result
     gate.open()
-    await fixture.manager.close()
-    try await Turns.until { fixture.telemetry.openRecords == 0 }
+    await fixture.telemetry.idle()
 
-    #expect(records.all.first?.error?.isCancellation == true)
+    #expect(records.all.map { $0.error?.isCancellation } == [true])
     #expect(records.all.flatMap(\.transfers).map { $0.error?.isCancellation } == [true])
+    #expect(fixture.telemetry.openRecords == 0)
   }
 
   @Test("many loads at once leave one record each, and nothing is held afterwards")
@@ -152,6 +189,7 @@ struct LoadRecordTests {
         }
       }
     }
+    await fixture.telemetry.idle()
     #expect(records.all.count == 500)
     #expect(records.all.flatMap(\.transfers).count == fixture.network.requests.count)
     #expect(Set(records.all.map(\.load)).count == 500)
@@ -160,8 +198,21 @@ struct LoadRecordTests {
 
   @Test("telemetry without a receiver is no observer")
   func nobody() {
-    #expect(Telemetry() == nil)
     #expect(Telemetry([]) == nil)
+  }
+}
+
+/// An observer that notes the loads that join another one, and passes all events on.
+private struct JoinObserver: LoadObserver {
+  let id = ComponentID.unique(JoinObserver.self)
+  let joins: Received<LoadID>
+  let next: (any LoadObserver)?
+
+  init(_ joins: Received<LoadID>, next: (any LoadObserver)?) { (self.joins, self.next) = (joins, next) }
+
+  func observe(_ event: CacheEvent, of load: LoadID) {
+    if case .joined = event { joins.append(load) }
+    next?.observe(event, of: load)
   }
 }
 
@@ -192,17 +243,18 @@ struct IntervalTableTests {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table()
     for event: CacheEvent in [
-      .started(url: url), .requestSent(url: url, conditional: false), .requestSent(url: url, conditional: false),
-      .transferEnded(url: url, metrics: TransferMetrics(bytesOnWire: 5), error: nil),
-      .transferEnded(url: url, metrics: TransferMetrics(), error: .cancelled),
+      .started(url: url), .requestSent(url: url, conditional: false, transfer: 1),
+      .requestSent(url: url, conditional: false, transfer: 2),
+      .transferEnded(url: url, metrics: TransferMetrics(), error: .cancelled, transfer: 2),
+      .transferEnded(url: url, metrics: TransferMetrics(bytesOnWire: 5), error: nil, transfer: 1),
       .finished(url: url, source: .network, error: nil, duration: .zero),
       .finished(url: url, source: .network, error: nil, duration: .zero),
     ] { table.receive(event, first) }
     table.receive(.hit(url: url, source: .memory, duration: .zero), second)
-    table.receive(.transferEnded(url: url, metrics: TransferMetrics(), error: nil), second)
+    table.receive(.transferEnded(url: url, metrics: TransferMetrics(), error: nil, transfer: 3), second)
     #expect(
       told.all == [
-        "load 1 begins", "transfer 2 begins", "transfer 3 begins", "transfer 2 ends: 5 bytes", "transfer 3 ends: cancelled",
+        "load 1 begins", "transfer 2 begins", "transfer 3 begins", "transfer 3 ends: cancelled", "transfer 2 ends: 5 bytes",
         "load 1 ends: network",
       ])
     #expect(table.count == 0)

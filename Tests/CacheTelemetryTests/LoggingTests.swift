@@ -29,6 +29,7 @@ struct LoggingTests {
   func load() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
     try await fixture.loadSlowly()
+    await fixture.telemetry.idle()
     _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
     #expect(
       lines == [
@@ -44,6 +45,7 @@ struct LoggingTests {
   func levels() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.trace), level: .info)] })
     try await fixture.loadSlowly()
+    await fixture.telemetry.idle()
     _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
     #expect(handler.entries.map(\.level) == [.info, .trace])
     #expect(lines.last == "trace: loaded ms=0.0 source=memory url=https://example.com/image.png")
@@ -54,8 +56,7 @@ struct LoggingTests {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
     fixture.network.answer(fixture.url, .response(.forbidden))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
-    // The body of the response is read behind the load.
-    try await Turns.until { !lines.isEmpty }
+    await fixture.telemetry.idle()
     #expect(lines.first?.hasPrefix("debug: not loaded bytes=0 error=unacceptableStatus") == true)
     #expect(!lines.joined().contains("secret") && !lines.joined().contains("hunter2"))
   }

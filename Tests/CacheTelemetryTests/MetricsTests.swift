@@ -110,9 +110,9 @@ struct MetricsTests {
 
   @Test("without a backend, telemetry is no observer")
   func unbootstrapped() {
-    #expect(Telemetry(.metrics()) == nil)
-    #expect(Telemetry(.metrics(factory: NOOPMetricsHandler.instance)) == nil)
-    #expect(Telemetry(.metrics(), .records { _ in }) != nil)
+    #expect(Telemetry([.metrics()]) == nil)
+    #expect(Telemetry([.metrics(factory: NOOPMetricsHandler.instance)]) == nil)
+    #expect(Telemetry([.metrics(), .records { _ in }]) != nil)
   }
 }
 #endif

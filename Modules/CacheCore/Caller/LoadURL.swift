@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The URL that an event is about. Its text has no user information, so no password gets into a log.
+/// The URL that an event is about. Its text has no user information, but it has the query. Use ``withoutQuery`` for logs.
 ///
 /// The text is made when it is asked for: most observers count, and a hit in memory takes less time than the text.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
@@ -16,8 +16,8 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
   /// The URL without user information. A very long one, such as that of a `data:` URL, is shortened.
   public var description: String { url.address }
 
-  /// The URL without user information, query and fragment, which may hold signatures and tokens. Of a `data:` URL, the media type
-  /// alone.
+  /// The URL without user information, query and fragment, which may hold signatures and tokens. Of a `data:` URL, the part
+  /// before the comma.
   public var withoutQuery: String {
     let text = url.address
     let end: Character = url.scheme?.lowercased() == "data" ? "," : "?"

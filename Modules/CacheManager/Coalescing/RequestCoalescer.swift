@@ -260,6 +260,6 @@ final class CoalescingKey: Hashable, Sendable {
 extension RequestSettings {
   /// The identities of the components that respond, store and decide.
   fileprivate var components: [ComponentID?] {
-    [downloader?.id, memory?.id, store?.id, validator?.id, observer?.id, clockIdentity, redirectInterceptor?.id]
+    [downloader?.id, memory?.id, store?.id, validator?.id, observation?.observer.id, clockIdentity, redirectInterceptor?.id]
   }
 }

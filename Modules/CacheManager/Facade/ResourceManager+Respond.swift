@@ -34,7 +34,7 @@ extension ResourceManager {
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
       let operation = try operation(for: request, hasBody: body != nil, options)
-      if operation.request.observer != nil { return try await operation.runObserved(sending: body) }
+      if operation.request.observation != nil { return try await operation.runObserved(sending: body) }
       return try await operation.run(sending: body)
     } catch {
       body?.source.cancel()

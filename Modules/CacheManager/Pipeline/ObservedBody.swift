@@ -31,7 +31,16 @@ final class ObservedBody: ResourceBody.Source {
   func next() async throws(CacheError) -> Data? {
     do throws(CacheError) {
       let chunk = try await base.source.next()
-      if let chunk { state.withLock { $0.count += Int64(chunk.count) } } else { finish(nil) }
+      guard let chunk else {
+        finish(nil)
+        return nil
+      }
+      let count = state.withLock { state in
+        state.count += Int64(chunk.count)
+        return state.count
+      }
+      // The reader of a stream stores the body before it asks for the end.
+      if count == base.length { finish(nil) }
       return chunk
     } catch {
       // A second task has read at the same time. The first one goes on.

@@ -89,7 +89,10 @@ struct OriginRequest: Sendable {
       if reservation == nil { reservation = try await request.budget.place(transaction.priority, upTo: expectedBody) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
-    request.observe(.requestSent(url: transaction.observedURL, conditional: sent.isConditional))
+    let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
+    // Conditions of an HTTP caller that are passed on are not about a stored response.
+    request.observe(
+      .requestSent(url: transaction.observedURL, conditional: selectsStored && sent.isConditional, transfer: transfer))
     let received: ReceivedResponse
     do throws(CacheError) {
       var response = try await download(
@@ -97,7 +100,7 @@ struct OriginRequest: Sendable {
           head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
           timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
           attempt: retry.attempt), by: downloader)
-      if request.observer != nil { reportEnd(of: &response, start) }
+      if request.observation != nil { reportEnd(of: &response, transfer, start) }
       received = ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,
         timeToHead: request.clock.uptime - start, retry: retry, reservation: reservation)
@@ -105,14 +108,17 @@ struct OriginRequest: Sendable {
       reservation?.release()
       request.observe(
         .transferEnded(
-          url: transaction.observedURL, metrics: TransferMetrics(total: request.clock.uptime - start), error: error))
+          url: transaction.observedURL, metrics: TransferMetrics(total: request.clock.uptime - start), error: error,
+          transfer: transfer))
       return .response(try await serveFallback(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
     }
     let response = received.response.head
-    request.observe(.responseReceived(url: transaction.observedURL, status: response.status.code))
+    request.observe(.responseReceived(url: transaction.observedURL, status: response.status.code, transfer: transfer))
     if received.response.body.data != nil {
       request.observe(
-        .transferEnded(url: transaction.observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil))
+        .transferEnded(
+          url: transaction.observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil,
+          transfer: transfer))
     }
     let verdict = judge(.success(response), sent: sent, requestTime: requestTime)
     if let leader, let freshness = verdict.freshness { leader.answered(freshness) }
@@ -127,12 +133,12 @@ struct OriginRequest: Sendable {
 
   /// Makes the body report the end of its transfer to the observer. A body that has arrived already reports nothing.
   @inline(never)
-  private func reportEnd(of response: inout DownloadResponse, _ start: Duration) {
+  private func reportEnd(of response: inout DownloadResponse, _ transfer: Int, _ start: Duration) {
     guard response.body.data == nil else { return }
     let (request, url, metrics, head) = (request, transaction.observedURL, response.metrics, request.clock.uptime - start)
     let body = ObservedBody(response.body) { error in
       let ended = metrics().completed(timeToHead: head, total: request.clock.uptime - start)
-      request.observe(.transferEnded(url: url, metrics: ended, error: error))
+      request.observe(.transferEnded(url: url, metrics: ended, error: error, transfer: transfer))
     }
     response.body = ResourceBody(length: response.body.length, source: body)
   }

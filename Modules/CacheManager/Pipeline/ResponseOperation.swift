@@ -26,9 +26,10 @@ struct ResponseOperation: Sendable {
 
   var request: ResolvedRequest { transaction.request }
 
-  func run(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
+  /// - Parameter known: The result of a look-up that was just made, or `nil` if there was none.
+  func run(sending body: ResourceBody?, _ known: LookupResult? = nil) async throws(CacheError) -> CachedResponse {
     let arrival = core.responseCoalescer.count
-    switch try await transaction.decide() {
+    switch try await transaction.decide(known) {
     case .stored(let response, let revalidation):
       if let (sent, originRequest) = revalidation { revalidate(sent, originRequest) }
       return finished(response)
@@ -40,13 +41,21 @@ struct ResponseOperation: Sendable {
     }
   }
 
-  /// Runs the operation and tells the observer of its start and its end. Out of line, because most callers have no observer.
+  /// Runs the operation and tells the observer of its start and its end, or of a hit. Out of line, because most callers have no
+  /// observer.
   @inline(never)
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let start = request.clock.uptime
-    request.observe(.started(url: request.observedURL))
+    let known = transaction.cache.lookUpWithoutWaiting(request.head, isAbsentFromMemory: false)
+    let isHit = known?.isHit == true
+    if !isHit { request.observe(.started(url: request.observedURL)) }
     do throws(CacheError) {
-      let response = try await run(sending: body)
+      let response = try await run(sending: body, known)
+      guard !isHit else {
+        request.observe(
+          .hit(url: request.observedURL, source: response.source, duration: request.clock.uptime - start))
+        return response
+      }
       // The cache has made a 504: no source has a response.
       let isMade = !response.status.isHit && response.status.forward == nil
       let source = response.status.forwardStatus == 304 ? .revalidated : response.source
@@ -54,6 +63,7 @@ struct ResponseOperation: Sendable {
       observeEnd(isMade ? nil : source, isMade ? error : nil, start)
       return response
     } catch {
+      if isHit { request.observe(.started(url: request.observedURL)) }
       observeEnd(nil, error.about(request.address), start)
       throw error
     }

@@ -79,11 +79,11 @@ final class ResolvedRequest: Sendable {
   }
 
   func observe(_ event: @autoclosure () -> CacheEvent) {
-    if let observer = settings.observer { observer.observe(event(), of: settings.id) }
+    settings.observation?.observe(event())
   }
 
   /// The uptime at which work begins that is measured for the observer, or zero without one.
-  var observationStart: Duration { settings.observer == nil ? .zero : settings.clock.uptime }
+  var observationStart: Duration { settings.observation == nil ? .zero : settings.clock.uptime }
 
   func observeStored(_ key: CacheKey, _ bytes: Int64, since start: Duration) {
     observe(.stored(key: key, layer: .disk, bytes: bytes, duration: settings.clock.uptime - start))
@@ -132,7 +132,7 @@ struct RequestSettings: Sendable {
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
   var validator: (any ResponseValidator)?
-  var observer: (any LoadObserver)?
+  let observation: LoadObservation?
   /// The interceptor, or `nil` if it has no stage for redirects.
   var redirectInterceptor: RequestInterceptor?
   var clock: any CacheClock
@@ -209,7 +209,7 @@ struct RequestSettings: Sendable {
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
     validator = options.validator.resolved(manager.validator)
-    observer = options.observer.resolved(manager.observer)
+    observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }
     redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }
     clock = options.clock ?? manager.clock
     clockIdentity = options.clock.map { ComponentID.unique(type(of: $0)) }

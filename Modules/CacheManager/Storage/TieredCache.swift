@@ -25,6 +25,12 @@ struct Candidate: Sendable {
 struct LookupResult: Sendable {
   var candidates: [Candidate]
   var plan: ValidationPlan
+
+  /// Whether a response with its body is to be used, without asking the origin about it.
+  var isHit: Bool {
+    guard case .use(let index, nil) = plan else { return false }
+    return candidates[index].data != nil
+  }
 }
 
 /// The stores as one request sees one resource: memory in front, the durable store behind it.

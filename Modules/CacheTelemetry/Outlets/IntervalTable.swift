@@ -8,13 +8,15 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
 
   private struct Key: Hashable {
     var kind: Kind
-    var load: LoadID
-    var url: LoadURL?
+    /// The load, or `nil` for a transfer.
+    var load: LoadID?
+    /// The number of the transfer.
+    var transfer = 0
   }
 
   private let begin: @Sendable (Kind, LoadURL) -> Interval?
   private let end: @Sendable (Kind, Interval, _ outcome: String) -> Void
-  private let open = Lock<[Key: [Interval]]>([:])
+  private let open = Lock<[Key: Interval]>([:])
 
   /// - Parameters:
   ///   - begin: Begins an interval, or returns `nil` if the system takes none now.
@@ -27,33 +29,29 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
   }
 
   /// The number of open intervals.
-  package var count: Int { open.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+  package var count: Int { open.withLock { $0.count } }
 
   package func receive(_ event: CacheEvent, _ load: LoadID) {
     switch event {
     case .started(let url): begin(.load, url, Key(kind: .load, load: load))
-    case .requestSent(let url, _): begin(.transfer, url, Key(kind: .transfer, load: load, url: url))
-    case .transferEnded(let url, let metrics, let error):
-      end(Key(kind: .transfer, load: load, url: url), error?.code.rawValue ?? "\(metrics.bytesOnWire) bytes")
+    case .requestSent(let url, _, let number): begin(.transfer, url, Key(kind: .transfer, transfer: number))
+    case .transferEnded(_, let metrics, let error, let number):
+      end(Key(kind: .transfer, transfer: number), error?.code.rawValue ?? "\(metrics.bytesOnWire) bytes")
     case .finished(_, let source, let error, _):
       end(Key(kind: .load, load: load), source?.rawValue ?? error?.code.rawValue ?? "")
-    case .hit, .joined, .responseReceived, .stored, .transformed, .storeFailed, .readFailed, .revalidated, .backgroundFailed:
+    case .hit, .joined, .responseReceived, .stored, .transformed, .storeFailed, .readFailed, .revalidated, .backgroundFailed,
+      .workEnded:
       break
     }
   }
 
   private func begin(_ kind: Kind, _ url: LoadURL, _ key: Key) {
     guard let interval = begin(kind, url) else { return }
-    open.withLock { $0[key, default: []].append(interval) }
+    open.withLock { $0[key] = interval }
   }
 
   private func end(_ key: Key, _ outcome: String) {
-    let interval: Interval? = open.withLock { open in
-      guard var intervals = open.removeValue(forKey: key) else { return nil }
-      let first = intervals.removeFirst()
-      if !intervals.isEmpty { open[key] = intervals }
-      return first
-    }
+    let interval = open.withLock { $0.removeValue(forKey: key) }
     if let interval { end(key.kind, interval, outcome) }
   }
 }

@@ -36,29 +36,34 @@ extension Telemetry.Outlet {
 }
 
 extension LoadRecord {
-  fileprivate var title: String {
-    if isBackground { return "transferred in the background" }
-    return error == nil ? "loaded" : "not loaded"
-  }
+  fileprivate var title: String { error == nil ? "loaded" : "not loaded" }
 
   fileprivate var logMetadata: Logger.Metadata {
     var metadata: Logger.Metadata = ["load": "\(load)", "url": "\(url.withoutQuery)", "ms": "\(duration.milliseconds)"]
     metadata["source"] = source.map { "\($0.rawValue)" }
     metadata["joined"] = joined.map { "\($0)" }
     if let error { metadata.merge(error.logMetadata) { $1 } }
-    for phase in phases {
-      switch phase.work {
-      case .transfer(let transfer):
-        metadata["status"] = transfer.status.map { "\($0)" }
-        metadata["bytes"] = "\(bytesOnWire)"
-        metadata["queue-ms"] = transfer.metrics.queued.map { "\($0.milliseconds)" }
-        metadata["head-ms"] = transfer.metrics.timeToHead.map { "\($0.milliseconds)" }
-        metadata["transfer-ms"] = "\(phase.duration.milliseconds)"
-      case .transform: metadata["transform-ms"] = "\(phase.duration.milliseconds)"
-      case .store: metadata["store-ms"] = "\(phase.duration.milliseconds)"
-      }
+    if let last = transfers.last {
+      metadata["status"] = last.status.map { "\($0)" }
+      metadata["bytes"] = "\(bytesOnWire)"
+      metadata["queue-ms"] = last.metrics.queued.map { "\($0.milliseconds)" }
+      metadata["head-ms"] = last.metrics.timeToHead.map { "\($0.milliseconds)" }
     }
+    var times: [String: Duration] = [:]
+    for phase in phases { times[phase.work.logName, default: .zero] += phase.duration }
+    for (name, time) in times { metadata[name] = "\(time.milliseconds)" }
     return metadata
+  }
+}
+
+extension LoadRecord.Work {
+  /// The field that has the duration of such phases.
+  fileprivate var logName: String {
+    switch self {
+    case .transfer: "transfer-ms"
+    case .transform: "transform-ms"
+    case .store: "store-ms"
+    }
   }
 }
 

@@ -7,13 +7,14 @@ extension Telemetry.Outlet {
   ///
   /// ```swift
   /// let memory = MemoryCache()
-  /// let telemetry = Telemetry(.metrics(evictions: ["memory": { memory.counters.evictions }]))
+  /// let telemetry = Telemetry([.metrics(evictions: ["memory": { memory.counters.evictions }])])
   /// ```
   ///
   /// - Parameters:
   ///   - factory: The backend, or `nil` for the one that the metrics system was bootstrapped with. Without a backend, the outlet
   ///     receives nothing.
-  ///   - evictions: The eviction counters of stores, by name. They are read when an entry is stored.
+  ///   - evictions: The eviction counters of stores, by name. They are read when a load ends that was no
+  ///     hit. Evictions before the outlet was created are not counted.
   public static func metrics(
     factory: (any MetricsFactory)? = nil, evictions: [String: @Sendable () -> [EvictionReason: Int]] = [:]
   ) -> Self {
@@ -51,7 +52,7 @@ private final class LoadMetrics: Sendable {
 
   private let factory: any MetricsFactory
   private let evictions: [String: @Sendable () -> [EvictionReason: Int]]
-  private let state = Lock(State())
+  private let state: Lock<State>
   // Properties and no dictionary: looking up the source would cost a hit in memory as much as counting it.
   private let memory, disk, revalidated, network, schemeHandler: SourceMetrics
   private let joined, receivedBytes: Counter
@@ -61,6 +62,7 @@ private final class LoadMetrics: Sendable {
   init(_ factory: any MetricsFactory, _ evictions: [String: @Sendable () -> [EvictionReason: Int]]) {
     self.factory = factory
     self.evictions = evictions
+    state = Lock(State(evictions: evictions.mapValues { $0() }))
     memory = SourceMetrics(.memory, factory)
     disk = SourceMetrics(.disk, factory)
     revalidated = SourceMetrics(.revalidated, factory)
@@ -85,12 +87,12 @@ private final class LoadMetrics: Sendable {
     case .joined:
       joined.increment()
       endWaiting(load)
-    case .requestSent(_, let isConditional):
+    case .requestSent(_, let isConditional, _):
       count("requests", ("conditional", isConditional ? "true" : "false"))
       transferring.increment()
       endWaiting(load)
-    case .responseReceived(_, let status): count("responses", ("status", "\(status / 100)xx"))
-    case .transferEnded(_, let metrics, _):
+    case .responseReceived(_, let status, _): count("responses", ("status", "\(status / 100)xx"))
+    case .transferEnded(_, let metrics, _, _):
       transferring.decrement()
       receivedBytes.increment(by: metrics.bytesOnWire)
       Self.record(metrics.queued, in: queue)
@@ -100,13 +102,15 @@ private final class LoadMetrics: Sendable {
     case .transformed(_, let origin, let duration): if origin != .memory { Self.record(duration, in: transform) }
     case .storeFailed(_, let error): count("store_failures", ("operation", "write"), ("code", error.code.rawValue))
     case .readFailed(_, let error): count("store_failures", ("operation", "read"), ("code", error.code.rawValue))
-    case .revalidated: break
+    case .revalidated, .workEnded: break
     case .backgroundFailed(_, let error): count("failed_revalidations", ("code", error.code.rawValue))
     case .finished(_, let source, let error, let duration):
       running.decrement()
       endWaiting(load)
       if let source { metrics(of: source).record(duration) }
       if let error { count("failed_loads", ("code", error.code.rawValue)) }
+      // Only a load that was no hit can have stored an entry, which may have evicted others.
+      countEvictions()
     }
   }
 
@@ -137,7 +141,9 @@ private final class LoadMetrics: Sendable {
     let isInMemory = layer == .memory
     count("stored_bytes", by: bytes, ("layer", isInMemory ? "memory" : "disk"))
     if !isInMemory { Self.record(duration, in: commit) }
-    // An entry that is stored may evict others.
+  }
+
+  private func countEvictions() {
     for (store, read) in evictions {
       let now = read()
       let new = state.withLock { state in

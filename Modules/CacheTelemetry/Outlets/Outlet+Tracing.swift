@@ -10,7 +10,7 @@ extension Telemetry.Outlet {
   /// - `etagere.transform`, the making of a value
   /// - `etagere.store`, a commit to the durable store
   ///
-  /// A request that follows the end of a load, such as a revalidation in the background, is a trace of its own.
+  /// A phase that ends after the result, such as a revalidation in the background, ends after the span of the load.
   ///
   /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a
   ///   tracer, the outlet receives nothing.
@@ -25,7 +25,6 @@ extension Telemetry.Outlet {
 
   /// Makes the spans of a load that has ended.
   private static func trace(_ record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
-    guard !record.isBackground else { return tracePhases(of: record, in: context, by: tracer) }
     let span = tracer.startAnySpan("etagere.load", at: record.instant(.zero), context: context)
     span.attributes["url.full"] = record.url.withoutQuery
     span.attributes["etagere.source"] = record.source?.rawValue
@@ -34,6 +33,11 @@ extension Telemetry.Outlet {
     span.note(record.error)
     tracePhases(of: record, in: span.context, by: tracer)
     span.end(at: record.instant(record.duration))
+  }
+
+  /// The version of HTTP in a name of ALPN (RFC 7301): `1.1` of `http/1.1`, `2` of `h2`.
+  private static func version(_ name: String) -> String {
+    String(name.drop { !$0.isNumber })
   }
 
   private static func tracePhases(of record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
@@ -46,7 +50,8 @@ extension Telemetry.Outlet {
         span.attributes["url.full"] = transfer.url.withoutQuery
         span.attributes["http.response.status_code"] = transfer.status
         span.attributes["http.response.body.size"] = transfer.metrics.bytesOnWire
-        span.attributes["network.protocol.name"] = transfer.metrics.protocolName
+        span.attributes["network.protocol.name"] = "http"
+        span.attributes["network.protocol.version"] = transfer.metrics.protocolName.map(version)
         span.note(transfer.error)
       case .transform(let origin): span.attributes["etagere.value"] = origin.rawValue
       case .store(let bytes): span.attributes["etagere.bytes"] = bytes

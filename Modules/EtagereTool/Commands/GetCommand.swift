@@ -9,21 +9,23 @@ struct GetCommand: AsyncParsableCommand {
     commandName: "get",
     abstract: "Loads resources through the cache.",
     discussion: """
-      Prints a line for each resource: where it came from, the status, the body bytes that crossed the network, the time, the URL. \
-      http, https, file and data URLs. What fails is said on standard error; the rest of the list is still loaded. \
-      With --resize, --format or --quality what is loaded are pictures made of the bytes, which are cached beside them.
+      Prints a line for each resource: its source, the status, the body bytes that crossed the network, the time, the URL. \
+      Takes http, https, file and data URLs. Errors go to standard error, and the remaining URLs are still loaded. \
+      With --resize, --format or --quality, loads images that are made of the bytes and cached beside them.
       """)
 
-  @Argument(help: "What to load.")
+  @Argument(help: "The URLs to load.")
   var urls: [String]
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: "Where to write the bytes: a file for one URL, a folder for several, - for standard output.")
+    help: "The destination of the bytes: a file for one URL, a folder for several, - for standard output.")
   var output: String?
 
   @Option(
-    help: ArgumentHelp("Write a page that shows the course of each load.", valueName: "file.html"), completion: .file())
+    help: ArgumentHelp(
+      "Write an HTML page with the times of each load: a waterfall and a table. An existing file is replaced.",
+      valueName: "file.html"), completion: .file())
   var trace: String?
 
   @OptionGroup(title: "Pictures") var images: ImageOutput
@@ -50,7 +52,7 @@ struct GetCommand: AsyncParsableCommand {
       return report.error.flatMap { ExitStatus(rawValue: $0.exitStatus) }.map { (index, $0) }
     }
     await manager.close()
-    if let trace, let session { try SessionPage("etagere get", session.groups).write(to: trace) }
+    if let trace, let session { try SessionPage("etagere get", await session.finish()).write(to: trace) }
     if let first = failures.compactMap({ $0 }).min(by: { $0.0 < $1.0 }) { throw ToolFailure(status: first.1) }
     if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
   }

@@ -11,9 +11,13 @@ struct Demo {
   let session: SessionRecorder?
   let say: (String) -> Void
 
-  private let clock = DemoClock()
+  private let clock: DemoClock
 
-  init(folder: URL, parallel: Int, session: SessionRecorder? = nil, say: @escaping (String) -> Void) {
+  init(
+    folder: URL, parallel: Int, clock: DemoClock = DemoClock(), session: SessionRecorder? = nil,
+    say: @escaping (String) -> Void
+  ) {
+    self.clock = clock
     self.folder = folder
     self.parallel = parallel
     self.session = session
@@ -59,7 +63,7 @@ struct Demo {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
     configuration.clock = clock
-    configuration.observer = session?.telemetry(clock: clock)
+    configuration.observer = session?.telemetry()
     if caching {
       configuration.memory = MemoryCache(clock: clock)
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))

@@ -29,7 +29,9 @@ struct DemoCommand: AsyncParsableCommand {
   var json = false
 
   @Option(
-    help: ArgumentHelp("Write a page that shows every load of every pass.", valueName: "file.html"), completion: .file())
+    help: ArgumentHelp(
+      "Write an HTML page with the times of every load, in a group for each pass. An existing file is replaced.",
+      valueName: "file.html"), completion: .file())
   var report: String?
 
   @Option(name: .customLong("cache-dir"), help: "Where to make the demo's own cache folder, which is removed at the end.")
@@ -51,9 +53,10 @@ struct DemoCommand: AsyncParsableCommand {
         let report = try await ImageDemo(folder: folder, sheet: URL(filePath: sheet), say: say).run()
         try tell(report, report.wrong, "Every count, every byte and every pixel is as it must be.")
       } else {
-        let session = report.map { _ in SessionRecorder() }
-        let result = try await Demo(folder: folder, parallel: parallel, session: session, say: say).run()
-        if let report, let session { try SessionPage("etagere demo", session.groups).write(to: report) }
+        let clock = DemoClock()
+        let session = report.map { _ in SessionRecorder(clock: clock) }
+        let result = try await Demo(folder: folder, parallel: parallel, clock: clock, session: session, say: say).run()
+        if let report, let session { try SessionPage("etagere demo", await session.finish()).write(to: report) }
         try tell(result, result.wrong, "Every count, every byte and every content is as it must be.")
       }
     } catch let error as CacheError {

@@ -2,7 +2,7 @@
 import CacheTelemetry
 import Etagere
 
-/// The durations of loads in bins of 1, 2 and 5 times a power of ten, by colour.
+/// The durations of loads in bins of 1, 2 and 5 times a power of ten, by color.
 struct DurationHistogram {
   struct Bin {
     /// The upper bound of the bin, in microseconds, which is not part of it.

@@ -51,20 +51,20 @@ struct LoadTimeline {
     bars.removeAll { $0.duration <= .zero }
   }
 
-  /// Adds the parts of a transfer. An engine that does not measure one leaves its time to the next.
+  /// Adds the parts of a transfer. Time that the engine does not measure is added to the next part.
   private mutating func append(_ metrics: TransferMetrics, from start: Duration, to end: Duration) {
     var at = start
-    func room(_ duration: Duration?) -> Duration { max(.zero, min(duration ?? .zero, end - at)) }
+    func remaining(_ duration: Duration?) -> Duration { max(.zero, min(duration ?? .zero, end - at)) }
     func add(_ part: Part, _ duration: Duration) {
       bars.append(Bar(part: part, start: at, duration: duration))
       at += duration
     }
-    add(.queue, room(metrics.queued))
+    add(.queue, remaining(metrics.queued))
     // The time to the head includes the connection (see `TransferMetrics`).
-    let head = at + room(metrics.timeToHead)
-    add(.dns, room(metrics.nameLookup))
-    add(.connect, room((metrics.connect ?? .zero) - (metrics.tls ?? .zero)))
-    add(.tls, room(metrics.tls))
+    let head = at + remaining(metrics.timeToHead)
+    add(.dns, remaining(metrics.nameLookup))
+    add(.connect, remaining((metrics.connect ?? .zero) - (metrics.tls ?? .zero)))
+    add(.tls, remaining(metrics.tls))
     add(.firstByte, max(.zero, head - at))
     add(.body, max(.zero, end - at))
   }
@@ -73,16 +73,16 @@ struct LoadTimeline {
   func total(_ part: Part) -> Duration { bars.reduce(.zero) { $1.part == part ? $0 + $1.duration : $0 } }
 }
 
-/// The colour of a load: its source, or what else became of it.
+/// The color of a load: its source, or that it failed.
 enum LoadColor: String, CaseIterable {
   case memory, disk, revalidated, network
   case schemeHandler = "scheme-handler"
-  case background, failed
+  case failed
 
   init(_ record: LoadRecord) {
     self =
       switch record.source {
-      case nil: record.isBackground && record.error == nil ? .background : .failed
+      case nil: .failed
       case .memory: .memory
       case .disk: .disk
       case .revalidated: .revalidated
@@ -95,7 +95,7 @@ enum LoadColor: String, CaseIterable {
     switch self {
     case .revalidated: "revalidated (304)"
     case .schemeHandler: "no network"
-    case .memory, .disk, .network, .background, .failed: rawValue
+    case .memory, .disk, .network, .failed: rawValue
     }
   }
 }

@@ -6,7 +6,7 @@ import Foundation
 /// A page that shows the loads of a session: an overview, a histogram, and for each group a waterfall and a table. It is one file
 /// without scripts and without other resources.
 struct SessionPage {
-  /// The most rows of one waterfall and of one table. A page of a million rows opens in no browser.
+  /// The maximum number of rows of a waterfall and of a table. A browser cannot open a page with a million rows.
   static let rowLimit = 500
 
   let title: String
@@ -45,7 +45,7 @@ struct SessionPage {
       <body>
       <header>
       <h1>\(Self.escaped(title))</h1>
-      <p>\(date.formatted(.iso8601)) · \(loads.count) loads · \(loads.count { $0.source == nil && !$0.isBackground }) failed</p>
+      <p>\(date.formatted(.iso8601)) · \(loads.count) loads · \(loads.count { $0.source == nil }) failed</p>
       </header>
       <main>
       \(overview)
@@ -62,16 +62,19 @@ struct SessionPage {
   // MARK: Overview
 
   private var overview: String {
-    let heads = ["loads", "memory", "disk", "304", "network", "failed", "requests", "bytes", "mean", "median", "95 %", "longest"]
+    let heads = [
+      "loads", "memory", "disk", "304", "network", "no network", "failed", "requests", "bytes", "mean", "median", "95 %",
+      "longest",
+    ]
     let rows = groups.enumerated().map { index, group in
-      let loads = group.loads.filter { !$0.isBackground }
+      let loads = group.loads
       let times = loads.map(\.duration).sorted()
       func count(_ source: ResourceSource) -> String { "\(loads.count { $0.source == source })" }
       func time(_ share: Double) -> String {
-        times.isEmpty ? "" : Self.time(times[min(times.count - 1, Int(Double(times.count) * share))])
+        times.isEmpty ? "" : Self.time(times[max(0, Int((Double(times.count) * share).rounded(.up)) - 1)])
       }
       let cells = [
-        "\(loads.count)", count(.memory), count(.disk), count(.revalidated), count(.network),
+        "\(loads.count)", count(.memory), count(.disk), count(.revalidated), count(.network), count(.schemeHandler),
         "\(loads.count { $0.source == nil })", "\(group.loads.flatMap(\.transfers).count)",
         Text.bytes(group.loads.reduce(0) { $0 + $1.bytesOnWire }),
         times.isEmpty ? "" : Self.time(times.reduce(.zero, +) / times.count), time(0.5), time(0.95), time(1),
@@ -93,7 +96,7 @@ struct SessionPage {
   }
 
   private func histogram(_ loads: [LoadRecord]) -> String {
-    let bins = DurationHistogram(loads.filter { !$0.isBackground }).bins
+    let bins = DurationHistogram(loads).bins
     let most = max(1, bins.map(\.count).max() ?? 1)
     let columns = bins.map { bin in
       let parts = LoadColor.allCases.reversed().compactMap { color -> String? in
@@ -136,6 +139,7 @@ struct SessionPage {
     let shown = loads.prefix(Self.rowLimit)
     let start = shown.first?.startedAt ?? Timestamp(seconds: 0)
     let timelines = shown.map { ($0, LoadTimeline($0)) }
+    let numbers = Dictionary(shown.enumerated().map { ($0.element.load, $0.offset + 1) }) { first, _ in first }
     let span = timelines.map { $0.0.startedAt - start + $0.1.end }.max() ?? .zero
     let rest = loads.count - shown.count
     return """
@@ -143,12 +147,12 @@ struct SessionPage {
       <h2>\(Self.escaped(group.name))</h2>
       \(axis(span))
       <ol class="waterfall">
-      \(timelines.enumerated().map { row($0.offset + 1, $0.element.0, $0.element.1, from: start, span) }.joined(separator: "\n"))
+      \(timelines.enumerated().map { row($0.offset + 1, $0.element.0, $0.element.1, from: start, span, numbers) }.joined(separator: "\n"))
       </ol>
       \(rest > 0 ? "<p>\(rest) more loads are not shown.</p>" : "")
       <details\(groups.count == 1 ? " open" : "")>
       <summary>Table of \(shown.count) loads</summary>
-      \(table(timelines, from: start))
+      \(table(timelines, from: start, numbers))
       </details>
       </section>
       """
@@ -172,7 +176,8 @@ struct SessionPage {
   }
 
   private func row(
-    _ number: Int, _ record: LoadRecord, _ timeline: LoadTimeline, from start: Timestamp, _ span: Duration
+    _ number: Int, _ record: LoadRecord, _ timeline: LoadTimeline, from start: Timestamp, _ span: Duration,
+    _ numbers: [LoadID: Int]
   ) -> String {
     let offset = record.startedAt - start
     func place(_ from: Duration, _ duration: Duration) -> String {
@@ -180,7 +185,7 @@ struct SessionPage {
     }
     let bars = timeline.bars.map { "<i class=\"\($0.part.rawValue)\" style=\"\(place($0.start, $0.duration))\"></i>" }
     let words = timeline.bars.map { "\($0.part.title) \(Self.time($0.duration))" }
-    let note = record.joined.map { "waits for load \($0)" }
+    let note = Self.joined(record, numbers)
     return """
       <li class="row \(LoadColor(record).rawValue)" title="\(Self.escaped((words + [note].compactMap(\.self)).joined(separator: ", ")))">\
       <span class="label"><b>\(number)</b> \(Self.escaped(Self.label(record)))</span>\
@@ -189,7 +194,9 @@ struct SessionPage {
       """
   }
 
-  private func table(_ timelines: [(LoadRecord, LoadTimeline)], from start: Timestamp) -> String {
+  private func table(
+    _ timelines: [(LoadRecord, LoadTimeline)], from start: Timestamp, _ numbers: [LoadID: Int]
+  ) -> String {
     let heads =
       ["#", "URL", "source", "status", "bytes", "start"] + LoadTimeline.Part.allCases.map(\.title) + ["total"]
     let rows = timelines.enumerated().map { index, load in
@@ -197,7 +204,8 @@ struct SessionPage {
       let source = record.error.map { "\(LoadColor(record).title): \($0.code.rawValue)" } ?? LoadColor(record).title
       let cells =
         [
-          source + (record.joined.map { ", joined \($0)" } ?? ""), record.transfers.last?.status.map { "\($0)" } ?? "",
+          [source, Self.joined(record, numbers)].compactMap(\.self).joined(separator: ", "),
+          record.transfers.last?.status.map { "\($0)" } ?? "",
           record.transfers.isEmpty ? "" : Text.bytes(record.bytesOnWire), Self.time(record.startedAt - start),
         ]
         + LoadTimeline.Part.allCases.map { part in
@@ -220,11 +228,15 @@ struct SessionPage {
 
   // MARK: Text
 
+  /// The load that a load joined, by the number of its row.
+  private static func joined(_ record: LoadRecord, _ numbers: [LoadID: Int]) -> String? {
+    record.joined.map { load in numbers[load].map { "joined load \($0)" } ?? "joined another load" }
+  }
+
   /// The last part of the path, or the host if the path is empty.
   private static func label(_ record: LoadRecord) -> String {
     let url = record.url.withoutQuery
-    let last = url.split(separator: "/").last.map(String.init) ?? url
-    return record.isBackground ? "\(last) (background)" : last
+    return url.split(separator: "/").last.map(String.init) ?? url
   }
 
   private static func time(_ duration: Duration, isShort: Bool = false) -> String {

@@ -7,26 +7,46 @@ final class SessionRecorder: Sendable {
   /// Loads that belong together, such as those of one pass of the demo.
   struct Group: Sendable {
     var name: String
+    /// The time from which loads belong to the group.
+    var start = Timestamp.distantPast
     var loads: [LoadRecord] = []
   }
 
-  private let state = Lock<[Group]>([])
-
-  /// The groups that have loads, in order.
-  var groups: [Group] { state.withLock { $0.filter { !$0.loads.isEmpty } } }
-
-  /// Begins a group. Loads that end from now on belong to it. Loads before the first group are left out.
-  func begin(_ name: String) { state.withLock { $0.append(Group(name: name)) } }
-
-  func add(_ record: LoadRecord) {
-    state.withLock { groups in
-      if !groups.isEmpty { groups[groups.count - 1].loads.append(record) }
-    }
+  private struct State {
+    var groups: [Group] = []
+    var observers: [Telemetry] = []
   }
 
-  /// An observer of managers that use this clock.
-  func telemetry(clock: any CacheClock = SystemClock()) -> Telemetry? {
-    Telemetry(.records { [self] in add($0) }, clock: clock)
+  private let clock: any CacheClock
+  private let state = Lock(State())
+
+  /// - Parameter clock: The clock of the managers.
+  init(clock: any CacheClock = SystemClock()) { self.clock = clock }
+
+  /// Begins a group. Loads that start from now on belong to it. Loads before the first group are left out.
+  func begin(_ name: String) {
+    let group = Group(name: name, start: clock.now)
+    state.withLock { $0.groups.append(group) }
+  }
+
+  /// Returns an observer for a manager.
+  func telemetry() -> Telemetry? {
+    guard let observer = Telemetry([.records { [weak self] in self?.add($0) }], clock: clock) else { return nil }
+    state.withLock { $0.observers.append(observer) }
+    return observer
+  }
+
+  /// Returns the groups that have loads, in order. Waits until all work of the loads has ended.
+  func finish() async -> [Group] {
+    for observer in state.withLock({ $0.observers }) { await observer.idle() }
+    return state.withLock { $0.groups.filter { !$0.loads.isEmpty } }
+  }
+
+  private func add(_ record: LoadRecord) {
+    state.withLock { state in
+      guard let index = state.groups.lastIndex(where: { $0.start <= record.startedAt }) else { return }
+      state.groups[index].loads.append(record)
+    }
   }
 }
 #endif
