@@ -5,7 +5,7 @@ import Foundation
 import GatewayServer
 import HTTPTypes
 
-/// Answers what the page needs besides images, and passes everything else on to the gateway.
+/// Handles the requests of the page, and passes all others on to the gateway.
 ///
 /// | request | response |
 /// | --- | --- |
@@ -13,6 +13,9 @@ import HTTPTypes
 /// | `POST /runs/SCENARIO` | 204 once the scenario is prepared |
 /// | `GET /runs/report` | the origin's counters since then, as JSON |
 /// | another path below `/runs/` | 404 |
+///
+/// A scenario changes the cache for all clients, so it is prepared only for clients on the same machine, and not for the pages of
+/// other sites.
 struct GalleryResponder: Responder {
   let next: any Responder
   let cache: ResourceManager
@@ -23,12 +26,21 @@ struct GalleryResponder: Responder {
     if let document = GalleryPage.document(at: path) { return await answer(request, .get) { document } }
     if path == "/runs/report" { return await answer(request, .get) { await report() } }
     if let name = path.wholeMatch(of: /\/runs\/(\w+)/)?.output.1, let scenario = Scenario(rawValue: String(name)) {
+      guard PurgePermission.loopback.allows(request.peer), !isCrossSite(request) else {
+        return text(.forbidden, "only this page, on this machine, may prepare a run")
+      }
       return await answer(request, .post) { await prepare(scenario) }
     }
     if path.hasPrefix("/runs/") { return text(.notFound, "there is no '\(path)'") }
     var answer = try await next.respond(to: request)
     tellSource(in: &answer)
     return answer
+  }
+
+  /// Whether a page of another site makes the request (Fetch Metadata, W3C).
+  private func isCrossSite(_ request: ProxyRequest) -> Bool {
+    guard let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ request.head.headerFields[$0] }) else { return false }
+    return site != "same-origin" && site != "none"
   }
 
   /// Adds the store that a hit comes from: `Cache-Status` has `detail` for that (RFC 9211 §2.8).

@@ -6,7 +6,7 @@ import LoopbackOrigin
 import NIOCore
 import ServiceLifecycle
 
-/// What the gallery is told at its start.
+/// The settings of the gallery.
 struct GallerySettings: Sendable {
   var listen = HostAndPort(host: "127.0.0.1", port: 8080)
   /// The link between the origin and the gateway.

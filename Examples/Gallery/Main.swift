@@ -14,7 +14,7 @@ import UnixSignals
 struct GalleryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gallery", abstract: "A wall of images behind the gateway, in front of an origin with a slow link.",
-    discussion: "Open the page in a browser. SIGINT (Control-C) and SIGTERM end the command in good order.")
+    discussion: "Open the page in a browser. SIGINT (Control-C) and SIGTERM end the command after the running requests.")
 
   @Option(
     help: ArgumentHelp("The address of the page; 127.0.0.1:8080 by default. Port 0 takes a free port.", valueName: "host:port"),
@@ -36,7 +36,7 @@ struct GalleryCommand: AsyncParsableCommand {
     }
   }
 
-  /// What the options say.
+  /// The settings that the options describe.
   var settings: GallerySettings {
     GallerySettings(
       listen: listen, link: NetworkLink(bitsPerSecond: Int(bandwidth * 1_000_000), latency: .milliseconds(latency)))
@@ -66,9 +66,15 @@ struct GalleryCommand: AsyncParsableCommand {
   private static func tell(_ line: String) { FileHandle.standardError.write(Data("gallery: \(line)\n".utf8)) }
 }
 #else
-/// Without the trait `Gateway` the package stays free of HummingbirdCore, and this program has nothing to do.
+import Foundation
+
+/// Without the trait `Gateway` the package does not depend on HummingbirdCore, and this program cannot run.
 @main
 struct GalleryCommand {
-  static func main() { print("Gallery was built without its trait: swift build --traits Gateway") }
+  static func main() {
+    FileHandle.standardError.write(Data("gallery: the trait Gateway is missing: swift run --traits Gateway Gallery\n".utf8))
+    // A service is unavailable (sysexits.h).
+    exit(69)
+  }
 }
 #endif

@@ -60,8 +60,9 @@ struct GalleryFixture: Sendable {
     try await running.value
   }
 
-  func request(_ method: HTTPRequest.Method, _ path: String) async throws -> Response {
-    let head = HTTPRequest(method: method, scheme: "http", authority: "127.0.0.1:\(port)", path: path)
+  func request(_ method: HTTPRequest.Method, _ path: String, fields: HTTPFields = [:]) async throws -> Response {
+    let head = HTTPRequest(
+      method: method, scheme: "http", authority: "127.0.0.1:\(port)", path: path, headerFields: fields)
     let response = try await downloader.download(DownloadRequest(head: head))
     return Response(
       status: response.head.status.code, fields: response.head.headerFields, data: try await response.body.collect())

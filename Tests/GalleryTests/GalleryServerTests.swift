@@ -41,6 +41,11 @@ struct GalleryServerTests {
       #expect(got["Allow"] == "POST")
       #expect(try await gallery.request(.post, "/runs/hot").text == "there is no '/runs/hot'\n")
       #expect(try await gallery.request(.get, "/images/99.svg").status == 404)
+      for site in ["cross-site", "same-site"] {
+        #expect(
+          try await gallery.request(.post, "/runs/cold", fields: [try #require(HTTPField.Name("Sec-Fetch-Site")): site]).status
+            == 403)
+      }
       #expect(try await gallery.report() == OriginReport(requestsOfNone: GalleryImage.all.map(\.path)))
     }
   }

@@ -90,7 +90,7 @@ struct ScenarioTests {
         let (responses, report) = try await gallery.run(.offline)
         #expect(responses.map(\.text) == Self.documents())
         #expect(responses.allSatisfy { $0.status == 200 && $0.cacheStatus.contains("fwd=stale;") })
-        // Refused; or lost, over a connection whose end was not noticed yet.
+        // The link resets connections.
         #expect(responses.allSatisfy { $0.cacheStatus.contains(";detail=connection") })
         #expect(report.requests == 0)
         #expect(report.bytes == 0)

@@ -6,12 +6,11 @@ import LoopbackOrigin
 actor GalleryOrigin {
   nonisolated let port: Int
   private let link: NetworkLink
-  private var server: OriginServer
-  private var isOnline = true
+  private let server: OriginServer
   private var images = GalleryImage.all
   /// The number of scenarios that have changed images.
   private var changes = 0
-  /// The scenario that is being prepared. Two at the same time would start two origins on one port.
+  /// The scenario that is being prepared. Scenarios are prepared one after another.
   private var preparing: Task<Void, any Error>?
 
   private init(_ server: OriginServer, _ link: NetworkLink) {
@@ -33,7 +32,7 @@ actor GalleryOrigin {
   ///
   /// No scenario waits for a lifetime to end: a soft purge makes responses stale at once.
   ///
-  /// - Throws: `OriginError` when the origin's port has been taken while it was offline; the errors of the stores.
+  /// - Throws: The errors of the stores.
   func prepare(_ scenario: Scenario, cache: ResourceManager) async throws {
     let previous = preparing
     let task = Task {
@@ -50,22 +49,10 @@ actor GalleryOrigin {
     case .cold: try await cache.purge(.everything)
     case .stale, .changed, .offline: try await cache.purge(.everything, .soft)
     }
-    if scenario == .offline { await goOffline() } else { try await goOnline() }
+    // A server that stops would give its port to any other program.
+    await server.setLink(scenario == .offline ? .offline : link)
     if scenario == .changed { changeImages() }
     server.resetCounters()
-  }
-
-  private func goOffline() async {
-    guard isOnline else { return }
-    isOnline = false
-    await server.stop()
-  }
-
-  private func goOnline() async throws {
-    guard !isOnline else { return }
-    server = try await OriginServer.start(link: link, port: port)
-    for image in images { server.setRoute(image.path, image.route) }
-    isOnline = true
   }
 
   /// Replaces every third image, beginning with another one each time.

@@ -1,9 +1,9 @@
 #if Gateway
 import LoopbackOrigin
 
-/// What the origin has counted since the scenario began.
+/// The origin's counters since the scenario began.
 struct OriginReport: Codable, Sendable, Equatable {
-  /// What it has counted for one image.
+  /// The counters of one image.
   struct Image: Codable, Sendable, Equatable {
     var requests = 0
     /// Responses 304.

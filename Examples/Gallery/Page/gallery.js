@@ -56,22 +56,25 @@ async function load(tile) {
   const { path, title } = tile.dataset;
   const image = tile.querySelector("img");
   const begun = performance.now();
-  const response = await fetch(path);
-  const body = await response.blob();
-  const result = { tile, path, ms: performance.now() - begun, source: source(response), isFromBrowser: false };
+  // An image that fails does not end the run of the others.
+  const response = await fetch(path).catch(() => Response.error());
+  const body = response.ok ? await response.blob().catch(() => undefined) : undefined;
+  const result = {
+    tile, path, ms: performance.now() - begun, source: body ? source(response) : "failed", isFromBrowser: false,
+  };
   result.status = response.headers.get("Cache-Status");
   result.age = Number(response.headers.get("Age") ?? 0);
   result.version = Number(/-v(\d+)"$/.exec(response.headers.get("ETag") ?? "")?.[1] ?? 0);
   URL.revokeObjectURL(image.src);
-  if (response.ok) {
+  if (body) {
     image.src = URL.createObjectURL(body);
     image.alt = `${title}, version ${result.version}`;
-    await image.decode();
+    await image.decode().catch(() => undefined);
   } else {
     image.removeAttribute("src");
     image.alt = `${title}, no response`;
   }
-  image.hidden = !response.ok;
+  image.hidden = !body;
   tile.querySelector(".version").textContent = result.version > 1 ? `v${result.version}` : "";
   result.shown = performance.now() - begun;
   show(result);
@@ -149,7 +152,7 @@ function summarize(run, results) {
   const sentences = [
     `: ${times(run.loads, "load")} (${describe(run.counts)}) in ${milliseconds(run.wall)}, ${milliseconds(run.mean)} on average.`,
     run.name === "offline"
-      ? "The origin refuses connections."
+      ? "The origin resets connections."
       : `The origin got ${times(run.origin.requests, "request")} and sent ${bytes(run.origin.bytes)}.`,
   ];
   const stale = run.counts.find(([source]) => source === "stale")?.[1] ?? 0;
@@ -196,6 +199,7 @@ async function run(name, scenario) {
     summarize(finished, results);
   } catch (error) {
     summary.textContent = `The run failed: ${error.message}`;
+    for (const tile of tiles) tile.ariaBusy = "false";
   }
   for (const button of buttons) button.ariaDisabled = "false";
   isRunning = false;

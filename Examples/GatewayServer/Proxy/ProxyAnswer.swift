@@ -7,9 +7,9 @@ public struct ProxyAnswer: Sendable {
   /// Status, reason phrase and fields; those about one connection are dropped when it is written.
   public var head: HTTPResponse
   public var body: ResourceBody
-  /// What the cache had to do with it.
+  /// The part of the cache in it.
   public var outcome: CacheOutcome
-  /// Where a cache's body comes from; nil without a cache.
+  /// The source of the body, or `nil` without a cache.
   public var source: ResourceSource?
   /// Whether the connection ends with it.
   public var closes = false
@@ -24,7 +24,7 @@ public struct ProxyAnswer: Sendable {
   }
 }
 
-/// What the cache had to do with an answer, as the log and the status page tell it.
+/// The part of the cache in a response, for the log and the status page.
 public enum CacheOutcome: String, Sendable, CaseIterable {
   /// A stored answer, and nobody was asked.
   case hit

@@ -1,7 +1,7 @@
 #if Gateway
 import CacheCore
 import HTTPTypes
-import NIOCore
+public import NIOCore
 
 /// What can forget an answer.
 protocol Purging: Sendable {
@@ -14,18 +14,19 @@ struct NothingToPurge: Purging {
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int { 0 }
 }
 
-/// Whose `PURGE` is obeyed.
+/// The clients whose `PURGE` requests are carried out.
 public enum PurgePermission: String, Sendable, CaseIterable {
   /// Clients on the same machine.
   case loopback
-  /// Everybody.
+  /// All clients.
   case anyone
-  /// Nobody's.
+  /// No client.
   case nobody
-  /// It is the origin's affair: `PURGE` is passed on like any other method.
+  /// `PURGE` is passed on to the origin like any other method.
   case origin
 
-  func allow(_ peer: SocketAddress?) -> Bool {
+  /// Whether a client with this address may purge.
+  public func allows(_ peer: SocketAddress?) -> Bool {
     switch self {
     case .loopback: peer?.isLoopback ?? false
     case .anyone: true

@@ -4,7 +4,7 @@ import HTTPTypes
 import NIOCore
 
 /// Answers what is for the gateway itself, and passes everything else on.
-struct FrontDesk: Responder {
+struct RequestRouter: Responder {
   let next: any Responder
   var purging: any Purging
   var purgers = PurgePermission.loopback
@@ -30,7 +30,7 @@ struct FrontDesk: Responder {
   }
 
   private func purge(_ request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
-    guard purgers.allow(request.peer) else { return own(.forbidden, "PURGE is for others") }
+    guard purgers.allows(request.peer) else { return own(.forbidden, "PURGE is for others") }
     request.body?.source.cancel()
     let count = try await purging.purge(request.head)
     return own(count > 0 ? .ok : .notFound, count > 0 ? "purged" : "nothing was stored")

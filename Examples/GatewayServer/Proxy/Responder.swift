@@ -5,17 +5,17 @@ public import NIOCore
 
 /// A request as it stands behind the connection: end-to-end fields only, in their order.
 public struct ProxyRequest: Sendable {
-  /// Scheme, host and path as the client sees them: what a cache keys by.
+  /// The head, with scheme, host and path as the client sees them. They are the key in the cache.
   public var head: HTTPRequest
-  /// What the client sends with it, streamed; nil: nothing.
+  /// The body, which streams, or `nil` for none.
   public var body: ResourceBody?
-  /// Who asks.
+  /// The address of the client.
   public var peer: SocketAddress?
 }
 
-/// What is done about a request: an origin asked, a cache looked into, a page made.
+/// A handler of requests: the origin, the cache, or a page.
 public protocol Responder: Sendable {
-  /// Returns when the answer's head is there.
+  /// Returns when the head of the response is there.
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer
 }
 #endif

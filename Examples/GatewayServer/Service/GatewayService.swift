@@ -13,7 +13,7 @@ public import ServiceLifecycle
 ///
 /// As a `Service` it ends in good order: no new connection, what runs is answered, then the engine goes.
 public struct GatewayService: Service {
-  /// Where its ports are, once they are open.
+  /// The addresses of the open ports.
   public struct Ports: Sendable {
     public var listen: Int
     public var status: Int?
@@ -41,7 +41,7 @@ public struct GatewayService: Service {
     let connector = OriginConnector(
       origin: settings.origin, engine: engine, keepsHost: settings.keepsHost, via: settings.via)
     let cache = try settings.cache?.open(connector, clock: clock)
-    let responder = fronting(desk(connector, cache), cache?.manager)
+    let responder = fronting(router(connector, cache), cache?.manager)
     let opening = PortsOpening(hasStatus: settings.status != nil, onRunning)
     var services: [any Service] = [engine]
     if let status = settings.status {
@@ -57,14 +57,14 @@ public struct GatewayService: Service {
     await cache?.manager.close()
   }
 
-  private func desk(_ connector: OriginConnector, _ cache: OpenCache?) -> FrontDesk {
+  private func router(_ connector: OriginConnector, _ cache: OpenCache?) -> RequestRouter {
     guard let cache else {
-      return FrontDesk(
+      return RequestRouter(
         next: PassThrough(downloader: connector), purging: NothingToPurge(), purgers: settings.purgers,
         forwards: settings.forwards, clock: clock)
     }
     let caching = CachingResponder(manager: cache.manager, defaultAuthority: settings.origin.authority)
-    return FrontDesk(
+    return RequestRouter(
       next: caching, purging: caching, purgers: settings.purgers, forwards: settings.forwards, clock: clock)
   }
 

@@ -1,19 +1,19 @@
 #if Gateway
 public import NIOCore
 
-/// What the gateway is told at its start.
+/// The settings of the gateway.
 public struct GatewaySettings: Sendable {
   public var origin: OriginAddress
   public var listen: HostAndPort
-  /// Where the status page is; nil: nowhere.
+  /// The address of the status page, or `nil` for none.
   public var status: HostAndPort?
   public var keepsHost = true
   public var via: String?
   public var forwards = false
-  /// nil: everything is passed through.
+  /// The settings of the cache, or `nil` to pass everything through.
   public var cache: CacheSettings?
   public var purgers = PurgePermission.loopback
-  /// Where the access log goes; `-`: standard output, nil: nowhere.
+  /// The file of the access log, `-` for standard output, or `nil` for none.
   public var accessLog: String?
   public var threads = 1
   public var maximumConnections = 1000

@@ -1,5 +1,5 @@
 #if Gateway
-/// Where a port is opened: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0` for one that is free.
+/// The address of a port to open: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0` for one that is free.
 public struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
   public var host: String
   public var port: Int

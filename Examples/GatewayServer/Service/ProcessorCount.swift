@@ -1,7 +1,7 @@
 #if Gateway
 import NIOCore
 
-/// How many threads can run at once.
+/// The number of threads that can run at once.
 public enum ProcessorCount {
   public static var value: Int { max(1, System.coreCount) }
 }

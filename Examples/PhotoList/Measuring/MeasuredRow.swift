@@ -12,7 +12,7 @@ final class MeasuredRow {
   var final: Duration? { model.phase.isLoading ? nil : latestChange }
   /// Whether the image was there in the turn of the main actor in which the row appeared.
   private(set) var isInFirstFrame = false
-  /// How often the image changed after that turn.
+  /// The number of changes of the image after that turn.
   private(set) var updates = 0
 
   private let clock: any CacheClock

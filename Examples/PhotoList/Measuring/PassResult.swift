@@ -17,7 +17,7 @@ struct PassResult: Encodable, Equatable, Sendable {
   var notModified: Int?
   /// The number of body bytes that the server sent.
   var bodyBytes: Int?
-  /// How often the image of a row changed after the turn in which the row appeared, for all rows together.
+  /// The number of changes of an image after the turn in which its row appeared, for all rows together.
   var updates: Int?
 
   init(_ name: String, first: LoadStatistics, final: LoadStatistics) {
