@@ -47,7 +47,8 @@ let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms:
 
 /// Apple platforms have Combine.
 let openCombine: Target.Dependency = .product(
-  name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
+  name: "OpenCombine", package: "OpenCombine",
+  condition: .when(platforms: [.linux, .android, .windows, .wasi], traits: ["OpenCombine"]))
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 

@@ -36,7 +36,8 @@ extension ResourceManager {
   /// it may be the stale one; see ``eventsPublisher(for:options:)``.
   ///
   /// The subscriber is called on the `CallbackQueue` of the options or of the manager, like the callbacks of a load. On Apple
-  /// platforms that is the main queue by default, and a hit in memory is delivered at once to a subscription there.
+  /// platforms that is the main queue by default, and a hit in memory is delivered at once to a subscription there. On Linux it
+  /// is `.immediate`: any thread that has the value.
   public func publisher(
     for url: URL, options: RequestOptions = RequestOptions()
   ) -> AnyPublisher<Resource<Data>, CacheError> {

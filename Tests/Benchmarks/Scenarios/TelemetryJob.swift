@@ -34,7 +34,7 @@ struct TelemetryJob: Job {
     configuration.downloader = network
     configuration.memory = MemoryCache()
     configuration.validator = ETagValidator()
-    if observer != .none { configuration.observer = Telemetry(.metrics()) }
+    if observer != .none { configuration.observer = Telemetry([.metrics()]) }
     let manager = ResourceManager(configuration)
     let request = ResourceRequest(url)
     _ = try await manager.load(request)

@@ -1,5 +1,5 @@
 #if Metrics
-/// What telemetry adds to a hit in memory, in instructions: they do not depend on what else the machine has to do.
+/// The instructions that telemetry adds to a hit in memory. They do not depend on the load of the machine.
 struct TelemetryScenario {
   let bench: Bench
 
