@@ -61,24 +61,24 @@ struct SessionPage {
 
   // MARK: Overview
 
+  /// The colors that a load of the session has.
+  private var colors: [LoadColor] {
+    LoadColor.allCases.filter { color in groups.contains { $0.loads.contains { LoadColor($0) == color } } }
+  }
+
   private var overview: String {
-    let heads = [
-      "loads", "memory", "disk", "304", "network", "no network", "failed", "requests", "bytes", "mean", "median", "95 %",
-      "longest",
-    ]
+    let heads = ["loads"] + colors.map(\.title) + ["requests", "bytes", "mean", "median", "95 %", "longest"]
     let rows = groups.enumerated().map { index, group in
-      let loads = group.loads
-      let times = loads.map(\.duration).sorted()
-      func count(_ source: ResourceSource) -> String { "\(loads.count { $0.source == source })" }
+      let times = group.loads.map(\.duration).sorted()
       func time(_ share: Double) -> String {
         times.isEmpty ? "" : Self.time(times[max(0, Int((Double(times.count) * share).rounded(.up)) - 1)])
       }
-      let cells = [
-        "\(loads.count)", count(.memory), count(.disk), count(.revalidated), count(.network), count(.schemeHandler),
-        "\(loads.count { $0.source == nil })", "\(group.loads.flatMap(\.transfers).count)",
-        Text.bytes(group.loads.reduce(0) { $0 + $1.bytesOnWire }),
-        times.isEmpty ? "" : Self.time(times.reduce(.zero, +) / times.count), time(0.5), time(0.95), time(1),
-      ]
+      let cells =
+        ["\(times.count)"] + colors.map { color in "\(group.loads.count { LoadColor($0) == color })" }
+        + [
+          "\(group.loads.reduce(0) { $0 + $1.transfers.count })", Text.bytes(group.loads.reduce(0) { $0 + $1.bytesOnWire }),
+          times.isEmpty ? "" : Self.time(times.reduce(.zero, +) / times.count), time(0.5), time(0.95), time(1),
+        ]
       return "<tr><th scope=\"row\"><a href=\"#group-\(index)\">\(Self.escaped(group.name))</a></th>"
         + cells.map { "<td>\($0)</td>" }.joined() + "</tr>"
     }
@@ -120,7 +120,6 @@ struct SessionPage {
   }
 
   private var legend: String {
-    let colors = LoadColor.allCases.filter { color in groups.contains { $0.loads.contains { LoadColor($0) == color } } }
     let sources = colors.map { "<li class=\"\($0.rawValue)\"><i class=\"key\"></i>\($0.title)</li>" }
     let parts = LoadTimeline.Part.allCases.map { "<li><i class=\"key \($0.rawValue)\"></i>\($0.title)</li>" }
     return """
