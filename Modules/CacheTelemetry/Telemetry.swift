@@ -52,7 +52,7 @@ public final class Telemetry: LoadObserver {
     /// The receiver of records, and of what it noted in the caller's task when the load started.
     struct Records: Sendable {
       var note: @Sendable () -> (any Sendable)? = { nil }
-      /// Whether loads that a store answers at once are of interest now.
+      /// Whether loads that a store answers without waiting are of interest now.
       var wantsHits: @Sendable () -> Bool = { true }
       var receive: @Sendable (LoadRecord, _ note: (any Sendable)?) -> Void
     }

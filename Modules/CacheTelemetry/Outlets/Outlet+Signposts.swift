@@ -4,7 +4,7 @@ public import os
 
 extension Telemetry.Outlet {
   /// The signposts of a signposter, for Instruments: an interval `Load` for each load, an interval `Transfer` for each request to
-  /// the origin, and an event `Hit` for each load that a store answers at once.
+  /// the origin, and an event `Hit` for each load that a store answers without waiting.
   ///
   /// - Parameter signposter: The signposter.
   public static func signposts(_ signposter: OSSignposter = OSSignposter(subsystem: "Etagere", category: "Loads")) -> Self {
