@@ -6,8 +6,8 @@ extension Telemetry.Outlet {
   /// A log of swift-log: one line for each load, and one for each failure that no caller is told of.
   ///
   /// A line has the identifier of the load, its URL without query and user information, its source, its duration, and the
-  /// durations of its parts in milliseconds. Loads that a store answers without waiting are logged at the level `trace`. A store that
-  /// fails, and a revalidation in the background that fails, are logged as warnings.
+  /// durations of its parts in milliseconds. Loads that a store answers without waiting are logged at the level `trace`. A
+  /// store that fails, and a revalidation in the background that fails, are logged as warnings.
   ///
   /// - Parameters:
   ///   - logger: The logger.
