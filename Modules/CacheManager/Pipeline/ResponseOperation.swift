@@ -26,9 +26,17 @@ struct ResponseOperation: Sendable {
 
   var request: ResolvedRequest { transaction.request }
 
-  /// - Parameter known: The result of a look-up that was just made, or `nil` if there was none.
-  func run(sending body: ResourceBody?, _ known: LookupResult? = nil) async throws(CacheError) -> CachedResponse {
-    let arrival = core.responseCoalescer.count
+  func run(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
+    try await run(sending: body, since: core.responseCoalescer.count)
+  }
+
+  /// - Parameters:
+  ///   - body: The content of the request.
+  ///   - arrival: The count of the coalescer before the first look-up. A response that comes after the look-up is then found.
+  ///   - known: The result of a look-up that was just made, or `nil` if there was none.
+  private func run(
+    sending body: ResourceBody?, since arrival: Int, _ known: LookupResult? = nil
+  ) async throws(CacheError) -> CachedResponse {
     switch try await transaction.decide(known) {
     case .stored(let response, let revalidation):
       if let (sent, originRequest) = revalidation { revalidate(sent, originRequest) }
@@ -45,12 +53,12 @@ struct ResponseOperation: Sendable {
   /// observer.
   @inline(never)
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
-    let start = request.clock.uptime
+    let (start, arrival) = (request.clock.uptime, core.responseCoalescer.count)
     let known = transaction.cache.lookUpWithoutWaiting(request.head, isAbsentFromMemory: false)
     let isHit = known?.isHit == true
     if !isHit { request.observe(.started(url: request.observedURL)) }
     do throws(CacheError) {
-      let response = try await run(sending: body, known)
+      let response = try await run(sending: body, since: arrival, known)
       guard !isHit else {
         request.observe(
           .hit(url: request.observedURL, source: response.source, duration: request.clock.uptime - start))
