@@ -43,7 +43,7 @@ struct ImageModelTests {
     let first = model.image
     #expect(fixture.states == ["stale red"])
     // What the SwiftUI view reads.
-    let updates = Updates { _ = (model.image, model.revision) }
+    let updates = Updates { _ = (model.image, model.shown) }
     try await fixture.ended()
     #expect(fixture.states == ["stale red", "loaded red"])
     #expect(model.phase.resource?.validation == .notModified)

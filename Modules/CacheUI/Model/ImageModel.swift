@@ -59,12 +59,9 @@ public final class ImageModel {
   @ObservationIgnored private var task: Task<Void, Never>?
   /// The number of the latest start or end of a load. A task whose number is another one delivers nothing.
   @ObservationIgnored private var generation = 0
-  /// The resource that ``image`` is from.
-  @ObservationIgnored private var shown: (revision: Revision, key: CacheKey)? {
-    didSet { if revision != shown?.revision { revision = shown?.revision } }
-  }
-  /// The revision of ``image``. It changes with the image alone, so a view that reads it is not updated by a confirmation.
-  package private(set) var revision: Revision?
+  /// The resource that ``image`` is from. It changes with the image alone, so a view that reads it is not updated when the origin
+  /// confirms the image.
+  package private(set) var shown: (revision: Revision, key: CacheKey)?
   /// Whether the load was cancelled or slowed down because the view disappeared.
   @ObservationIgnored private var isSuspended = false
   /// Called after each change, in the same turn of the main actor.

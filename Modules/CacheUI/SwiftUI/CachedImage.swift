@@ -174,11 +174,11 @@ private struct ModelView<Content: View>: View {
       url: url, processor: processor.description, scale: scale, key: options.key, partition: options.partition,
       policy: options.policy)
     content(model)
-      .transaction(value: model.revision) { $0 = transaction }
+      .transaction(value: model.shown?.revision) { $0 = transaction }
       .onAppear { model.load(url, processor, scale: scale, options: options) }
       .onDisappear { model.disappear(keepsLoading: keepsLoading) }
       .onChange(of: request) { model.load(url, processor, scale: scale, options: options) }
-      .task(id: model.revision) { if !reducesMotion { await model.animate() } }
+      .task(id: model.shown?.revision) { if !reducesMotion { await model.animate() } }
   }
 }
 
