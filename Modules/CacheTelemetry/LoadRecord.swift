@@ -18,11 +18,12 @@ public struct LoadRecord: Sendable {
   public var joined: LoadID?
   /// Whether a store answered the load without waiting.
   public var isHit = false
-  /// The phases by their starts. Phases can overlap, and can end after the result: a revalidation in the background, a commit
-  /// to a slow store, a body that an HTTP caller still reads.
+  /// The phases: requests in the order in which they were sent, among them the other phases in the order in which they ended.
+  /// Phases can overlap, and can end after the result: a revalidation in the background, a commit to a slow store, a body that an
+  /// HTTP caller still reads.
   public var phases: [Phase] = []
 
-  /// Creates a record of its parts, for tests.
+  /// Creates a record from its parts, for tests.
   public init(
     load: LoadID, url: LoadURL, startedAt: Timestamp, duration: Duration, source: ResourceSource? = nil, error: CacheError? = nil,
     joined: LoadID? = nil, isHit: Bool = false, phases: [Phase] = []
@@ -47,7 +48,7 @@ public struct LoadRecord: Sendable {
     /// The work of the phase.
     public var work: Work
 
-    /// Creates a phase of its parts, for tests.
+    /// Creates a phase from its parts, for tests.
     public init(start: Duration, duration: Duration, work: Work) {
       self.start = start
       self.duration = duration
@@ -78,7 +79,7 @@ public struct LoadRecord: Sendable {
     /// The error of the transfer.
     public var error: CacheError?
 
-    /// Creates a transfer of its parts, for tests.
+    /// Creates a transfer from its parts, for tests.
     public init(
       url: LoadURL, isConditional: Bool, status: Int? = nil, metrics: TransferMetrics = TransferMetrics(),
       error: CacheError? = nil

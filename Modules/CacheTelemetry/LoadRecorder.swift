@@ -2,49 +2,30 @@ internal import CacheCore
 
 /// Makes a record of the events of each load, and delivers it when all work of the load has ended.
 final class LoadRecorder: Sendable {
-  private struct OpenTransfer {
-    var transfer: LoadRecord.Transfer
-    var start: Duration
-    var order: Int
-  }
-
-  /// A load that is running.
+  /// A load whose work has not ended.
   private struct OpenLoad {
     var record: LoadRecord
     /// The uptime at which the load started.
     var start: Duration
     var notes: [(any Sendable)?]
-    /// The transfers that are running, by their numbers.
-    var transfers: [Int: OpenTransfer] = [:]
-    private var phases: [(order: Int, phase: LoadRecord.Phase)] = []
-    private var lastOrder = 0
+    /// The places in the phases of the transfers that are running, by the numbers of the transfers.
+    var transfers: [Int: Int] = [:]
 
-    init(record: LoadRecord, start: Duration, notes: [(any Sendable)?]) {
-      (self.record, self.start, self.notes) = (record, start, notes)
+    /// Appends a phase that has just ended.
+    mutating func append(_ work: LoadRecord.Work, _ duration: Duration, endingAt now: Duration) {
+      record.phases.append(.init(start: now - start - duration, duration: duration, work: work))
     }
 
-    /// Returns the place of a phase among those that start at the same time.
-    mutating func nextOrder() -> Int {
-      lastOrder += 1
-      return lastOrder
+    mutating func begin(_ number: Int, _ transfer: LoadRecord.Transfer, at now: Duration) {
+      transfers[number] = record.phases.count
+      record.phases.append(.init(start: now - start, duration: .zero, work: .transfer(transfer)))
     }
 
-    mutating func append(_ work: LoadRecord.Work, _ duration: Duration, endingAt now: Duration, order: Int? = nil) {
-      let phase = LoadRecord.Phase(start: now - start - duration, duration: duration, work: work)
-      phases.append((order ?? nextOrder(), phase))
-    }
-
-    mutating func end(_ number: Int, _ metrics: TransferMetrics, _ error: CacheError?, at now: Duration) {
-      guard var open = transfers.removeValue(forKey: number) else { return }
-      (open.transfer.metrics, open.transfer.error) = (metrics, error)
-      append(.transfer(open.transfer), now - open.start, endingAt: now, order: open.order)
-    }
-
-    /// The record with all phases.
-    var complete: LoadRecord {
-      var complete = record
-      complete.phases = phases.sorted { ($0.phase.start, $0.order) < ($1.phase.start, $1.order) }.map(\.phase)
-      return complete
+    mutating func change(_ number: Int, at now: Duration, _ change: (inout LoadRecord.Transfer) -> Void) {
+      guard let index = transfers[number], case .transfer(var transfer) = record.phases[index].work else { return }
+      change(&transfer)
+      record.phases[index].work = .transfer(transfer)
+      record.phases[index].duration = now - start - record.phases[index].start
     }
   }
 
@@ -61,9 +42,6 @@ final class LoadRecorder: Sendable {
     self.receivers = receivers
     self.clock = clock
   }
-
-  /// The number of loads whose work has not ended.
-  var count: Int { state.withLock { $0.open.count } }
 
   /// Returns when every record was delivered.
   func idle() async {
@@ -82,14 +60,14 @@ final class LoadRecorder: Sendable {
     case .started(let url): begin(load, url)
     case .joined(_, let other): change(load) { load, _ in load.record.joined = other }
     case .requestSent(let url, let isConditional, let number):
-      change(load) { load, now in
-        load.transfers[number] = OpenTransfer(
-          transfer: .init(url: url, isConditional: isConditional), start: now, order: load.nextOrder())
-      }
+      change(load) { load, now in load.begin(number, .init(url: url, isConditional: isConditional), at: now) }
     case .responseReceived(_, let status, let number):
-      change(load) { load, _ in load.transfers[number]?.transfer.status = status }
+      change(load) { load, now in load.change(number, at: now) { $0.status = status } }
     case .transferEnded(_, let metrics, let error, let number):
-      change(load) { load, now in load.end(number, metrics, error, at: now) }
+      change(load) { load, now in
+        load.change(number, at: now) { ($0.metrics, $0.error) = (metrics, error) }
+        load.transfers[number] = nil
+      }
     case .stored(_, .disk, let bytes, let duration):
       change(load) { load, now in load.append(.store(bytes: bytes), duration, endingAt: now) }
     case .transformed(_, let origin, let duration):
@@ -131,8 +109,7 @@ final class LoadRecorder: Sendable {
 
   private func end(_ load: LoadID) {
     guard let ended = state.withLock({ $0.open[load] }) else { return }
-    let record = ended.complete
-    for (receiver, note) in zip(receivers, ended.notes) { receiver.receive(record, note) }
+    for (receiver, note) in zip(receivers, ended.notes) { receiver.receive(ended.record, note) }
     // Afterwards, so that a caller of `idle()` finds the record delivered.
     let waiters = state.withLock { state in
       state.open[load] = nil

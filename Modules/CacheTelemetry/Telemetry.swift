@@ -41,9 +41,6 @@ public final class Telemetry: LoadObserver {
     recorder?.receive(event, of: load)
   }
 
-  /// The number of loads whose record is being made.
-  package var openRecords: Int { recorder?.count ?? 0 }
-
   /// Returns when the record of every load that has started was delivered.
   package func idle() async { await recorder?.idle() }
 

@@ -134,24 +134,6 @@ struct LoadEventTests {
     #expect(transfers.ended == 1)
   }
 
-  @Test("a transfer is measured by the manager's clock where the engine does not measure")
-  func clock() async throws {
-    let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
-    async let load = fixture.manager.load(fixture.url)
-    await fixture.clock.sleepers(1)
-    fixture.clock.advance(by: .seconds(2))
-    await gate.arrived()
-    fixture.clock.advance(by: .seconds(1))
-    gate.open()
-    _ = try await load
-    let metrics = observer.events.compactMap { event in
-      if case .transferEnded(_, let metrics, _, _) = event { metrics } else { nil }
-    }
-    #expect(metrics.map(\.timeToHead) == [.seconds(2)])
-    #expect(metrics.map(\.total) == [.seconds(3)])
-  }
-
   @Test("the events of a value and of an entry state how long each took")
   func durations() async throws {
     let store = HeldStore(clock: fixture.clock)

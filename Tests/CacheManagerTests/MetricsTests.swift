@@ -51,6 +51,10 @@ struct MetricsTests {
     #expect(resource.metrics.timeToHead == .seconds(2) && resource.metrics.total == .seconds(3))
     #expect(resource.duration == .seconds(3))
     #expect(resource.metrics.attempts == 1 && resource.metrics.bytesOnWire == 5)
+    let reported = fixture.observer.events.compactMap { event in
+      if case .transferEnded(_, let metrics, _, _) = event { metrics } else { nil }
+    }
+    #expect(reported == [resource.metrics])
   }
 
   @Test("of a hit: nothing was sent; of a 304: one request and no body")

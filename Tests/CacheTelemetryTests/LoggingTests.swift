@@ -8,7 +8,7 @@ import InMemoryLogging
 import Logging
 import Testing
 
-@Suite("Telemetry in a log")
+@Suite("Telemetry in a log", .timeLimit(.minutes(10)))
 struct LoggingTests {
   private let handler = InMemoryLogHandler()
 

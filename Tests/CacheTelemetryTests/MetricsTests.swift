@@ -9,7 +9,7 @@ import Metrics
 import MetricsTestKit
 import Testing
 
-@Suite("Telemetry in metrics")
+@Suite("Telemetry in metrics", .timeLimit(.minutes(10)))
 struct MetricsTests {
   private let backend = TestMetrics()
 

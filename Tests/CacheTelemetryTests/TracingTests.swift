@@ -8,7 +8,7 @@ import InMemoryTracing
 import Testing
 import Tracing
 
-@Suite("Telemetry in a trace")
+@Suite("Telemetry in a trace", .timeLimit(.minutes(10)))
 struct TracingTests {
   private let tracer = InMemoryTracer()
 

@@ -13,8 +13,8 @@ extension Telemetry.Outlet {
   /// - Parameters:
   ///   - factory: The backend, or `nil` for the one that the metrics system was bootstrapped with. Without a backend, the outlet
   ///     receives nothing.
-  ///   - evictions: The eviction counters of stores, by name. They are read when a load ends that was no
-  ///     hit. Evictions before the outlet was created are not counted.
+  ///   - evictions: The eviction counters of stores, by name. They are read when all work of a load has
+  ///     ended. Evictions before the outlet was created are not counted.
   public static func metrics(
     factory: (any MetricsFactory)? = nil, evictions: [String: @Sendable () -> [EvictionReason: Int]] = [:]
   ) -> Self {
@@ -102,15 +102,15 @@ private final class LoadMetrics: Sendable {
     case .transformed(_, let origin, let duration): if origin != .memory { Self.record(duration, in: transform) }
     case .storeFailed(_, let error): count("store_failures", ("operation", "write"), ("code", error.code.rawValue))
     case .readFailed(_, let error): count("store_failures", ("operation", "read"), ("code", error.code.rawValue))
-    case .revalidated, .workEnded: break
+    case .revalidated: break
     case .backgroundFailed(_, let error): count("failed_revalidations", ("code", error.code.rawValue))
     case .finished(_, let source, let error, let duration):
       running.decrement()
       endWaiting(load)
       if let source { metrics(of: source).record(duration) }
       if let error { count("failed_loads", ("code", error.code.rawValue)) }
-      // Only a load that was no hit can have stored an entry, which may have evicted others.
-      countEvictions()
+    // Whatever the load has stored, and evicted by that, is done now. A hit stores nothing.
+    case .workEnded: countEvictions()
     }
   }
 

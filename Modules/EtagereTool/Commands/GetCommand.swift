@@ -41,7 +41,7 @@ struct GetCommand: AsyncParsableCommand {
     let target = try OutputTarget(output, count: urls.count)
     let session = trace.map { _ in SessionRecorder() }
     session?.begin("Loads")
-    let watch = CacheWatch(next: session?.telemetry())
+    let watch = CacheWatch(next: session?.telemetry)
     let manager = try cache.manager(watch)
     let bar = ProgressBar(total: urls.count)
     let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in

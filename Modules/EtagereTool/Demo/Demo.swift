@@ -63,7 +63,7 @@ struct Demo {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
     configuration.clock = clock
-    configuration.observer = session?.telemetry()
+    configuration.observer = session?.telemetry
     if caching {
       configuration.memory = MemoryCache(clock: clock)
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))

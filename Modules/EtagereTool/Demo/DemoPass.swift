@@ -21,11 +21,7 @@ struct DemoPass: Sendable {
   var mean: Duration { times.isEmpty ? .zero : sum / times.count }
 
   /// The time that so large a part of the loads did not exceed.
-  func percentile(_ share: Double) -> Duration {
-    let sorted = times.sorted()
-    guard !sorted.isEmpty else { return .zero }
-    return sorted[min(sorted.count - 1, Int((Double(sorted.count) * share).rounded(.up)) - 1)]
-  }
+  func percentile(_ share: Double) -> Duration { times.percentile(share) }
 
   /// Loads every item, `parallel` at a time, and compares what came with what was published.
   static func run(

@@ -28,6 +28,15 @@ enum Console {
   }
 }
 
+extension [Duration] {
+  /// The shortest duration that this share of the durations does not exceed, or zero if there are none.
+  func percentile(_ share: Double) -> Duration {
+    let sorted = sorted()
+    guard !sorted.isEmpty else { return .zero }
+    return sorted[Swift.max(0, Swift.min(sorted.count, Int((Double(sorted.count) * share).rounded(.up))) - 1)]
+  }
+}
+
 /// Numbers as people read them.
 enum Text {
   static func bytes(_ count: Int64) -> String {

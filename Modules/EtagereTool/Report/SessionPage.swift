@@ -69,15 +69,13 @@ struct SessionPage {
   private var overview: String {
     let heads = ["loads"] + colors.map(\.title) + ["requests", "bytes", "mean", "median", "95 %", "longest"]
     let rows = groups.enumerated().map { index, group in
-      let times = group.loads.map(\.duration).sorted()
-      func time(_ share: Double) -> String {
-        times.isEmpty ? "" : Self.time(times[max(0, Int((Double(times.count) * share).rounded(.up)) - 1)])
-      }
+      let times = group.loads.map(\.duration)
+      func time(_ share: Double) -> String { Self.time(times.percentile(share)) }
       let cells =
         ["\(times.count)"] + colors.map { color in "\(group.loads.count { LoadColor($0) == color })" }
         + [
           "\(group.loads.reduce(0) { $0 + $1.transfers.count })", Text.bytes(group.loads.reduce(0) { $0 + $1.bytesOnWire }),
-          times.isEmpty ? "" : Self.time(times.reduce(.zero, +) / times.count), time(0.5), time(0.95), time(1),
+          Self.time(times.reduce(.zero, +) / max(1, times.count)), time(0.5), time(0.95), time(1),
         ]
       return "<tr><th scope=\"row\"><a href=\"#group-\(index)\">\(Self.escaped(group.name))</a></th>"
         + cells.map { "<td>\($0)</td>" }.joined() + "</tr>"

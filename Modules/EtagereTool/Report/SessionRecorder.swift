@@ -12,41 +12,38 @@ final class SessionRecorder: Sendable {
     var loads: [LoadRecord] = []
   }
 
-  private struct State {
-    var groups: [Group] = []
-    var observers: [Telemetry] = []
+  private final class Groups: Sendable {
+    let all = Lock<[Group]>([])
+
+    func add(_ record: LoadRecord) {
+      all.withLock { groups in
+        guard let index = groups.lastIndex(where: { $0.start <= record.startedAt }) else { return }
+        groups[index].loads.append(record)
+      }
+    }
   }
 
+  /// The observer of all managers of the session.
+  let telemetry: Telemetry?
   private let clock: any CacheClock
-  private let state = Lock(State())
+  private let groups = Groups()
 
   /// - Parameter clock: The clock of the managers.
-  init(clock: any CacheClock = SystemClock()) { self.clock = clock }
+  init(clock: any CacheClock = SystemClock()) {
+    self.clock = clock
+    telemetry = Telemetry([.records { [groups] in groups.add($0) }], clock: clock)
+  }
 
   /// Begins a group. Loads that start from now on belong to it. Loads before the first group are left out.
   func begin(_ name: String) {
     let group = Group(name: name, start: clock.now)
-    state.withLock { $0.groups.append(group) }
-  }
-
-  /// Returns an observer for a manager.
-  func telemetry() -> Telemetry? {
-    guard let observer = Telemetry([.records { [weak self] in self?.add($0) }], clock: clock) else { return nil }
-    state.withLock { $0.observers.append(observer) }
-    return observer
+    groups.all.withLock { $0.append(group) }
   }
 
   /// Returns the groups that have loads, in order. Waits until all work of the loads has ended.
   func finish() async -> [Group] {
-    for observer in state.withLock({ $0.observers }) { await observer.idle() }
-    return state.withLock { $0.groups.filter { !$0.loads.isEmpty } }
-  }
-
-  private func add(_ record: LoadRecord) {
-    state.withLock { state in
-      guard let index = state.groups.lastIndex(where: { $0.start <= record.startedAt }) else { return }
-      state.groups[index].loads.append(record)
-    }
+    await telemetry?.idle()
+    return groups.all.withLock { $0.filter { !$0.loads.isEmpty } }
   }
 }
 #endif
