@@ -102,9 +102,13 @@ struct MetricsTests {
       fixture.network.answer(url, .ok(Data(count: 1 << 10), cacheControl: "max-age=60"))
       _ = try await fixture.manager.load(url)
     }
-    let counted = EvictionReason.allCases.map { total("evictions", [("store", "memory"), ("reason", $0.rawValue)]) }
     let evictions = fixture.memory.counters.evictions
-    #expect(counted == EvictionReason.allCases.map { Int64(evictions[$0] ?? 0) })
+    // The counters are read at the end of a load's work, a moment after its result.
+    try await Turns.until {
+      EvictionReason.allCases.allSatisfy { reason in
+        total("evictions", [("store", "memory"), ("reason", reason.rawValue)]) == Int64(evictions[reason] ?? 0)
+      }
+    }
     #expect(evictions[.size] ?? 0 > 0)
   }
 
