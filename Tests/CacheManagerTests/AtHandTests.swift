@@ -110,13 +110,8 @@ struct AtHandTests {
         outcome = "\(error)"
       }
       let memory = fixture.memory.keys().map { "\($0)" }.sorted()
-      // A load that waits has a start and an end of its own.
-      let events = fixture.observer.events.filter {
-        switch $0 {
-        case .started, .workEnded: false
-        default: true
-        }
-      }
+      // A load that waits has a start of its own.
+      let events = fixture.observer.eventsOfResults.filter { if case .started = $0 { false } else { true } }
       return "\(outcome) \(fixture.network.requests) \(events.count) \(memory)"
     }
   }
@@ -132,7 +127,7 @@ struct AtHandTests {
   func hit() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
     let before = restarted.store.questions
-    let events = restarted.fixture.observer.events.count
+    let events = restarted.fixture.observer.eventsOfResults.count
 
     let first = try await restarted.fixture.manager.load(restarted.fixture.url)
     let second = try await restarted.fixture.manager.load(restarted.fixture.url)
@@ -140,8 +135,8 @@ struct AtHandTests {
     #expect((first.source, first.text) == (.disk, "body"))
     #expect((second.source, second.text) == (.memory, "body"))
     #expect(restarted.store.questions == (before.atHand + 1, before.waiting))
-    // Stored in memory, finished, finished.
-    #expect(restarted.fixture.observer.events.count == events + 3)
+    // Stored in memory, a hit on disk, a hit in memory.
+    #expect(restarted.fixture.observer.eventsOfResults.count == events + 3)
   }
 
   @Test("is no answer for who wants a value of it, a file, less than it is, or no longer waits")

@@ -147,9 +147,9 @@ struct PlainHitTests {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
-    let before = fixture.observer.events.count
+    let before = fixture.observer.eventsOfResults.count
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
-    let events = fixture.observer.events.dropFirst(before)
+    let events = fixture.observer.eventsOfResults.dropFirst(before)
     #expect(events.count == 1)
     guard case .hit(let url, .memory, _) = events.first else {
       Issue.record("\(events)")

@@ -216,4 +216,7 @@ extension RecordingObserver {
 
 extension RecordingObserver {
   var joins: Int { events.filter { if case .joined = $0 { true } else { false } }.count }
+
+  /// The events without the last ones of loads, which come at any time after their results.
+  var eventsOfResults: [CacheEvent] { events.filter { if case .workEnded = $0 { false } else { true } } }
 }
