@@ -30,7 +30,7 @@ extension AsyncHTTPDownloader {
     /// How long a connection that nobody uses is kept.
     public var connectionIdleTime = Duration.seconds(60)
     /// Whether HTTP/2 is used where TLS agrees on it (ALPN, RFC 7301). Otherwise HTTP/1.1 is used. Requests with a body always
-    /// use HTTP/1.1: see `Docs/AsyncHTTPNetworking.md`.
+    /// use HTTP/1.1: see `Modules/AsyncHTTPNetworking/AsyncHTTPNetworking.docc/AsyncHTTPNetworking.md`.
     public var allowsHTTP2 = true
     /// The proxy that requests go through, or `nil` for none: HTTP or SOCKS 5, not HTTP over TLS. The environment (`HTTP_PROXY`)
     /// is not read.
@@ -40,7 +40,8 @@ extension AsyncHTTPDownloader {
     public var proxy: ProxySettings.Proxy?
     /// Whom TLS trusts, and who this client is.
     public var tls = TLS()
-    /// Which addresses may be connected to; nil: all. See `Docs/AsyncHTTPNetworking.md` for how strong the guarantee is.
+    /// Which addresses may be connected to; nil: all. See
+    /// `Modules/AsyncHTTPNetworking/AsyncHTTPNetworking.docc/AsyncHTTPNetworking.md` for how strong the guarantee is.
     public var addressPolicy: AddressPolicy?
     /// `User-Agent` of requests that have none; nil: none is sent. It is added below the cache, which does not see it.
     public var userAgent: String?

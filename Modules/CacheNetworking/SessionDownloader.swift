@@ -20,9 +20,10 @@ public import FoundationNetworking
 /// transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
 ///
 /// `URLSession` has no back-pressure that works everywhere. Bytes that a slow reader has not taken are held in memory, up to
-/// ``Configuration/bufferLimit``. For large bodies on a server use the engine on SwiftNIO. `Docs/CacheNetworking.md` lists more
-/// limits of Linux. The gravest is that Foundation traps if a server closes in the middle of the header section. A URL whose host
-/// is an IPv6 literal fails there with `CacheError.Code.unsupported`.
+/// ``Configuration/bufferLimit``. For large bodies on a server use the engine on SwiftNIO.
+/// `Modules/CacheNetworking/CacheNetworking.docc/CacheNetworking.md` lists more limits of Linux. The gravest is that Foundation
+/// traps if a server closes in the middle of the header section. A URL whose host is an IPv6 literal fails there with
+/// `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?

@@ -20,8 +20,9 @@ extension DiskCache {
     /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the
     /// background right after a commit or a freshening, in the order of ``eviction``, down to 90 %. 512 MiB.
     public var sizeLimit: Int64?
-    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What others
-    /// use in the folder, and what was used before it was opened, it knows as far as `Docs/DiskStore.md` says.
+    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What
+    /// others use in the folder, and what was used before it was opened, it knows as far as
+    /// `Modules/DiskStore/DiskStore.docc/DiskStore.md` says.
     public var eviction: any EvictionPolicy
     /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with
     /// `CacheError.Code.entryTooLarge`, and so is, whatever this says, an entry whose file would take more than 90 % of

@@ -16,7 +16,7 @@ public import Foundation
 ///
 /// Several caches, in one process or in many, may share a folder. A process that is killed leaves every committed entry readable
 /// and no half entry visible. A damaged file is a miss, and is removed, so that it heals; wrong bytes are never returned. Nothing
-/// outside `etagere-1` in the folder is ever touched. `Docs/DiskFormat.md` describes the files.
+/// outside `etagere-1` in the folder is ever touched. `Modules/DiskStore/DiskStore.docc/DiskFormat.md` describes the files.
 ///
 /// No call blocks the caller: file operations run in threads of their own (``Configuration/ioWidth``). They end what they began
 /// when the calling task is cancelled.

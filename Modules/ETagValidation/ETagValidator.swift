@@ -5,7 +5,7 @@ public import HTTPTypes
 /// many share: what may be used, what must be asked, what may be stored, and what is sent of it.
 ///
 /// Pure: it is told the time, reads nothing but its arguments, and two calls with equal arguments answer alike.
-/// `Docs/ETagValidation.md` has the tables: every directive, every malformed input.
+/// `Modules/ETagValidation/ETagValidation.docc/ETagValidation.md` has the tables: every directive, every malformed input.
 ///
 /// ```swift
 /// let validator = ETagValidator()

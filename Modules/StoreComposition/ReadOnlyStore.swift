@@ -18,7 +18,8 @@ public import Foundation
 public final class ReadOnlyStore: CacheStore {
   private let store: any CacheStore
 
-  /// The files of a folder, as its manifest says; `Docs/StoreComposition.md` describes it.
+  /// The files of a folder, as its manifest says; `Modules/StoreComposition/StoreComposition.docc/StoreComposition.md`
+  /// describes it.
   ///
   /// ```json
   /// { "version": 1, "entries": [

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("The contract of downloaders, on URLSession", .timeLimit(.minutes(30)))
 struct DownloaderContractTests {
-  /// What the platform makes impossible, with the reason; `Docs/CacheNetworking.md` has the same list.
+  /// What the platform makes impossible, with the reason; `Modules/CacheNetworking/CacheNetworking.docc/CacheNetworking.md` has
+  /// the same list.
   private static let known: [String: Comment] = [
     "a body goes out as it is made": "URLSession is given a request's body whole, since it may have to send it twice",
     "a damaged content coding is an error of its own, or handed over as it is":

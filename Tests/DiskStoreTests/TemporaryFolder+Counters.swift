@@ -21,7 +21,8 @@ func unlockAndClose(_ descriptor: Int32) {
 }
 
 extension TemporaryFolder {
-  /// What a process that changes names raises before it (`started`) and after it (`finished`), as `Docs/DiskFormat.md` says.
+  /// What a process that changes names raises before it (`started`) and after it (`finished`), as
+  /// `Modules/DiskStore/DiskStore.docc/DiskFormat.md` says.
   enum Counter: Int { case started = 64, finished = 128 }
 
   func raise(_ counter: Counter) throws {

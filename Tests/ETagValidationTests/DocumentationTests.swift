@@ -4,7 +4,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-/// As in `Docs/ETagValidation.md`.
+/// As in `Modules/ETagValidation/ETagValidation.docc/ETagValidation.md`.
 private struct TinyCache {
   var entries: [(variant: String, metadata: StoredMetadata, body: String)] = []
   let validator = ETagValidator()

@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pictures in `Docs/Pictures` are what the processors make of the first of them. With `ETAGERE_DRAW=1` in the environment
-/// this draws them anew.
+/// The pictures in `Modules/ImageCodecs/ImageCodecs.docc/Resources` are what the processors make of the first of them. With
+/// `ETAGERE_DRAW=1` in the environment this draws them anew.
 @Suite("The pictures of processors in the documentation")
 struct ProcessorPictureTests {
   struct Shown: Sendable, CustomStringConvertible {
@@ -43,8 +43,10 @@ struct ProcessorPictureTests {
     Shown(name: "composed", processor: .fill(100, 100) + .gray + .circle, tolerance: 3),
   ]
 
-  private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Pictures")
-    .standardized
+  private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+    path: "../../Modules/ImageCodecs/ImageCodecs.docc/Resources"
+  )
+  .standardized
 
   @Test("are what the processors make", arguments: shown)
   func pictures(_ shown: Shown) throws {

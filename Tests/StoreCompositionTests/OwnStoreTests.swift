@@ -14,7 +14,8 @@ struct OwnStoreTests {
   @Test("is on the page as it is compiled, line for line")
   func page() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: root.appending(path: "Docs/WriteYourOwnStore.md"), encoding: .utf8)
+    let articles = root.appending(path: "Modules/Etagere/Etagere.docc/Articles")
+    let page = try String(contentsOf: articles.appending(path: "WritingAStore.md"), encoding: .utf8)
     let source = try String(contentsOf: root.appending(path: "Examples/OwnBackend/DictionaryStore.swift"), encoding: .utf8)
     let code = source.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("import ") }
       .joined(separator: "\n").trimmingCharacters(in: .newlines)

@@ -8,7 +8,8 @@ public import Foundation
 
 /// The stable binary form of metadata, which every durable store of this package writes: a version byte, then tagged parts.
 ///
-/// A part that a later version adds is skipped by an earlier one; `Docs/DiskFormat.md` lists the tags.
+/// A part that a later version adds is skipped by an earlier one; `Modules/DiskStore/DiskStore.docc/DiskFormat.md` lists the
+/// tags.
 extension StoredMetadata {
   private enum Tag {
     static let request: UInt8 = 1

@@ -3,7 +3,8 @@ public import CacheCore
 public import Metrics
 
 extension Telemetry.Outlet {
-  /// The counters, timers and meters of a backend of swift-metrics. Docs/CacheTelemetry.md lists them.
+  /// The counters, timers and meters of a backend of swift-metrics.
+  /// Modules/CacheTelemetry/CacheTelemetry.docc/CacheTelemetry.md lists them.
   ///
   /// ```swift
   /// let memory = MemoryCache()

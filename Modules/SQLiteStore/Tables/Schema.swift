@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The tables, version 1; `Docs/SQLiteStore.md` describes them.
+/// The tables, version 1; `Modules/SQLiteStore/SQLiteStore.docc/SQLiteStore.md` describes them.
 enum Schema {
   static let version = 1
   /// "ETGR": what `file` and other programs tell the database's owner by.

@@ -1,7 +1,8 @@
 import CacheCore
 import Foundation
 
-/// Which file is which key's: read from the files, by what Docs/DiskFormat.md says of their headers and keys.
+/// Which file is which key's: read from the files, by what Modules/DiskStore/DiskStore.docc/DiskFormat.md says of their headers
+/// and keys.
 enum EntryPaths {
   static func find(below entries: String) throws -> [CacheKey: String] {
     var paths: [CacheKey: String] = [:]
