@@ -20,7 +20,7 @@ let privacyManifest: [Resource] = []
 let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
 #endif
 
-/// A room of the house: folder, target and product share one name.
+/// A module's folder, target and product share one name.
 func module(
   _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [], resources: [Resource] = []
 ) -> Target {
@@ -37,12 +37,12 @@ func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-/// What a module behind a trait needs of a package that is cloned only with that trait.
+/// A product of a package that is cloned only if the trait is enabled.
 func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
-/// Apple platforms have an engine for pictures of their own.
+/// Apple platforms decode images with ImageIO.
 let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
 
 /// Apple platforms have Combine.
@@ -52,7 +52,7 @@ let openCombine: Target.Dependency = .product(
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
-/// What a command needs that runs the gateway's server.
+/// The dependencies of each program that runs the gateway's server.
 let gatewayCommand: [Target.Dependency] = [
   product("Logging", of: "swift-log", trait: "Gateway"),
   product("NIOCore", of: "swift-nio", trait: "Gateway"),
@@ -98,8 +98,8 @@ let package = Package(
     .trait(name: "OpenCombine", description: "CacheCombine has publishers where there is no Combine (OpenCombine)"),
     .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
     .trait(
-      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser)",
-      enabledTraits: ["Origin", "AsyncHTTP", "ContentDecoding"]),
+      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser); on Linux, enable AsyncHTTP too",
+      enabledTraits: ["Origin"]),
     .trait(
       name: "Thumbnails", description: "The example Thumbnails, folders and URLs to thumbnails (swift-argument-parser)",
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
@@ -148,8 +148,8 @@ let package = Package(
       name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
-    // By GObject's pkg-config file, which names all that libvips' headers need. Its own one names what its codecs need too, with
-    // flags that SwiftPM warns of.
+    // GObject's pkg-config file names everything that libvips' headers need. The file of libvips also names flags of its codecs,
+    // about which SwiftPM warns.
     .systemLibrary(
       name: "CLibVIPS", path: "Modules/CLibVIPS", pkgConfig: "gobject-2.0",
       providers: [.apt(["libvips-dev"]), .yum(["vips-devel"])]),
@@ -194,7 +194,7 @@ let package = Package(
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
     example("PhotoList", ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes]),
 
-    // They see no more of the package than its users do: what they need is public, or a user could not write them.
+    // Without package access, the examples use only what a user of the package can use.
     .target(
       name: "GatewayServer",
       dependencies: [
@@ -229,7 +229,7 @@ let package = Package(
       ],
       path: "Examples/Thumbnails", packageAccess: false, swiftSettings: strict),
 
-    // In no declared product: a client never clones for it.
+    // No product contains these targets, so no client clones their dependencies.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .target(
       name: "CPlainVIPS",

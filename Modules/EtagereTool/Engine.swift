@@ -1,7 +1,7 @@
 #if Tool
 import Etagere
 
-#if !canImport(Darwin)
+#if AsyncHTTP && !canImport(Darwin)
 import AsyncHTTPNetworking
 #endif
 
@@ -11,7 +11,7 @@ import AsyncHTTPNetworking
 /// raw, so what goes around it asks for compressed answers and undoes them, as Apple's engine does itself.
 enum Engine {
   static func make() -> any Downloader {
-    #if canImport(Darwin)
+    #if !AsyncHTTP || canImport(Darwin)
     return SessionDownloader()
     #else
     var configuration = AsyncHTTPDownloader.Configuration()
