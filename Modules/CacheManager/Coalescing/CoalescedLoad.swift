@@ -6,7 +6,7 @@ enum CoalescedLoadEvent<Output: Sendable>: Sendable {
   /// An output that may be outdated. The final output follows.
   case stale(Output)
 
-  /// Merges two progress reports that were not taken yet into the later one, which is enough. Returns `nil` for other events.
+  /// Merges two progress reports that the consumer has not taken yet into the later one. Returns `nil` for other events.
   static func merge(_ earlier: Self, _ later: Self) -> Self? {
     if case .progress = earlier, case .progress = later { return later }
     return nil
@@ -18,11 +18,11 @@ protocol Shareable: Sendable {
   var isShareable: Bool { get }
 }
 
-/// The reason for which a waiter leaves a coalesced load.
+/// The reason why a waiter leaves a coalesced load.
 enum LeaveReason: Sendable {
-  /// The waiter ends with this error, which it receives.
+  /// The waiter ends with this error, which the waiter receives.
   case failed(CacheError)
-  /// The waiter has what it needs, because a stale value was enough. It receives nothing more, and the work goes on without it.
+  /// A stale value was enough for the waiter. It receives nothing more, and the work continues without it.
   case satisfied
 }
 
@@ -35,13 +35,14 @@ protocol AnyCoalescedLoad: AnyObject, Sendable {
 
 /// One piece of work that many waiters share. It ends exactly once for each waiter.
 ///
-/// Cancelling one waiter never cancels another. When the last waiter leaves, the work is cancelled and the coalesced load takes
-/// no more waiters. A later request starts a new load. If a waiter left because a stale value was enough, the work that brings
-/// the fresh value goes on without waiters.
+/// Cancelling one waiter never cancels another. When the last waiter leaves, the work is cancelled and the coalesced load accepts
+/// no more waiters. A later request starts a new load. If a waiter left because a stale value was enough, the work that obtains
+/// the fresh value continues without waiters.
 final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   /// A message to a waiter.
   enum Message: Sendable {
-    /// An event to queue. Sent in order, under the lock of the coalesced load, so the waiter must only store it and call nothing.
+    /// An event to queue. Sent in order, under the lock of the coalesced load. The waiter must only store it and must not call
+    /// anything.
     case post(CoalescedLoadEvent<Output>)
     /// The request to deliver the queued events. Sent outside the lock.
     case deliver
@@ -50,7 +51,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     case askAlone
   }
 
-  /// One waiter. A structure around a single closure, because a load makes it of a few of them, and each closure costs memory.
+  /// One waiter: a structure around a single closure. A load wraps its waiter several times, and each further closure costs
+  /// memory.
   struct Waiter: Sendable {
     let receive: @Sendable (Message) -> Void
 
@@ -67,11 +69,11 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var waiters: [(token: Int, waiter: Waiter)] = []
     var nextToken = 0
     var task: Task<Void, Never>?
-    /// Whether the load takes no more waiters.
+    /// Whether the load accepts no more waiters.
     var isClosed = false
     var isCancelled = false
     var isOver = false
-    /// Whether the manager is closing. The work then no longer survives its waiters.
+    /// Whether the manager is closing. The work then ends with its last waiter.
     var isRetired = false
     var survivesItsWaiters = false
     /// Whether the waiters can no longer leave.
@@ -80,7 +82,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var stale: Output?
     var closers: [CheckedContinuation<Void, Never>] = []
 
-    /// Closes the load and returns `true` if the work is to be cancelled now, because no waiter needs it.
+    /// Closes the load and returns `true` if the work must be cancelled now, because no waiter needs it.
     mutating func cancelsWhenUnattended() -> Bool {
       guard waiters.isEmpty, !isCancelled, !isOver, isRetired || !survivesItsWaiters else { return false }
       isClosed = true
@@ -90,10 +92,10 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   }
 
   private let state = Lock(State())
-  /// The identifier of the load that began this one.
+  /// The identifier of the load that started this one.
   let id: LoadID
-  /// The number of the load in the order of creation. ``RequestCoalescer/joinOpen(_:before:task:waiter:_:)`` makes a load wait
-  /// for earlier loads only, so no two loads wait for each other.
+  /// The number of the load in the order of creation. ``RequestCoalescer/joinOpen(_:before:task:waiter:_:)`` lets a load wait
+  /// only for earlier loads, so two loads never wait for each other.
   let number: Int
   /// The position of the ``InvalidationLog`` when the load was created.
   let logPosition: Int
@@ -104,10 +106,10 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   private let coalescingID: CoalescedLoadID
 
   /// - Parameters:
-  ///   - id: The identifier of the load that begins this one.
-  ///   - coalescer: The coalescer that the load leaves when it takes no more waiters, and when it is over.
-  ///   - coalescingID: The identity under which waiters find the load.
-  ///   - number: The number of the load, higher than that of every coalesced load before it.
+  ///   - id: The identifier of the load that starts this one.
+  ///   - coalescer: The coalescer that the load leaves when it accepts no more waiters, and when it has ended.
+  ///   - coalescingID: The identity by which waiters find the load.
+  ///   - number: The number of the load, higher than that of every earlier coalesced load.
   ///   - logPosition: The current position of the ``InvalidationLog``.
   ///   - priority: The priority of the load.
   ///   - representation: The representation that the first waiter wants. Waiters that join add to it.
@@ -124,11 +126,11 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     self.representation = representation
   }
 
-  /// Starts the work, which reports to the coalesced load that `body` receives. If every waiter has left already, no work starts.
+  /// Starts the work, which reports to the coalesced load that `body` receives. If every waiter has already left, no work starts.
   ///
   /// On servers the work begins on the caller's thread and leaves it at the first suspension. Planning takes microseconds, and a
-  /// change of threads takes tens of them. On Apple platforms the work does not begin on the caller's thread, which is often the
-  /// main thread.
+  /// change of threads takes ten times as long. On Apple platforms the caller's thread is often the main thread, so the work
+  /// begins on another one.
   ///
   /// - Parameters:
   ///   - executor: The executor on which the work continues after a suspension, or `nil` for the cooperative pool.
@@ -162,10 +164,10 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     state.withLock { $0.task }?.escalate(to: level)
   }
 
-  /// Adds a waiter, unless the load takes no more waiters. The waiter first receives the stale output and the latest progress so
-  /// far.
+  /// Adds a waiter, unless the load accepts no more waiters. The waiter first receives the stale output and the latest progress,
+  /// if there are any.
   ///
-  /// - Returns: The token that ``leave(_:_:)`` takes, or `nil` if the load takes no more waiters.
+  /// - Returns: The token for ``leave(_:_:)``, or `nil` if the load accepts no more waiters.
   func join(_ waiter: Waiter) -> Int? {
     let token: Int? = state.withLock { state in
       guard !state.isClosed else { return nil }
@@ -202,8 +204,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     }
   }
 
-  /// Cancels the work as soon as no waiter is left, even if the work would have survived its waiters. Called when the manager
-  /// closes.
+  /// Cancels the work as soon as no waiter is left, even if the work would have continued without waiters. Called when the
+  /// manager closes.
   func retire() {
     let (task, cancels) = state.withLock { state in
       state.isRetired = true
@@ -225,10 +227,10 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   /// Whether more than one waiter has ever joined.
   var hasBeenShared: Bool { state.withLock { $0.nextToken > 1 } }
 
-  /// Whether a waiter left because a stale value was enough. The outcome of the work may then reach no waiter.
+  /// Whether a waiter left because a stale value was enough. The outcome of the work then may not reach any waiter.
   var hasSatisfied: Bool { state.withLock { $0.survivesItsWaiters } }
 
-  /// Returns when the work has ended and every waiter was told the outcome.
+  /// Returns when the work has ended and every waiter has received the outcome.
   func ended() async {
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in
@@ -283,7 +285,7 @@ extension Task where Failure == Never {
 extension TaskPriority {
   /// The priority of a task that works for a load of this level.
   ///
-  /// On systems whose tasks cannot be raised from outside it is not below medium, since a visible load may join.
+  /// On systems that cannot raise a task from outside, the priority is at least medium, because a visible load may join.
   init(_ level: LoadPriority.Level) {
     let priority: TaskPriority =
       switch level {
@@ -300,7 +302,7 @@ extension TaskPriority {
   }
 }
 
-/// A task as the waiter of a coalesced load. It pulls the events one by one, while other waiters are called back.
+/// A task as the waiter of a coalesced load. It pulls the events one by one. Other waiters receive callbacks.
 struct WaitingTask<Output: Shareable>: Sendable {
   private enum Step: Sendable {
     case event(CoalescedLoadEvent<Output>)
@@ -334,9 +336,10 @@ struct WaitingTask<Output: Shareable>: Sendable {
 
   /// Waits for the end of the coalesced load.
   ///
-  /// - Parameter event: Called with each event. An output that it returns ends the waiting, and the coalesced load goes on.
+  /// - Parameter event: Called with each event. If it returns an output, the wait ends with that output, and the coalesced load
+  ///   continues.
   /// - Returns: `nil` if the outcome is for another waiter alone.
-  /// - Throws: A cancellation of the calling task, which leaves the coalesced load, and what `event` throws.
+  /// - Throws: A cancellation of the calling task, or the error of `event`. In both cases the task leaves the coalesced load.
   func outcome(
     _ event: (CoalescedLoadEvent<Output>) async throws(CacheError) -> Output?
   ) async throws(CacheError) -> Result<Output, CacheError>? {
@@ -377,7 +380,7 @@ final class QueuedPriorities: Sendable {
 
   /// Raises the queued loads of the resource that `load` requests to `level`.
   func raise(_ load: @autoclosure () -> ResolvedRequest, to level: LoadPriority.Level) {
-    // Usually no load is queued, and then the key need not be made.
+    // Usually no load is queued, and the key is not needed.
     guard !queued.withLock({ $0.isEmpty }) else { return }
     let key = load().resourceKey
     for priority in queued.withLock({ $0[key] ?? [] }) { priority.raise(to: level) }

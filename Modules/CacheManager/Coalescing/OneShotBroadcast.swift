@@ -7,13 +7,13 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     var waiting: [Int: CheckedContinuation<Value?, Never>] = [:]
     /// The waiters that were released, including those that have not begun to wait yet.
     var released: Set<Int> = []
-    /// The identifier of the latest waiter that has no number of its own.
+    /// The identifier of the latest waiter that has no number of its own. These identifiers are negative.
     var lastUnnumbered = 0
   }
 
   private let state = Lock(State())
 
-  /// The value, or `nil` if it was not sent yet.
+  /// The value, or `nil` if it has not been sent.
   var value: Value? { state.withLock { $0.value } }
 
   /// Sends the value to all waiters. Only the first value counts.
@@ -27,9 +27,9 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     for waiter in waiting { waiter.resume(returning: value) }
   }
 
-  /// Waits for the value. Returns `nil` if the waiter was released, or if its task is cancelled.
+  /// Waits for the value. Returns `nil` if the waiter is released or its task is cancelled.
   ///
-  /// - Parameter id: The waiter's own number. Each waiter waits once.
+  /// - Parameter id: The number of the waiter. Each waiter waits once.
   func value(for id: Int) async -> Value? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -55,7 +55,7 @@ final class OneShotBroadcast<Value: Sendable>: Sendable {
     return await value(for: id)
   }
 
-  /// Waits for the value, but not longer than `limit`. Returns `nil` after that, or if the waiter is released or its task
+  /// Waits for the value, at most for `limit`. Returns `nil` if the time is over, the waiter is released, or its task is
   /// cancelled.
   func value(for id: Int, within limit: Duration, by clock: any CacheClock) async -> Value? {
     let timer = Task { [weak self] in

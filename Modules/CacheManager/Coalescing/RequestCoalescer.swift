@@ -7,31 +7,31 @@ struct CoalescedLoadID: Hashable, Sendable {
   /// The transform, or `nil` for bytes.
   var transform: String?
   var value: ObjectIdentifier?
-  /// The executor on which the value is made. A load that names an executor has its value made there. The request in ``request``
-  /// holds the executor.
+  /// The executor on which the value is made, if the load names one. ``request`` retains the executor, so the identifier stays
+  /// valid.
   var executor: ObjectIdentifier?
-  /// The storage policy of a transform whose values can be stored. Loads with another policy share the bytes and the steps, but
-  /// not this coalesced load.
+  /// The storage policy, if the transform's values can be stored. Loads with different policies share the bytes and the steps,
+  /// but not this coalesced load.
   var storagePolicy: StoragePolicy?
 
-  /// The transform of coalesced loads into the durable store alone. It cannot equal a user's transform, because those are
+  /// The transform of coalesced loads into the durable store alone. It never equals a user's transform, because those are
   /// printable.
   static let storing = "\u{1F}store"
   /// The transform of coalesced loads into callers' files.
   static let file = "\u{1F}file"
 }
 
-/// The coalesced loads of a manager: the open ones, which waiters may join, and all whose work has not ended.
+/// The coalesced loads of a manager: the open ones, which waiters may join, and all whose work is still running.
 final class RequestCoalescer: Sendable {
   private struct State {
     var open: [CoalescedLoadID: any AnyCoalescedLoad] = [:]
-    /// The number of ``open`` loads that go into the durable store alone.
+    /// The number of ``open`` loads whose only destination is the durable store.
     var storing = 0
     var running: [ObjectIdentifier: any AnyCoalescedLoad] = [:]
     /// The number of the latest coalesced load.
     var last = 0
     var isClosed = false
-    /// Whether every load was ended. A load that was accepted before may then not begin again.
+    /// Whether every load has been ended. A load that was accepted before then cannot start again.
     var isDismissed = false
   }
 
@@ -39,15 +39,15 @@ final class RequestCoalescer: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Whether any open load goes into the durable store alone.
+  /// Whether the only destination of an open load is the durable store.
   var isStoring: Bool { state.withLock { $0.storing > 0 } }
 
-  /// Joins a running coalesced load, or a new one, which `begin` starts.
+  /// Joins a running coalesced load, or creates one, which `begin` starts.
   ///
   /// - Parameters:
   ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before, so it
-  ///     is accepted also if the manager closes meanwhile.
-  ///   - task: The task that is linked to the coalesced load before the load begins.
+  ///     is accepted even if the manager has closed in the meantime.
+  ///   - task: The task to link to the coalesced load before the load begins.
   /// - Returns: `false` if the manager is closed.
   func join<Output: Shareable>(
     _ id: CoalescedLoadID, _ load: ResolvedRequest, alone: Bool, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
@@ -74,11 +74,11 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Joins a running coalesced load for a waiter with another purpose than its other waiters. Returns `false` if there is no load
-  /// that may be joined.
+  /// Joins a running coalesced load for a waiter whose purpose differs from that of the other waiters. Returns `false` if there
+  /// is no load to join.
   ///
-  /// - Parameter number: The number of the coalesced load that waits. A later load is not joined, because two loads that look for
-  ///   each other at the same moment would both wait forever.
+  /// - Parameter number: The number of the coalesced load that waits. It joins only an earlier load. Otherwise two loads that
+  ///   look for each other at the same moment would both wait forever.
   func joinOpen<Output: Shareable>(
     _ id: CoalescedLoadID, before number: Int, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
     _ invalidations: InvalidationLog
@@ -95,7 +95,7 @@ final class RequestCoalescer: Sendable {
   /// Links a task to a coalesced load. The load has the priority of its most urgent waiter.
   private func follow<Output: Shareable>(_ coalesced: CoalescedLoad<Output>, _ task: LoadTask, _ token: Int) {
     if task.isHandedOut { task.observePriority { [weak coalesced] in coalesced?.raise(to: $0) } }
-    // The raise follows the registration, because the observer is not told of earlier raises.
+    // The raise follows the registration, because the observer does not receive earlier raises.
     coalesced.raise(to: task.priority.level)
     task.link { coalesced.leave(token, $0) }
   }
@@ -105,7 +105,7 @@ final class RequestCoalescer: Sendable {
   ) -> (CoalescedLoad<Output>, isNew: Bool)? {
     state.withLock { state in
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
-      // A response that was requested before a removal is not for a waiter that comes after it.
+      // A response that was requested before a removal is not for a waiter that arrives after it.
       if isShared, let coalesced = state.open[id] as? CoalescedLoad<Output>,
         !load.invalidations.mayHaveMet(load.settings.resource, since: coalesced.logPosition)
       {
@@ -114,7 +114,7 @@ final class RequestCoalescer: Sendable {
       state.last += 1
       let coalesced = CoalescedLoad<Output>(
         id: load.id, in: self, as: id, number: state.last, logPosition: load.invalidations.current,
-        // No caller raises the priority of a task that none has, so the coalesced load can take it over.
+        // No caller can raise the priority of a task that was not handed out, so the coalesced load can use its priority object.
         priority: task.isHandedOut ? LoadPriority(load.priority) : task.priority, representation: load.representation)
       if isShared {
         if id.transform == CoalescedLoadID.storing, state.open[id] == nil { state.storing += 1 }
@@ -125,7 +125,7 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Removes a load that takes no more waiters. Does nothing for a load that no waiter could find.
+  /// Removes a load that accepts no more waiters. Does nothing for a load that waiters could not find.
   func forget(_ coalesced: any AnyCoalescedLoad, _ id: CoalescedLoadID) {
     state.withLock { state in
       guard state.open[id] === coalesced else { return }
@@ -134,12 +134,12 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Removes a load whose work has ended and whose waiters have the outcome.
+  /// Removes a load whose work has ended and whose waiters have received the outcome.
   func remove(_ coalesced: any AnyCoalescedLoad) {
     _ = state.withLock { $0.running.removeValue(forKey: ObjectIdentifier(coalesced)) }
   }
 
-  /// Stops waiters from joining the running loads, which were requested before now. The present waiters go on waiting.
+  /// Stops waiters from joining the running loads, which were requested before now. The present waiters continue to wait.
   func closeToOthers() {
     state.withLock { state in
       state.open = [:]
@@ -150,7 +150,7 @@ final class RequestCoalescer: Sendable {
   /// Refuses new loads.
   func refuseNew() { state.withLock { $0.isClosed = true } }
 
-  /// Ends every load with `error`, and cancels the work that the loads wait for.
+  /// Ends every load with `error`, and cancels the work that the loads are waiting for.
   func dismissWaiters(_ error: CacheError) {
     let running = state.withLock { state in
       state.isDismissed = true
@@ -159,8 +159,8 @@ final class RequestCoalescer: Sendable {
     for coalesced in running { coalesced.dismissWaiters(error) }
   }
 
-  /// Refuses new loads, stops the work that no waiter needs, and returns when all work has ended. This includes the loads that
-  /// were started meanwhile for waiters that needed a load of their own.
+  /// Refuses new loads, stops the work that no waiter needs, and returns when all work has ended. This includes loads that start
+  /// in the meantime for waiters that need a load of their own.
   func close() async {
     while true {
       let running = state.withLock { state in
@@ -174,11 +174,11 @@ final class RequestCoalescer: Sendable {
   }
 }
 
-/// A key that is equal for loads that may share one piece of work. It covers everything that can change the response, or the
-/// place where it is stored.
+/// A key that is equal for loads that may share one piece of work. It covers everything that can change the response or its place
+/// of storage.
 ///
-/// The key is an object because a coalesced load's key is in several tables. It is compared with itself far more often than with
-/// another key.
+/// The key is an object because several tables contain the key of a coalesced load. It is compared with itself far more often
+/// than with another key.
 final class CoalescingKey: Hashable, Sendable {
   private let load: ResolvedRequest
   /// The part of the load's request that distinguishes it.
@@ -191,7 +191,7 @@ final class CoalescingKey: Hashable, Sendable {
   /// - Parameters:
   ///   - load: The load whose work may be shared.
   ///   - head: The part of the load's request that distinguishes it, or `nil` for the whole request.
-  ///   - isWhereverKept: Whether the key is also equal for loads that store the response elsewhere, or accept a larger one.
+  ///   - isWhereverKept: Whether the key is also equal for loads that use other layers or have another maximum body size.
   ///   - timeout: The timeout of the whole transfer, if the first load's timeout applies to all loads. `nil` leaves the timeout
   ///     out of the key.
   init(_ load: ResolvedRequest, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
@@ -205,12 +205,12 @@ final class CoalescingKey: Hashable, Sendable {
   /// The resource under which the response is stored, unless the request is redirected.
   var resource: String { load.settings.resource }
 
-  /// Hashes the parts that distinguish nearly all loads. Equality compares the other parts too.
+  /// Hashes the parts that differ between nearly all loads. Equality compares the other parts too.
   private static func hash(of head: HTTPRequest, resource: String) -> Int {
     var hasher = Hasher()
     hasher.combine(resource)
-    // A sum does not depend on the order of the fields. Without the values, requests that differ in one field only would all
-    // share one hash.
+    // The sum does not depend on the order of the fields. Without the values, all requests that differ in one field would have
+    // the same hash.
     var fields = 0
     for field in head.headerFields { fields &+= field.value.hashValue }
     hasher.combine(fields)
@@ -219,8 +219,8 @@ final class CoalescingKey: Hashable, Sendable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  /// A hash of the bytes of the resource's name, of the request and of the components. It replaces the key where the key must not
-  /// be held in memory.
+  /// A hash of the bytes of the resource's name, of the request and of the components. It replaces the key in places that must
+  /// not hold the key in memory.
   var digest: Int {
     var hasher = Hasher()
     hasher.combine(CacheKey(resource: resource))
@@ -235,7 +235,8 @@ final class CoalescingKey: Hashable, Sendable {
 
   private func isSameWork(as other: CoalescingKey) -> Bool {
     let (mine, others) = (load.settings, other.load.settings)
-    // The stores compare resources byte by byte, but `String` does not. Two resources may be equal as strings and still differ.
+    // The stores compare resources byte by byte, but `String` does not. Resources that are equal as strings can have different
+    // bytes.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
     return mine.policy == others.policy && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses

@@ -1,20 +1,20 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The requests of a manager that are on their way to an origin, and that equal requests may join. Equal requests are collapsed
+/// The requests of a manager that wait for an origin's response, and that equal requests may join. Equal requests are collapsed
 /// into one (RFC 9111 §4).
 final class ResponseCoalescer: Sendable {
   /// The role of a request in coalescing.
   enum Place {
-    /// The request is sent to the origin, and tells the waiting requests the outcome.
+    /// The request is sent to the origin, and passes the outcome on to the waiting requests.
     case leading(CoalescingLeader)
     /// The request waits for another request.
     ///
-    /// - Parameter isEarly: Whether it arrived before the other request got its response.
+    /// - Parameter isEarly: Whether the request arrived before the other request got its response.
     case following(PendingRequest, isEarly: Bool)
     /// The request is sent to the origin, and no other request waits for it.
     case alone
-    /// The response to an equal request was stored after this request looked into the stores.
+    /// The response to an equal request was stored after this request looked it up in the stores.
     ///
     /// - Parameter brought: That response if it is not fresh and this request arrived before it, otherwise `nil`.
     case late(_ brought: PendingRequest.Brought?)
@@ -23,8 +23,8 @@ final class ResponseCoalescer: Sendable {
   /// A request that other requests may join.
   private struct Open {
     let request: PendingRequest
-    /// The freshness of the response, and the value of ``State/count`` when the response came. `nil` if the request still waits
-    /// for a response.
+    /// The freshness of the response, and the value of ``State/count`` when the response arrived. `nil` if the request is still
+    /// waiting for a response.
     var response: (count: Int, freshness: Freshness)?
 
     /// Whether a request that arrived at `count` arrived before the response.
@@ -44,30 +44,30 @@ final class ResponseCoalescer: Sendable {
 
   private struct State {
     var open: [CoalescingKey: Open] = [:]
-    /// The hashes of requests whose responses other requests cannot use. The value is the time until which such requests do not
+    /// The marks of requests whose responses other requests cannot use, by hash. Until the time of its mark, such requests do not
     /// wait for each other. The keys are hashes, because a ``CoalescingKey`` contains credentials.
     var marks: [Int: Timestamp] = [:]
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
-    /// The number of responses that came, plus the number of those that were stored.
+    /// The number of responses that arrived, plus the number of those that were stored.
     var count = 0
   }
 
-  /// The time for which requests do not wait for each other after one could not use the response to another. Without it, such
-  /// requests would wait in vain one after the other.
+  /// The time for which requests do not wait for each other after one of them could not use the response to another. Without it,
+  /// such requests would wait in vain one after the other.
   static let markLifetime = Duration.seconds(120)
   /// The maximum number of marked requests.
   static let markLimit = 4_096
-  /// The maximum number of ended requests that are remembered.
+  /// The number of ended requests to remember.
   private static let memory = 64
 
   private let state = Lock(State())
 
-  /// A number that grows when a response comes and when one is stored. A request reads it on arrival, before it looks into the
-  /// stores.
+  /// A number that increases when a response arrives and when one is stored. A request reads it on arrival, before it looks into
+  /// the stores.
   var count: Int { state.withLock { $0.count } }
 
-  /// Decides whether a request that no stored response satisfies leads, follows or is sent alone.
+  /// Decides the role of a request that no stored response satisfies.
   ///
   /// - Parameters:
   ///   - key: The key that is equal for requests that may share one response.
@@ -78,16 +78,16 @@ final class ResponseCoalescer: Sendable {
     let (load, hash) = (cache.request, key.hashValue)
     let now = load.clock.now
     return state.withLock { state in
-      // A response that was requested before a purge is not for a request that comes after it.
+      // A response that was requested before a purge is not for a request that arrives after it.
       if let open = state.open[key], !load.invalidations.mayHaveMet(cache.resource, since: open.request.logPosition) {
         let isEarly = open.isEarly(count)
-        // Otherwise this request is sent, and the requests after it may wait for it.
+        // Otherwise this request is sent to the origin, and later requests may wait for it.
         if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
       }
       if let late = Self.late(key, since: count, state, now) { return late }
       guard mayLead else { return .alone }
       let request = PendingRequest(cache)
-      // No request waits for a marked one. Its outcome ends the mark or renews it.
+      // Requests do not wait for a marked one. Its outcome removes or renews the mark.
       if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = Open(request: request) }
       return .leading(CoalescingLeader(request, key, self, load.clock))
     }
@@ -99,15 +99,15 @@ final class ResponseCoalescer: Sendable {
     for ended in state.ended.reversed() {
       guard ended.stored > count else { return nil }
       guard ended.hash == hash else { continue }
-      // A fresh response is found in the stores, so it need not be passed on.
+      // The stores contain a fresh response, so it need not be passed on.
       let isWanted = ended.answered > count && !ended.brought.candidate.metadata.freshness.isFresh(at: now)
       return .late(isWanted && ended.digest == key.digest ? ended.brought : nil)
     }
-    // Older requests whose responses were stored since then may be forgotten.
+    // An older request whose response was stored since then may have been forgotten.
     return state.ended.count == memory ? .late(nil) : nil
   }
 
-  /// Records that the request got its response. A request that arrives from now on may use the response only if it is fresh.
+  /// Records that the request got its response. A request that arrives after this may use the response only if it is fresh.
   func answered(_ request: PendingRequest, _ key: CoalescingKey, _ freshness: Freshness) {
     state.withLock { state in
       guard state.open[key]?.request === request else { return }
@@ -116,7 +116,7 @@ final class ResponseCoalescer: Sendable {
     }
   }
 
-  /// Stops requests from joining this one.
+  /// Stops other requests from joining this one.
   ///
   /// - Parameter brought: The response if it is stored, otherwise `nil`.
   func end(_ request: PendingRequest, _ key: CoalescingKey, bringing brought: PendingRequest.Brought?) {
@@ -138,7 +138,7 @@ final class ResponseCoalescer: Sendable {
     let hash = key.hashValue
     state.withLock { state in
       if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { now < $0.value } }
-      // No mark has expired. All are removed, because a wait in vain costs less than a table without a limit.
+      // No mark has expired. All are removed, because a wait in vain costs less than an unlimited table.
       if state.marks.count >= Self.markLimit { state.marks = [:] }
       state.marks[hash] = now + Self.markLifetime
     }
@@ -150,7 +150,7 @@ final class ResponseCoalescer: Sendable {
   }
 }
 
-/// A request on its way to the origin, which equal requests wait for (RFC 9111 §4).
+/// A request to the origin that equal requests wait for (RFC 9111 §4).
 final class PendingRequest: Sendable {
   /// A stored response that a pending request has obtained.
   struct Brought: Sendable {
@@ -163,7 +163,7 @@ final class PendingRequest: Sendable {
     var cookies: Int
   }
 
-  /// The outcome that the waiting requests receive once, as soon as it is known.
+  /// The outcome that each waiting request receives once, as soon as it is known.
   enum Outcome: Sendable {
     /// The response is being stored, and can be read while it arrives.
     case growing(Candidate, SharedBody)
@@ -171,9 +171,9 @@ final class PendingRequest: Sendable {
     ///
     /// - Parameter status: The origin's own status if it was a 304, otherwise `nil`.
     case stored(Candidate, status: Int?)
-    /// The response is for the leader alone, or there is none. Each waiting request is sent to the origin itself.
+    /// The response is for the leader alone, or there is no response. Each waiting request is sent to the origin itself.
     case unshared(Result<HTTPResponse, CacheError>)
-    /// The leader left. One of the waiting requests is sent in its place.
+    /// The leader left. One of the waiting requests is sent instead.
     case abandoned
   }
 
@@ -193,17 +193,17 @@ final class PendingRequest: Sendable {
     cookies = Self.cookies(of: cache.request.head)
   }
 
-  /// The digest of the cookies of a request, which shows whether two requests have equal cookies.
+  /// The digest of a request's cookies, which shows whether two requests have equal cookies.
   static func cookies(of request: HTTPRequest) -> Int { request.headerFields[values: .cookie].hashValue }
 
-  /// The response as other requests receive it.
+  /// Returns the response in the form that other requests receive.
   func brought(_ candidate: Candidate, status: Int?) -> Brought {
     Brought(candidate: candidate, status: status, logPosition: logPosition, cookies: cookies)
   }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
 
-  /// Waits for the outcome. Returns `nil` if it is not known within `limit`, or if the waiting task was cancelled.
+  /// Waits for the outcome. Returns `nil` if it is not known within `limit`, or if the waiting task is cancelled.
   func outcome(within limit: Duration, by clock: any CacheClock) async -> Outcome? {
     if let outcome = outcome.value { return outcome }
     let id = lastWaiter.withLock { last in
@@ -214,8 +214,8 @@ final class PendingRequest: Sendable {
   }
 }
 
-/// The obligation of the request that is sent to the origin to tell the waiting requests its outcome. Releasing the leader tells
-/// them that the request was abandoned, so no request waits in vain.
+/// The duty of the leading request to pass its outcome on to the waiting requests. If the leader is released without an outcome,
+/// the waiting requests learn that the request was abandoned, so no request waits in vain.
 final class CoalescingLeader: Sendable {
   private let request: PendingRequest
   private let key: CoalescingKey
@@ -232,7 +232,7 @@ final class CoalescingLeader: Sendable {
 
   deinit { abandon() }
 
-  /// Whether the waiting requests, and those that join, were told of the end.
+  /// Whether the waiting requests, and those that join, have received the end.
   var isOver: Bool { ending.withLock { $0 } }
 
   /// Records the freshness of a response whose head has arrived. The response is stored, or it confirms a stored response.

@@ -10,12 +10,12 @@ internal import Foundation
 /// A body that is stored while any number of readers read it. Each reader gets all bytes from the first one on, at its own pace.
 ///
 /// Any reader that runs out of data pulls the next chunk for all readers. The first reader pulls chunks itself until a second
-/// reader joins. From then on a task of the body pulls, and suspends while no reader wants bytes.
+/// reader joins. From then on a task of the body pulls the chunks. It suspends while no reader wants bytes.
 ///
-/// The bytes are held in memory if they fit there. A larger body is read from the durable store's spool, so a slow reader neither
+/// The bytes are held in memory if they fit. A larger body is read from the durable store's spool, so a slow reader neither
 /// stalls the other readers nor costs memory. When the last reader leaves, the transfer ends.
 final class SharedBody: Sendable {
-  /// A running pull. ``end`` is sent when the pull has brought a chunk, the end or an error.
+  /// A running pull. ``end`` is sent when the pull has obtained a chunk, the end or an error.
   struct Pull: Sendable {
     let end = OneShotBroadcast<Void>()
     /// Whether the pull outlives the reader that began it.
@@ -49,7 +49,7 @@ final class SharedBody: Sendable {
     /// The suspended pump, while no reader wants bytes.
     var idle: CheckedContinuation<Pull?, Never>?
 
-    /// Whether all bytes have come, as far as the announced length tells.
+    /// Whether all bytes have arrived, judged by the announced length.
     func isWhole(_ length: Int64?) -> Bool {
       if case .success = ending { return true }
       return bytes == length
@@ -68,7 +68,7 @@ final class SharedBody: Sendable {
   /// - Parameters:
   ///   - base: The bytes, which are stored as they are read.
   ///   - writer: The writer that stores the bytes durably.
-  ///   - executor: The executor of the pump, whose pulls outlive the readers that asked for them.
+  ///   - executor: The executor of the pump, whose pulls outlive the readers that began them.
   init?(_ base: RecordingBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
     guard base.fitsInMemory || writer != nil else { return nil }
     self.base = base
@@ -80,11 +80,11 @@ final class SharedBody: Sendable {
 
   var trailers: HTTPFields? { base.trailers }
 
-  /// The body for the first reader, which is counted already.
+  /// The body for the first reader, which is already counted.
   var first: ResourceBody { ResourceBody(length: length, source: SharedBodyReader(self, 0)) }
 
-  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed, or if the pull did not end
-  /// within `limit`.
+  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed, or if the pull does not
+  /// end within `limit`.
   ///
   /// - Parameters:
   ///   - limit: The time to wait for a pull that may end with the reader that began it.
@@ -123,10 +123,10 @@ final class SharedBody: Sendable {
   /// Returns the next step of a reader.
   ///
   /// - Parameters:
-  ///   - reader: The reader that asks.
-  ///   - chunks: The number of chunks that it has taken.
-  ///   - bytes: The number of bytes that it has read.
-  ///   - isSpooled: Whether it reads from the spool.
+  ///   - reader: The reader.
+  ///   - chunks: The number of chunks that the reader has received.
+  ///   - bytes: The number of bytes that the reader has read.
+  ///   - isSpooled: Whether the reader reads from the spool.
   func step(of reader: Int, after chunks: Int, _ bytes: Int64, isSpooled: Bool) -> Step {
     state.withLock { state in
       guard state.readers.contains(reader) else { return .failed(.cancelled) }
@@ -135,8 +135,8 @@ final class SharedBody: Sendable {
       } else if bytes < state.bytes {
         return !isSpooled && chunks == state.chunks - 1 ? .bytes(state.latest) : .spooled
       }
-      // Only the first reader asks for what follows the last byte. Once it has left, the body may be cancelled, and a pull would
-      // fail.
+      // Only the first reader waits for the end after the last byte. Once it has left, the body may be cancelled, and a pull
+      // would fail.
       if reader != 0, state.isWhole(length) { return .end }
       switch state.ending {
       case .success?: return .end
@@ -155,7 +155,7 @@ final class SharedBody: Sendable {
   func run(_ pull: Pull) async {
     guard pull.isShielded else { return await perform(pull) }
     let (pump, next, isNew) = state.withLock { state -> (CheckedContinuation<Pull?, Never>?, Pull?, Bool) in
-      // The pump may have performed the pull already.
+      // The pump may already have performed the pull.
       guard let next = state.pull else { return (nil, nil, false) }
       defer { (state.idle, state.hasPump) = (nil, true) }
       return (state.idle, next, !state.hasPump)
@@ -164,12 +164,12 @@ final class SharedBody: Sendable {
     if isNew { Task.detached(executorPreference: executor) { await self.pump() } }
   }
 
-  /// Pulls whenever a reader wants bytes, until all bytes have come or no reader is left.
+  /// Pulls whenever a reader wants bytes, until all bytes have arrived or no reader is left.
   private func pump() async {
     while let pull = await demand() { await perform(pull) }
   }
 
-  /// Waits until a reader wants a pull, and returns it. Returns `nil` if no reader will want one.
+  /// Waits until a reader wants a pull, and returns the pull. Returns `nil` if no reader will want one.
   private func demand() async -> Pull? {
     await withCheckedContinuation { continuation in
       let (isKnown, pull) = state.withLock { state -> (Bool, Pull?) in
@@ -203,9 +203,9 @@ final class SharedBody: Sendable {
     pull.end.make(())
   }
 
-  /// The bytes from the first one on, as they are stored.
+  /// Returns all bytes from the first one on, as they are stored.
   func spool() throws(CacheError) -> ResourceBody {
-    guard let writer else { throw CacheError(.truncatedBody, reason: "what was stored of the body is gone") }
+    guard let writer else { throw CacheError(.truncatedBody, reason: "the stored part of the body is no longer available") }
     return try writer.reader()
   }
 }
@@ -270,12 +270,12 @@ final class SharedBodyReader: ResourceBody.Source {
       state.withLock { $0.spool = spool }
       chunk = try await skip(bytes, of: spool)
     }
-    guard let chunk else { throw CacheError(.truncatedBody, reason: "what was stored of the body ended before the body") }
+    guard let chunk else { throw CacheError(.truncatedBody, reason: "the stored part of the body ended before the body") }
     state.withLock { $0.bytes += Int64(chunk.count) }
     return chunk
   }
 
-  /// Returns the first spooled bytes after those that were read before the reader changed to the spool.
+  /// Returns the spooled bytes after those that the reader read before it changed to the spool.
   private func skip(_ bytes: Int64, of spool: ResourceBody) async throws(CacheError) -> Data? {
     var left = bytes
     while let chunk = try await spool.source.next() {

@@ -1,8 +1,9 @@
 internal import CacheCore
 
-/// The mailbox of one waiter. It delivers events in order and one at a time, then the end exactly once, and nothing after it.
+/// The mailbox of one waiter. It delivers events in order and one at a time. It then delivers the end exactly once, and nothing
+/// after it.
 ///
-/// The thread that queues a delivery also delivers it, unless another thread is delivering already. That thread then delivers the
+/// The thread that queues a delivery also delivers it, unless another thread is already delivering. That thread then delivers the
 /// new one too. No callback is ever called under a lock.
 final class EventMailbox<Value: Sendable>: Sendable {
   private enum Delivery {
@@ -22,7 +23,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
       return true
     }
 
-    /// Removes the next delivery. If there is none, returns `nil` and ends the delivering in the same step.
+    /// Removes the next delivery. If there is none, returns `nil` and stops delivering in the same step.
     mutating func next() -> Delivery? {
       guard !deliveries.isEmpty else {
         isDelivering = false
@@ -46,7 +47,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     load.observe(.started(url: load.observedURL))
   }
 
-  /// Starts the deadline of this waiter for the whole load. The other waiters go on.
+  /// Starts the deadline of this waiter for the whole load. It does not affect the other waiters.
   func limit(to timeout: Duration?) {
     guard let timeout else { return }
     let (task, clock, address) = (task, load.clock, load.address)
@@ -93,7 +94,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     }
   }
 
-  /// Ends the load. If no other delivery is queued, the result is delivered without queueing. Nearly all loads end in this way.
+  /// Ends the load. If no other delivery is queued, the result is delivered without queueing, as in nearly all loads.
   func end(_ result: Result<Resource<Value>, CacheError>) {
     let isAtOnce = state.withLock { state in
       guard !state.isEnded, state.deliveries.isEmpty, state.begin() else { return false }

@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// A running load, as the callback form returns it. Releasing the task does not end the load.
+/// A running load, as returned by the calls that take a completion handler. Releasing the task does not end the load.
 public final class LoadTask: Sendable {
   private enum Phase {
     case waiting
@@ -9,7 +9,8 @@ public final class LoadTask: Sendable {
     case ended
   }
 
-  /// The way out of a coalesced load. A structure, because a bare closure is wrapped anew each time it passes a generic function.
+  /// The closure that leaves a coalesced load. It is in a structure because a bare closure is wrapped anew each time it passes a
+  /// generic function.
   private struct Departure: Sendable {
     let leave: @Sendable (LeaveReason) -> Void
   }
@@ -21,7 +22,7 @@ public final class LoadTask: Sendable {
 
     /// Ends the load.
     ///
-    /// - Returns: The departure to take and the observation to release, both outside the lock.
+    /// - Returns: The departure to call and the observation to release, both outside the lock.
     mutating func end(_ end: Phase) -> (Departure?, LoadPriority.Observation?) {
       defer { observation = nil }
       switch phase {
@@ -42,7 +43,7 @@ public final class LoadTask: Sendable {
   /// The priority of the load, which can be raised while the load runs.
   public let priority: LoadPriority
 
-  /// Whether a caller has the task, and may raise its priority.
+  /// Whether a caller has the task, and can therefore raise its priority.
   let isHandedOut: Bool
 
   init(id: LoadID = LoadID(), priority: LoadPriority, isHandedOut: Bool = true) {
@@ -51,10 +52,10 @@ public final class LoadTask: Sendable {
     self.isHandedOut = isHandedOut
   }
 
-  /// Ends the load with a cancellation. The transfer stops if no other load waits for it. Does nothing after the end.
+  /// Ends the load with a cancellation. The transfer stops if no other load waits for it. Does nothing after the load has ended.
   public func cancel() { end(with: .cancelled) }
 
-  /// Whether ``cancel()`` was called before the load had ended.
+  /// Whether ``cancel()`` was called before the load ended.
   public var isCancelled: Bool {
     state.withLock { if case .cancelled(let error) = $0.phase { error.isCancellation } else { false } }
   }
@@ -68,8 +69,8 @@ public final class LoadTask: Sendable {
 
   /// Calls `observer` at each raise of the priority, until the load ends or another observer replaces this one.
   ///
-  /// Only one observer at a time follows the priority: first the queue in which the load waits, then the coalesced load that it
-  /// has joined.
+  /// At any time, only one observer follows the priority. First it is the queue in which the load waits, then the coalesced load
+  /// that it has joined.
   func observePriority(_ observer: @escaping @Sendable (LoadPriority.Level) -> Void) {
     let observation = priority.onRaise(observer)
     let former = state.withLock { state in
@@ -97,7 +98,7 @@ public final class LoadTask: Sendable {
     if let reason { leave(reason) }
   }
 
-  /// Ends the task after the load has its outcome. The work that the load waited for may go on without it.
+  /// Ends the task after the load has its outcome. The work that the load waited for may continue without it.
   func finish() {
     let (departure, observation) = state.withLock { $0.end(.ended) }
     observation?.cancel()
@@ -105,7 +106,7 @@ public final class LoadTask: Sendable {
   }
 }
 
-/// The callbacks of one load, which are called on their queue.
+/// The callbacks of one load, which run on their queue.
 final class CallbackDelivery<Value: Sendable>: Sendable {
   private let queue: CallbackQueue
   private let progress: (@Sendable (LoadProgress) -> Void)?
@@ -124,8 +125,8 @@ final class CallbackDelivery<Value: Sendable>: Sendable {
   func report(_ event: ResourceEvent<Value>) {
     guard let progress, case .progress(let report) = event else { return }
     queue.execute {
-      // The completion may have overtaken this report. A cancellation on the main thread completes at once, and reports that were
-      // queued before it run later.
+      // The completion may have overtaken this report. For example, a cancellation on the main thread completes at once, and
+      // reports that were queued before it run later.
       guard !self.isCompleted.withLock({ $0 }) else { return }
       progress(report)
     }

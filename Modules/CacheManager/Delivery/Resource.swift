@@ -7,36 +7,36 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The result of a load: the value, and the response that it came from.
+/// The result of a load: the value, and the response from which it was made.
 public struct Resource<Value: Sendable>: Sendable {
   /// The bytes, or the value that the transform made from them.
   public var value: Value
-  /// The URL that the bytes came from, after redirects.
+  /// The URL from which the bytes came, after redirects.
   public var url: URL
   /// The URLs that redirected, in order, starting with the requested one. Empty if there were no redirects.
   public var redirects: [URL]
   /// The status and the header fields, as stored or as received.
   public var response: HTTPResponse
-  /// The source of the response: memory, disk, revalidated, network or scheme handler.
+  /// The source of the response: memory, disk, a revalidation, the network or a scheme handler.
   public var source: ResourceSource
-  /// The outcome of revalidating a stored response with the origin, if the origin was asked.
+  /// The outcome of revalidating a stored response, if the origin received a request.
   public var validation: RevalidationOutcome
   /// The age of the response when it was delivered (RFC 9111 §4.2.3).
   public var age: Duration
-  /// Whether the response was stale when it was delivered, without a confirmation by the origin that it is still current.
+  /// Whether the response was stale when it was delivered and the origin has not confirmed it.
   public var isStale: Bool
-  /// The error that caused this stale response to be served (``validation`` is `.failed`). Show it as a warning. `nil` if this is
-  /// the requested response.
+  /// The error that caused this stale response to be served (``validation`` is `.failed`), or `nil` if this is the requested
+  /// response. Show the error as a warning.
   ///
   /// Either the origin could not be reached, or it failed and the stored response permits its use in that case (`stale-if-error`,
   /// RFC 5861 §4).
   public var fallbackReason: CacheError?
   /// The time from the call to the result, by the manager's clock.
   public var duration: Duration
-  /// The metrics of all transfers of the load together, including redirects and repeated requests.
+  /// The metrics of all transfers of the load, including redirects and repeated requests.
   ///
-  /// Counts and durations are sums. The time to the head, the protocol and the connection are those of the last response that
-  /// came over the network. For a hit no request was sent, so there are no attempts and no bytes.
+  /// Counts and durations are sums. The time to the head, the protocol and the connection are those of the last response from the
+  /// network. A hit sends no request, so its attempts and bytes are zero.
   public var metrics: TransferMetrics
   /// The key under which the response is stored, or would be stored.
   public var key: CacheKey
@@ -44,7 +44,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public var revision: Revision
 
   /// The origin of the value: made from bytes by this load, decoded from a stored variant, found in memory, or the bytes
-  /// themselves. ``source`` states where the response came from.
+  /// themselves. ``source`` states the source of the response.
   public var valueOrigin: ValueOrigin
 
   /// Creates a result from its parts, for fakes in tests.
@@ -70,7 +70,7 @@ public struct Resource<Value: Sendable>: Sendable {
     self.valueOrigin = valueOrigin
   }
 
-  /// The number of body bytes that crossed the network for this load. It is 0 for a hit and for a 304.
+  /// The number of body bytes that crossed the network for this load. It is zero for a hit and for a 304.
   public var bytesOnWire: Int64 { metrics.bytesOnWire }
 
   /// Returns the same result with another value.
@@ -107,15 +107,16 @@ public struct LoadProgress: Hashable, Sendable {
   }
 }
 
-/// An event of the event stream of a load.
+/// An event of a load.
 public enum ResourceEvent<Value: Sendable>: Sendable {
   /// Bytes were received. Reports arrive in order, and several may be merged into the last of them if the consumer is slow.
   case progress(LoadProgress)
   /// A stored value that may be outdated. The final value follows, or the stream throws.
   case stale(Resource<Value>)
-  /// The result, after which nothing follows.
+  /// The result, after which no event follows.
   ///
   /// After a stale value, an equal ``Resource/revision`` with ``Resource/validation`` `.notModified` means that the stale value
-  /// is still current. With `.failed`, the origin could not be asked. Another revision means that the stale value is outdated.
+  /// is still current. With `.failed`, the stale value could not be revalidated. Another revision means that the stale value is
+  /// outdated.
   case final(Resource<Value>)
 }

@@ -18,7 +18,7 @@ public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
   /// Starts the load, which sends its events into the channel.
   package let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
 
-  /// Returns an iterator, whose first step starts the load.
+  /// Returns an iterator. Its first step starts the load.
   public func makeAsyncIterator() -> some AsyncIteratorProtocol<ResourceEvent<Value>, CacheError> {
     EventIterator(merging: ResourceEvent.merge, start: start)
   }
@@ -75,8 +75,8 @@ package final class EventIterator<Event: Sendable>: AsyncIteratorProtocol {
 ///
 /// The consumer is a task that awaits ``next()``, or work that ``onReady(_:)`` sets and that calls ``takeNext(event:)``.
 ///
-/// An `AsyncThrowingStream` would show a cancelled consumer a normal end. It would also not merge progress reports that were not
-/// taken yet.
+/// An `AsyncThrowingStream` would end normally for a cancelled consumer. It would also not merge progress reports that the
+/// consumer has not taken yet.
 package final class EventChannel<Event: Sendable>: Sendable {
   private typealias Consumer = CheckedContinuation<Result<Event?, CacheError>, Never>
 
@@ -99,7 +99,7 @@ package final class EventChannel<Event: Sendable>: Sendable {
   /// - Parameter merging: Returns one event that replaces two consecutive queued events, or `nil` if both stay queued.
   package init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
 
-  /// Sets the work to run when the consumer goes away. Runs it at once if the consumer has gone already.
+  /// Sets the work to run when the consumer goes away. Runs it at once if the consumer has already gone.
   package func onAbandon(_ work: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       if !state.isAbandoned { state.onAbandon = work }
@@ -108,8 +108,8 @@ package final class EventChannel<Event: Sendable>: Sendable {
     if isLate { work() }
   }
 
-  /// Sets the work of a consumer that is no task. It runs after each event and after the end, on the thread that sent them. It is
-  /// released after the end.
+  /// Sets the work of a consumer that is not a task. It runs after each event and after the end, on the thread that sent the
+  /// event or the end. It is released after the end.
   package func onReady(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.onReady = work } }
 
   package func send(_ event: Event) { send(event, isLast: false) }
@@ -133,7 +133,8 @@ package final class EventChannel<Event: Sendable>: Sendable {
     onReady?()
   }
 
-  /// Ends the channel, after `last` if there is one. No event comes between `last` and the end. Later calls do nothing.
+  /// Ends the channel, after `last` if there is one. No other event is delivered between `last` and the end. Later calls do
+  /// nothing.
   package func finish(with last: Event? = nil) {
     if let last { send(last, isLast: true) }
     end(.finished)
@@ -180,7 +181,8 @@ package final class EventChannel<Event: Sendable>: Sendable {
 
   /// Returns the next event, or the end if no event is queued, without waiting.
   ///
-  /// - Parameter wantsEvent: Whether to take an event. Otherwise queued events stay, and later ones can merge with the last.
+  /// - Parameter wantsEvent: Whether to take an event. Otherwise queued events stay in the queue, and a later event can merge
+  ///   with the last one.
   /// - Returns: The event, `.success(nil)` or the error at the end, or `nil` if there is nothing to take yet.
   package func takeNext(event wantsEvent: Bool) -> Result<Event?, CacheError>? {
     state.withLock { state in
@@ -191,8 +193,7 @@ package final class EventChannel<Event: Sendable>: Sendable {
 
   /// Stops the work behind the channel and ends a pending ``next()`` with a cancellation, because the consumer went away.
   package func abandon() {
-    // The work that is set is returned too, so that it is released outside the lock: it may hold the last reference to a user's
-    // object.
+    // The work is returned too, so that it is released outside the lock: it may hold the last reference to a user's object.
     let (work, consumer, _) = state.withLock { state in
       state.isAbandoned = true
       defer { (state.onAbandon, state.consumer, state.onReady) = (nil, nil, nil) }

@@ -8,34 +8,34 @@ public import Foundation
 
 /// The layer in which a lookup found a resource.
 public enum CacheLookup: Hashable, Sendable {
-  /// In no layer. This is not an error.
+  /// The resource is in no layer. This is not an error.
   case miss
-  /// In memory. `isFresh` says whether it would be used without asking the origin.
+  /// The resource is in memory. `isFresh` states whether a load would use it without revalidation.
   case memory(isFresh: Bool)
-  /// On disk, and not in memory.
+  /// The resource is on disk, and not in memory.
   case disk(isFresh: Bool)
 }
 
 extension ResourceManager {
-  /// Returns the value of a URL if it is in memory and may be used now. Does not suspend and does not ask the origin.
+  /// Returns the value of a URL if it is in memory and may be used now. Does not suspend and sends no request.
   ///
   /// ```swift
   /// if let resource = manager.cachedInMemory(url, as: greeting) { show(resource.value) }
   /// ```
   ///
-  /// By the policy `staleWhileRevalidate`, a value may be stale: see ``Resource/isStale``. Load it to revalidate it.
+  /// With the policy `staleWhileRevalidate`, the value may be stale (``Resource/isStale``). Load it to revalidate it.
   public func cachedInMemory<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) -> Resource<Value>? {
     cachedInMemory(ResourceRequest(url, options: options), as: transform)
   }
 
-  /// Returns the bytes of a URL if they are in memory and may be used now. Does not suspend and does not ask the origin.
+  /// Returns the bytes of a URL if they are in memory and may be used now. Does not suspend and sends no request.
   public func cachedInMemory(_ url: URL, options: RequestOptions = RequestOptions()) -> Resource<Data>? {
     cachedInMemory(ResourceRequest(url, options: options), as: .bytes)
   }
 
-  /// Returns the value of a request if it is in memory and may be used now. Does not suspend and does not ask the origin.
+  /// Returns the value of a request if it is in memory and may be used now. Does not suspend and sends no request.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -46,9 +46,9 @@ extension ResourceManager {
     try? core.memoryHit(request, transform)
   }
 
-  /// Returns the layer that holds the original of a resource, or `.miss`. Does not ask the origin.
+  /// Returns the layer that contains the original of a resource, or `.miss`. Sends no request.
   ///
-  /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
+  /// - Throws: `CacheError.Code.invalidURL`. A store that cannot be read counts as empty.
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly
@@ -57,21 +57,21 @@ extension ResourceManager {
     return try await lookup(cache, load)
   }
 
-  /// Returns the layer that holds the original of a URL, or `.miss`. Does not ask the origin.
+  /// Returns the layer that contains the original of a URL, or `.miss`. Sends no request.
   public func lookup(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> CacheLookup {
     try await lookup(ResourceRequest(url, options: options))
   }
 
-  /// Returns the layer that holds the value of a URL's transform: see ``lookup(_:as:)``.
+  /// Returns the layer that contains the value of a URL's transform: see ``lookup(_:as:)``.
   public func lookup<Value: Sendable>(
     _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CacheLookup {
     try await lookup(ResourceRequest(url, options: options), as: transform)
   }
 
-  /// Returns the layer that holds the value, or the original that it can be made from, or `.miss`. Does not ask the origin.
+  /// Returns the layer that contains the value or the original from which it can be made, or `.miss`. Sends no request.
   ///
-  /// - Throws: `CacheError.Code.invalidURL`; a store that can't be read counts as empty.
+  /// - Throws: `CacheError.Code.invalidURL`. A store that cannot be read counts as empty.
   public func lookup<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> CacheLookup {
@@ -95,7 +95,7 @@ extension ResourceManager {
     return cache.isInMemory(found.candidates[index]) ? .memory(isFresh: isFresh) : .disk(isFresh: isFresh)
   }
 
-  /// Whether the original of a resource is stored in one of `layers`, whatever its variant, fresh or not.
+  /// Whether the original of a resource is stored in one of `layers`, in any variant, fresh or stale.
   public func contains(
     _ url: URL, in layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> Bool {
@@ -108,7 +108,7 @@ extension ResourceManager {
   }
 
   /// Removes every variant and transform of a resource. If it is removed from all layers, a response that was requested before
-  /// still reaches its waiters, but is not stored.
+  /// the call still reaches its waiters, but it is not stored.
   ///
   /// - Throws: The error of the durable store, with path and reason. The resource is removed from memory even then.
   public func remove(
@@ -116,19 +116,19 @@ extension ResourceManager {
   ) async throws(CacheError) {
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     let resource = load.settings.resource
-    // The running loads take no new waiters, because a load of another URL may be redirected to this one.
+    // The running loads accept no new waiters, because a load of another URL may be redirected to this one.
     if layers == .all { core.coalescer.closeToOthers() }
     try await TieredCache(load, resource: resource).removeAll(from: layers)
   }
 
-  /// Empties the manager's stores. If all layers are cleared, a response that was requested before still reaches its waiters, but
-  /// is not stored.
+  /// Empties the manager's stores. If all layers are cleared, a response that was requested before the call still reaches its
+  /// waiters, but it is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
     if layers == .all { core.invalidations.advance(with: .everything) } else { core.invalidations.advance() }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     guard layers.contains(.disk), let store = configuration.store else { return }
     defer {
-      // A load that began after the first advance may have put an entry into memory that the disk still had.
+      // A load that began after the first advance may have put an entry into memory that was still on disk.
       core.invalidations.advance()
       if layers.contains(.memory) { configuration.memory?.removeAll() }
     }
@@ -144,16 +144,16 @@ extension ResourceManager {
   /// print(usage.memory?.bytes ?? 0, usage.disk?.bytes ?? 0)
   /// ```
   ///
-  /// - Returns: for each layer, `nil` if the manager has no such store or if the store does not count its entries.
-  /// - Throws: the error of the durable store, with path and reason.
+  /// - Returns: The usage of each layer, or `nil` if the manager has no such store or the store does not count its entries.
+  /// - Throws: The error of the durable store, with path and reason.
   public func usage() async throws(CacheError) -> (memory: StoreUsage?, disk: StoreUsage?) {
     (configuration.memory?.usage(), try await configuration.store?.usage())
   }
 
-  /// The memory that running loads use of the budget (``Configuration/memoryBudget``), in bytes, and the number of loads that
-  /// wait for memory. The entries of the memory store are not part of it; see `usage()`.
+  /// The part of the memory budget (``Configuration/memoryBudget``) that running loads use, in bytes, and the number of loads
+  /// that wait for memory. The entries of the memory store are not included: see ``usage()``.
   ///
-  /// - Returns: the budget; the memory in use, for bodies that are arriving and values that are being made; the highest use so
-  ///   far; the number of waiting loads.
+  /// - Returns: The budget, the memory in use, the highest use so far, and the number of waiting loads. The memory in use is that
+  ///   of arriving bodies and of values that are being made.
   public var memoryUse: (limit: Int, inUse: Int, peak: Int, waiting: Int) { core.budget.use }
 }

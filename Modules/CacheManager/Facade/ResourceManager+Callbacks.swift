@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Loads the bytes of a URL and calls back once.
+  /// Loads the bytes of a URL and calls `completion` once.
   ///
   /// ```swift
   /// let task = manager.load(url) { progress in
@@ -22,7 +22,7 @@ extension ResourceManager {
   ///   - options: The options of this load.
   ///   - progress: Called on the same queue as `completion`. On a serial queue the calls are in order and never after
   ///     `completion`.
-  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load gets
+  ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load receives
   ///     `CacheError.cancelled`.
   @discardableResult
   public func load(
@@ -32,7 +32,7 @@ extension ResourceManager {
     load(ResourceRequest(url, options: options), as: .bytes, progress: progress, completion: completion)
   }
 
-  /// Loads the bytes of a request and calls back once: see ``load(_:options:progress:completion:)``.
+  /// Loads the bytes of a request and calls `completion` once: see ``load(_:options:progress:completion:)``.
   @discardableResult
   public func load(
     _ request: ResourceRequest, progress: (@Sendable (LoadProgress) -> Void)? = nil,
@@ -41,7 +41,7 @@ extension ResourceManager {
     load(request, as: .bytes, progress: progress, completion: completion)
   }
 
-  /// Loads a URL, transforms its bytes, and calls back once: see ``load(_:options:progress:completion:)``.
+  /// Loads a URL, transforms its bytes, and calls `completion` once: see ``load(_:options:progress:completion:)``.
   ///
   /// ```swift
   /// manager.load(url, as: greeting) { result in
@@ -57,7 +57,7 @@ extension ResourceManager {
     load(ResourceRequest(url, options: options), as: transform, progress: progress, completion: completion)
   }
 
-  /// Loads a request, transforms its bytes, and calls back once: see ``load(_:options:progress:completion:)``.
+  /// Loads a request, transforms its bytes, and calls `completion` once: see ``load(_:options:progress:completion:)``.
   @discardableResult
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>, progress: (@Sendable (LoadProgress) -> Void)? = nil,

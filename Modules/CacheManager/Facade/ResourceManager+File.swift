@@ -8,12 +8,12 @@ public import Foundation
 
 /// Loads that stream a response into a file, in constant memory.
 ///
-/// Policies, validation, redirects, coalescing and errors are those of any load. The file appears in one step, at the end. Until
-/// then, and if the load fails or is cancelled, a file that was there before stays unchanged. The bytes are first written to
-/// `.etagere-….part` in the same folder; a process that is killed leaves that file behind.
+/// Policies, validation, redirects, coalescing and errors work as in any load. The file appears in one step, at the end. Until
+/// then, and if the load fails or is cancelled, an existing file stays unchanged. The bytes are first written to
+/// `.etagere-….part` in the same folder. A process that is killed leaves that file behind.
 ///
-/// The durable store receives a copy while the bytes arrive, as far as `RequestOptions.writes` and the store's size limit
-/// allow. The memory store receives none. A cached response that may be used is copied from the store.
+/// The durable store receives a copy while the bytes arrive, unless `RequestOptions.writes` or the store's size limit prevents
+/// it. The memory store receives none. A cached response that may be used is copied from the store.
 extension ResourceManager {
   // MARK: async
 
@@ -29,8 +29,8 @@ extension ResourceManager {
   ///   - file: The `file:` URL of the result. Its folder must exist. A file or a symbolic link at this path is replaced.
   ///   - sizeLimit: The largest body in bytes, or `nil` for no limit. `RequestOptions.maximumBodySize` limits bodies in memory
   ///     and does not apply. A larger body is `CacheError.Code.bodyTooLarge`.
-  ///   - isDurable: Whether the bytes are flushed to the disk before the file appears, so that a power failure leaves either the
-  ///     old file or the new one.
+  ///   - isDurable: Whether the bytes are flushed to the disk before the file appears. A power failure then leaves either the old
+  ///     file or the new one.
   ///   - options: The options of this load.
   /// - Throws: The errors of any load. `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with the path and the `errno`,
   ///   if the file cannot be written.
@@ -48,7 +48,7 @@ extension ResourceManager {
       request, to: FileDestination(url: file, isDurable: isDurable, calls: .system), sizeLimit: sizeLimit)
   }
 
-  /// Loads a request into a file by system calls that a test can replace.
+  /// Loads a request into a file with system calls that a test can replace.
   package func load(
     _ request: ResourceRequest, to file: URL, calls: FileSystemCalls
   ) async throws(CacheError) -> Resource<URL> {
@@ -75,7 +75,7 @@ extension ResourceManager {
 
   // MARK: Events
 
-  /// Returns the events of a load into a file: its progress, then its result. The load starts with the first iteration.
+  /// Returns the events of a load into a file: its progress, then its result. The load starts when the iteration begins.
   ///
   /// ```swift
   /// for try await event in manager.events(for: url, to: folder.appending(path: "film.mp4")) {
@@ -111,9 +111,9 @@ extension ResourceManager {
 
   // MARK: Callbacks
 
-  /// Loads a URL into a file and calls back once.
+  /// Loads a URL into a file and calls `completion` once.
   ///
-  /// For `progress` and `completion` see ``load(_:options:progress:completion:)``, for the other parameters
+  /// For `progress` and `completion` see ``load(_:options:progress:completion:)``. For the other parameters see
   /// ``load(_:to:sizeLimit:isDurable:options:)``.
   @discardableResult
   public func load(
@@ -126,7 +126,7 @@ extension ResourceManager {
       completion: completion)
   }
 
-  /// Loads a request into a file and calls back once: see
+  /// Loads a request into a file and calls `completion` once: see
   /// ``load(_:to:sizeLimit:isDurable:options:progress:completion:)``.
   @discardableResult
   public func load(
@@ -157,6 +157,6 @@ extension ResourceManager {
 }
 
 extension Resource where Value == URL {
-  /// The file that holds the bytes.
+  /// The file that contains the bytes.
   public var file: URL { value }
 }

@@ -9,10 +9,10 @@ public import Foundation
 extension ResourceManager {
   /// Creates a prefetcher of bytes.
   ///
-  /// The prefetcher does not keep the manager alive. Releasing it ends no load that is under way.
+  /// The prefetcher does not keep the manager alive. Releasing the prefetcher ends no running load.
   ///
   /// - Parameters:
-  ///   - destination: The layers that get the responses.
+  ///   - destination: The layers that receive the responses.
   ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetcher(into destination: PrefetchDestination = .cache, concurrency: Int = 4) -> Prefetcher {
     prefetcher(as: .bytes, into: destination, concurrency: concurrency)
@@ -25,12 +25,12 @@ extension ResourceManager {
   /// prefetcher.append(urls)
   /// ```
   ///
-  /// A value that is in memory or in the durable store is skipped. A value of which only the original is stored is made.
+  /// A value that is in memory or in the durable store is skipped. If only its original is stored, the value is made from it.
   ///
   /// - Parameters:
   ///   - transform: The transform that makes the values.
-  ///   - destination: The layers that get responses and values. A durable store gets values as
-  ///     `RequestOptions.storagePolicy` says.
+  ///   - destination: The layers that receive responses and values. `RequestOptions.storagePolicy` decides which values the
+  ///     durable store receives.
   ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetcher<Value: Sendable>(
     as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
@@ -45,7 +45,7 @@ extension ResourceManager {
   ///
   /// - Parameters:
   ///   - requests: The requests to load, in this order.
-  ///   - destination: The layers that get the responses.
+  ///   - destination: The layers that receive the responses.
   ///   - concurrency: The number of loads that run at the same time, at least 1.
   public func prefetch(
     _ requests: [ResourceRequest], into destination: PrefetchDestination = .cache, concurrency: Int = 4

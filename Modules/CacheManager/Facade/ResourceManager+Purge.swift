@@ -11,25 +11,24 @@ extension ResourceManager {
   /// Removes stored responses, or marks them stale, in the manager's memory store and in its durable store.
   ///
   /// ```swift
-  /// try await manager.purge(.url(url))                                // gone
-  /// try await manager.purge(.prefix(news), .soft)                     // asked about at their next use
+  /// try await manager.purge(.url(url))                                // removed
+  /// try await manager.purge(.prefix(news), .soft)                     // revalidated at their next use
   /// let count = try await manager.purge(.tag("product-7"), in: .all)  // in every partition
   /// ```
   ///
-  /// When the call returns, no new load gets a purged response, and no running load brings one back. A response that was
-  /// requested before the purge reaches its waiters. It is not stored, or it is stored as a stale response.
+  /// After the call, no new load gets a purged response, and no running load brings one back. A response that was requested
+  /// before the purge still reaches its waiters. It is not stored, or it is stored as a stale response.
   ///
-  /// A URL or a key in one partition costs one look-up. Every other selection examines everything that is stored, which the
-  /// stores list. On disk, a part of every file is read.
+  /// A URL or a key in one partition costs one look-up. Every other selection lists and examines everything in the stores. On
+  /// disk, this reads a part of every file.
   ///
   /// - Parameters:
   ///   - selection: The responses to purge.
   ///   - mode: Whether the responses are removed or marked stale.
-  ///   - scope: The partitions to purge. As in every other call, no partition means the responses that were loaded in none.
-  /// - Returns: The number of purged responses. Each variant of a resource counts once, in whichever layers it is stored.
+  ///   - scope: The partitions to purge. `.partition(nil)` is the partition of loads that name none.
+  /// - Returns: The number of purged responses. Each variant of a resource counts once, even if it is stored in both layers.
   /// - Throws: `CacheError.Code.invalidURL`, `CacheError.Code.unsupported` if a store cannot list its entries, or the error of a
-  ///   store, with path and reason. Every response that can be purged in spite of the error is purged.
-  ///   error, with path and reason. What could be purged in spite of it, is.
+  ///   store, with path and reason. The purge continues after an error, so every other matching response is purged.
   @discardableResult
   public func purge(
     _ selection: PurgeSelection, _ mode: PurgeMode = .hard, in scope: PurgeScope = .partition(nil)
@@ -42,8 +41,8 @@ extension ResourceManager {
     return try await purger.run()
   }
 
-  /// Returns the URI under which the responses of a URL are stored. The interceptor does not see a prefix, because a prefix
-  /// is not a request.
+  /// Returns the URI under which the responses of a URL are stored. A prefix is not a request, so the interceptor does not
+  /// receive it.
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
     case .url(let url):

@@ -2,8 +2,8 @@ public import CacheCore
 public import HTTPTypes
 
 extension ResourceManager {
-  /// Responds to a request as an HTTP cache does (RFC 9111). Uses a stored response if that is allowed, otherwise the origin's
-  /// response, which is stored while it is read.
+  /// Responds to a request as an HTTP cache does (RFC 9111). Uses a stored response if that is allowed. Otherwise it uses the
+  /// origin's response, which is stored while it is read.
   ///
   /// ```swift
   /// let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/logo.png")
@@ -12,21 +12,22 @@ extension ResourceManager {
   /// for try await chunk in response.body { send(chunk) }
   /// ```
   ///
-  /// Every method and every status is passed on. A stored response that may be used satisfies the request's conditions and ranges
-  /// with 304, 206 or 416. If no stored response may be used, the conditions and ranges go to the origin. Redirects are
+  /// Every method and every status is passed on. If a stored response may be used, it satisfies the request's conditions and
+  /// ranges with 304, 206 or 416. Otherwise the conditions and ranges are sent to the origin. Redirects are returned as
   /// responses, and bodies are as they are on the wire. A request is sent twice only after a 304 that confirms no stored
-  /// response. If the origin may not be asked and nothing is stored, the response is 504.
+  /// response. If nothing is stored and the policy does not allow a request, the response is 504.
   ///
-  /// Equal requests at the same moment become one request to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``.
-  /// Requests that arrived before its response share it, even if the response states no lifetime.
+  /// Simultaneous equal requests become one request to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``. Requests
+  /// that arrive before its response share the response, even if it states no lifetime.
   ///
-  /// The options about values have no meaning here: executor, callback queue, accepted statuses, redirects and alternatives.
+  /// The options about values have no effect: executor, callback queue, accepted statuses, redirects and alternatives.
   ///
   /// - Parameters:
-  ///   - request: The request, with scheme, authority and path. It is sent as it is, with the cache's own conditions added.
+  ///   - request: The request, with scheme, authority and path. The cache adds its own conditions and sends it otherwise
+  ///     unchanged.
   ///   - body: The content of the request, which is read once.
   ///   - options: The components, policy, partition and layers for this request.
-  /// - Throws: The error of the request to the origin, if there is no stored response that may be used in its place.
+  /// - Throws: The error of the request to the origin, if no stored response may be used instead.
   ///   `CacheError.Code.revalidationFailed`, if the stored response forbids its own use (`must-revalidate`, `no-cache`; RFC 9111
   ///   §5.2.2.2, §5.2.2.4). An HTTP server responds to that error with 504.
   public func respond(
@@ -42,8 +43,8 @@ extension ResourceManager {
     }
   }
 
-  /// Creates the operation, out of line. An asynchronous call keeps a copy of everything that is inlined into it, and options and
-  /// configuration are large.
+  /// Creates the operation, out of line. An asynchronous call keeps a copy of everything that is inlined into it, and the options
+  /// and the configuration are large.
   @inline(never)
   private func operation(
     for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
@@ -55,23 +56,23 @@ extension ResourceManager {
   }
 }
 
-/// An HTTP response: a head, a body that streams, and how the cache obtained them.
+/// An HTTP response: a head, a body that streams, and the handling by the cache.
 public struct CachedResponse: Sendable {
-  /// The status and the header fields. A stored response has `Age`. Every response has `Cache-Status`, unless the manager has no
-  /// name.
+  /// The status and the header fields. A stored response has `Age`. Every response has `Cache-Status`, unless
+  /// ``ResourceManager/Configuration/cacheName`` is `nil`.
   ///
   /// The fields of a forwarded response are the origin's, including those about its connection (RFC 9110 §7.6.1). A caller that
-  /// forwards the response removes those.
+  /// forwards the response must remove those.
   public var head: HTTPResponse
-  /// The bytes. If the response is being stored, its bytes are stored as they are read. A caller that does not read to the end
-  /// leaves nothing in the cache.
+  /// The bytes. A response that is being stored is stored as its bytes are read. If the caller does not read to the end, nothing
+  /// is stored.
   public var body: ResourceBody
   /// The handling of the request by the cache (RFC 9211).
   public var status: CacheStatus
   /// The source of the body.
   public var source: ResourceSource
-  /// The metrics of forwarding, which are complete once the body has ended. For a hit no request was sent, so there are no
-  /// attempts and no bytes.
+  /// The metrics of the forwarded request, which are complete once the body has ended. A hit sends no request, so its attempts
+  /// and bytes are zero.
   public var metrics: @Sendable () -> TransferMetrics
 
   /// Creates a response from its parts, for fakes in tests.

@@ -15,22 +15,22 @@ extension ResourceManager {
   /// let shown = try await manager.load(url).data  // the avatar, without a request
   /// ```
   ///
-  /// The bytes replace every stored variant of the URL. When they are no longer fresh, loads ask the origin again. With an `ETag`
-  /// field the origin can confirm them.
+  /// The bytes replace every stored variant of the URL. When they are stale, loads revalidate them. With an `ETag` field the
+  /// origin can confirm them.
   ///
-  /// A load that began before this call returned does not store its response in place of the bytes. If the durable store is
-  /// writing that response at this moment, the URL may be left without a cached response.
+  /// A load that began before this call returned does not replace the bytes with its response. If the durable store is writing
+  /// that response during the call, the URL may have no cached response afterwards.
   ///
   /// - Parameters:
   ///   - data: The body of the response.
-  ///   - url: The URL. Its scheme may be any.
-  ///   - lifetime: The time for which loads use the bytes without asking the origin. With a validator, a `Cache-Control` field
-  ///     takes precedence, and fractions of a second are dropped. Without a validator no field is read, and this is the time to
+  ///   - url: The URL, with any scheme.
+  ///   - lifetime: The time for which loads use the bytes without revalidation. With a validator, a `Cache-Control` field takes
+  ///     precedence, and fractions of a second are dropped. Without a validator, fields have no effect, and this is the time to
   ///     live of the entry.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
-  /// - Throws: the error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
-  ///   its fields forbid it. Responses that were stored earlier are removed first, unless the store fails to remove them.
+  /// - Throws: The error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
+  ///   its fields forbid it. Earlier responses are removed first, even if the call then fails.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()
@@ -45,7 +45,7 @@ extension ResourceManager {
     if options.validator.resolved(configuration.validator) == nil, options.expiration == nil {
       options.expiration = .after(lifetime)
     }
-    // The removal comes first, so that a response that was requested before is not stored, and no other variant can be selected.
+    // The removal comes first, so that a response that was requested earlier is not stored, and no other variant can be selected.
     try await remove(url, options: options)
     let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
     guard let store = load.store, options.writes.contains(.disk) else {
@@ -70,13 +70,13 @@ extension ResourceManager {
     let revision = try result.get().value
     outdateOtherLoads(of: load)
     try await removeOthers(than: revision, of: load, from: store)
-    // The response is copied from disk into memory. If that fails, the next load reads the disk, and nothing else changes.
+    // The response is copied from disk into memory. If that fails, the next load reads the disk.
     (options.policy, options.reads) = (.cacheOnly, .disk)
     if options.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
   }
 
-  /// Keeps running loads of the resource from storing their responses. No new load joins a running one, because a load of another
-  /// URL may be redirected to this one.
+  /// Prevents running loads of the resource from storing their responses. No new load joins a running one, because a load of
+  /// another URL may be redirected to this one.
   private func outdateOtherLoads(of load: ResolvedRequest) {
     core.coalescer.closeToOthers()
     core.invalidations.advance(removing: load.settings.resource)
@@ -84,7 +84,7 @@ extension ResourceManager {
 
   /// Removes the responses that other loads of the resource have stored in the meantime.
   ///
-  /// - Throws: the error of the store, or `CacheError.Code.notCached` if such a response took the place of the given revision.
+  /// - Throws: The error of the store, or `CacheError.Code.notCached` if such a response replaced the given revision.
   private func removeOthers(
     than revision: Revision, of load: ResolvedRequest, from store: any CacheStore
   ) async throws(CacheError) {
@@ -98,12 +98,12 @@ extension ResourceManager {
       }
     }
     guard isStored else {
-      throw CacheError(.notCached, reason: "another response took the place of the stored one", url: load.address)
+      throw CacheError(.notCached, reason: "another response replaced the stored one", url: load.address)
     }
   }
 }
 
-/// A downloader that returns one response whatever the request.
+/// A downloader that returns the same response for every request.
 private struct FixedResponse: Downloader {
   let id = ComponentID.unique(FixedResponse.self)
   private let head: HTTPResponse

@@ -8,8 +8,8 @@ public import Foundation
 
 /// Loads resources, caches them in memory and on disk, and revalidates them.
 ///
-/// The manager knows its components as protocols only: it has no session, file or decoder of its own. `Etagere` provides the
-/// defaults. Every component can be replaced here for all loads, or in `RequestOptions` for one load.
+/// The manager depends only on the protocols of its components. It has no session, file or decoder of its own. `Etagere` provides
+/// the defaults. Every component can be replaced here for all loads, or in `RequestOptions` for one load.
 ///
 /// ```swift
 /// let resource = try await manager.load(url)
@@ -18,8 +18,8 @@ public import Foundation
 ///
 /// Each load ends exactly once, with a value, an error or a cancellation, even if the manager is released meanwhile.
 public final class ResourceManager: Sendable {
-  /// The components and settings of a manager. A component that is `nil` is missing. Without a downloader the manager is only a
-  /// cache. Without a validator it is a plain cache with a time to live.
+  /// The components and settings of a manager. Every component is optional. Without a downloader the manager is only a cache.
+  /// Without a validator it is a plain cache with a time to live.
   public struct Configuration: Sendable {
     /// The downloader for `http` and `https` requests.
     public var downloader: (any Downloader)?
@@ -41,48 +41,48 @@ public final class ResourceManager: Sendable {
     /// cooperative pool.
     public var executor: (any TaskExecutor)?
     /// The number of values that are decoded, processed or encoded at once, at least 1. The default is the number of processors.
-    /// Further work waits by priority and holds up no transfer. A first step that is a caller's closure
+    /// Further work waits by priority and does not delay transfers. A first step that is a caller's closure
     /// (`ResourceTransform(id:cost:make:)`) does not count, because it may wait.
     public var maximumConcurrentTransforms = ProcessInfo.processInfo.activeProcessorCount
-    /// The queue that callbacks are called on.
+    /// The queue on which callbacks run.
     public var callbackQueue: CallbackQueue = .platformDefault
-    /// The policy that says when a stored response is used, unless the request has its own.
+    /// The policy for the use of stored responses, unless the request has its own.
     public var policy: LoadPolicy = .standard
-    /// The policy that says whether originals, transformed values or both are stored durably, unless the request has its own.
+    /// The policy for the durable storage of originals and transformed values, unless the request has its own.
     public var storagePolicy: StoragePolicy = .automatic
-    /// The time that a whole load may take, or `nil` for as long as bytes keep coming.
+    /// The timeout of a whole load, or `nil` for no limit while bytes arrive.
     public var timeout: Duration?
     /// The longest time that a load waits for the durable store to write, or `nil` to wait until each write has ended. A longer
-    /// write goes on without the load, so a slow disk does not slow loads down.
+    /// write continues without the load, so a slow disk does not delay loads.
     ///
-    /// At most 256 writes go on without a load at once, because their data is in memory. Beyond that, a load waits until one of
-    /// these writes or its own has ended. If the next chunk of an arriving body has waited ten times as long, the body is not
-    /// stored. A body that other requests may read from the store meanwhile is an exception. Loads into the store alone wait
-    /// until each write has ended.
+    /// At most 256 writes continue without a load at once, because their data is in memory. Beyond that, a load waits until one
+    /// of these writes or its own has ended. If the next chunk of an arriving body has waited ten times as long, the body is not
+    /// stored. A body that other requests may read from the store in the meantime is an exception. Loads into the store alone
+    /// wait until each write has ended.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
-    /// The statuses that are a success.
+    /// The statuses that count as success.
     public var acceptedStatuses = AcceptedStatuses.success
-    /// The number of redirects that a load follows.
+    /// The maximum number of redirects that a load follows.
     public var redirectLimit = 10
-    /// Whether a redirect may lead from https to http. By default it may not: a resource that was requested over a trusted
-    /// connection would come over one that an attacker can read and change.
+    /// Whether a redirect may lead from https to http. The default is `false`, because an attacker on the network could read and
+    /// change a resource that was requested over a trusted connection.
     public var allowsInsecureRedirects = false
     /// The networks that loads may use.
     public var networkAccess = NetworkAccess.all
-    /// The largest body that a load accepts, in bytes. The body is held in memory.
+    /// The largest body that a load accepts, in bytes. The load holds the body in memory.
     public var maximumBodySize: Int64 = 256 << 20
-    /// The memory that loads may take at the same time, in bytes, for arriving bodies and for making values. A load that finds no
-    /// room waits, by priority, before it requests its body. If bodies grow beyond the budget, one at a time continues. The page
-    /// on CacheManager says what the budget counts and what it does not.
+    /// The memory that loads may use at the same time, in bytes, for arriving bodies and for making values. A load over budget
+    /// waits, by priority, before it requests its body. If bodies grow beyond the budget, one at a time continues. See
+    /// <doc:MemoryBudget> for the rules.
     public var memoryBudget = 256 << 20
     /// The largest body that `respond(to:)` holds in memory, in bytes. Larger bodies stream between the origin, the durable store
     /// and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
-    /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it goes to the origin
-    /// itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a body of
-    /// unknown length has to be complete first, the wait ends with its last byte.
+    /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it is sent to the
+    /// origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a
+    /// body of unknown length has to be complete first, the wait ends with its last byte.
     public var collapseTimeout: Duration? = .seconds(5)
-    /// The name of the cache in `Cache-Status` (RFC 9211), or `nil` for no such field.
+    /// The name of the cache in `Cache-Status` (RFC 9211), or `nil` to omit the field.
     public var cacheName: String? = "Etagere"
 
     /// Creates a configuration without components and with the default settings.
@@ -152,9 +152,9 @@ public final class ResourceManager: Sendable {
 
   /// Rejects new loads, cancels background revalidations, and returns when every running load has ended.
   ///
-  /// Bodies of ``respond(to:body:options:)`` that are still being read go on. Whole bodies are stored.
+  /// Bodies of ``respond(to:body:options:)`` that are still being read continue. Bodies that are read to the end are stored.
   ///
-  /// The stores and the downloader stay open, because their owner may use them elsewhere.
+  /// The stores and the downloader stay open, because other code may use them.
   public func close() async { await core.close() }
 
   /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with `CacheError.Code.closed`.
@@ -163,8 +163,7 @@ public final class ResourceManager: Sendable {
   /// let endedInTime = await manager.close(within: .seconds(5))
   /// ```
   ///
-  /// - Returns: whether all loads and all writes to the stores ended within `limit`. Writes that take longer go on after the
-  ///   call.
+  /// - Returns: Whether all loads and all writes to the stores ended within `limit`. Longer writes continue after the call.
   @discardableResult
   public func close(within limit: Duration) async -> Bool { await core.close(within: limit) }
 }

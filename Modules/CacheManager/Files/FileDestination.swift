@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The file that a caller wants a resource in.
+/// The file into which a caller loads a resource.
 struct FileDestination: Sendable {
   var url: URL
   /// Whether the bytes are durable before the file appears.
@@ -16,15 +16,15 @@ struct FileDestination: Sendable {
 
   /// The path of the file.
   ///
-  /// - Throws: An error if the URL cannot be that of a file.
+  /// - Throws: An error if the URL is not a valid file URL.
   func path() throws(CacheError) -> String {
     let path = url.path(percentEncoded: false)
     guard url.isFileURL, !path.isEmpty else {
       throw CacheError(
-        .invalidConfiguration, reason: "a resource is loaded to a file: URL, not to \(url.address)")
+        .invalidConfiguration, reason: "the destination must be a file: URL, not '\(url.address)'")
     }
     guard !path.utf8.contains(0) else {
-      throw CacheError(.invalidConfiguration, reason: "a file's path has no zero byte in it", path: path)
+      throw CacheError(.invalidConfiguration, reason: "the path contains a zero byte", path: path)
     }
     return path
   }

@@ -15,13 +15,13 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A file that is written beside its destination, and replaces it in one step.
+/// A file that is written beside its destination, and then replaces it in one step.
 ///
-/// Until then, the file at the destination stays as it was. A killed process leaves a file that is named `.etagere-….part`. One
-/// task at a time uses a partial file, except for the members that say otherwise.
+/// Until then, the file at the destination stays unchanged. A killed process leaves a file that is named `.etagere-….part`. Only
+/// one task at a time uses a partial file, except for the members that state otherwise.
 final class PartialFile: Sendable {
   private struct State {
-    /// Bytes that were taken and not written yet, so that many small chunks become one call.
+    /// Bytes that were accepted and not written yet, so that many small chunks become one call.
     var pending = Data()
     var written: Int64 = 0
     var isSealed = false
@@ -42,8 +42,8 @@ final class PartialFile: Sendable {
 
   /// Creates an empty partial file in the folder of the destination.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and number: there is no such folder, a
-  ///   folder is at the destination, or permission is missing.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and number. Reasons are a missing folder, a
+  ///   folder at the destination, or missing permission.
   static func open(_ destination: FileDestination) async throws(CacheError) -> PartialFile {
     let target = try destination.path()
     let queue = FileQueues.next()
@@ -61,8 +61,8 @@ final class PartialFile: Sendable {
     repeat {
       descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
     } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw Self.error(errno, "make a temporary file beside it", target) }
-    // The new file gets the permissions of the one that it replaces. If they cannot be set, the file is as private as any new
+    guard descriptor >= 0 else { throw Self.error(errno, "create a temporary file beside it", target) }
+    // The new file gets the permissions of the file that it replaces. If they cannot be set, the file is as private as any new
     // file.
     if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
     self.target = target
@@ -74,7 +74,7 @@ final class PartialFile: Sendable {
   }
 
   deinit {
-    // The last reference may be released on any thread, also on the main thread, and both calls may wait for the disk.
+    // The last reference may be released on any thread, including the main thread, and both calls may wait for the disk.
     let isNamed = state.withLock { $0.isNamed }
     queue.async { [path, descriptor, calls] in
       if isNamed { _ = unlink(path) }
@@ -91,13 +91,13 @@ final class PartialFile: Sendable {
 
   // MARK: Writing
 
-  /// The number of bytes that were taken.
+  /// The number of accepted bytes.
   var count: Int64 { state.withLock { $0.written + Int64($0.pending.count) } }
 
-  /// Whether the content is final. May be read at any time.
+  /// Whether the content is final. Any task may read it at any time.
   var isSealed: Bool { state.withLock { $0.isSealed } }
 
-  /// Seals the file, because a load has its content. Later writes have no effect.
+  /// Seals the file, because its content is the result of a load. Later writes have no effect.
   func seal() { state.withLock { $0.isSealed = true } }
 
   /// Removes the content.
@@ -113,7 +113,7 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Appends bytes. Returns when they are written, or when they are taken if they are few.
+  /// Appends bytes. Returns when they are written, or when they are buffered if they are few.
   func write(_ chunk: Data) async throws(CacheError) {
     let isFull = state.withLock { state in
       guard !state.isSealed else { return false }
@@ -124,7 +124,7 @@ final class PartialFile: Sendable {
     if isFull { try await flush() }
   }
 
-  /// Writes the bytes that were taken.
+  /// Writes the buffered bytes.
   func flush() async throws(CacheError) {
     let (batch, offset) = state.withLock { state in
       defer {
@@ -203,7 +203,7 @@ final class PartialFile: Sendable {
   }
 }
 
-// Outside the type, because the name means the system's function here and not the member.
+// Outside the type, where the name means the system's function and not the member.
 private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }
 
 #if canImport(Darwin)
@@ -214,8 +214,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system calls that write a caller's file. Tests replace them, to cause failures that they cannot cause otherwise. Each call
-/// returns the number of its error, or `nil` or a count if it succeeds.
+/// The system calls that write a caller's file. Tests replace them to cause failures. Each call returns the number of its error,
+/// or `nil` or a count if it succeeds.
 package struct FileSystemCalls: Sendable {
   /// The number of a system call's error.
   package struct Failure: Error {
@@ -224,11 +224,11 @@ package struct FileSystemCalls: Sendable {
     package init(number: Int32) { self.number = number }
   }
 
-  /// Writes at an offset. It may write fewer bytes than it is given.
+  /// Writes at an offset. It may write fewer bytes than requested.
   package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, Failure>
   /// Makes the content durable.
   package var sync: @Sendable (Int32) -> Failure?
-  /// Moves a file to a path, and replaces a file that is there.
+  /// Moves a file to a path, and replaces an existing file.
   package var rename: @Sendable (_ from: String, _ to: String) -> Failure?
   /// Closes the file. It may wait for the disk.
   package var close: @Sendable (Int32) -> Void
@@ -241,7 +241,7 @@ package struct FileSystemCalls: Sendable {
     },
     sync: { descriptor in
       #if canImport(Darwin)
-      // There, `fsync` leaves the bytes in the drive's own cache.
+      // On Apple platforms, `fsync` leaves the bytes in the drive's own cache.
       if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
       #endif
       return fsync(descriptor) == 0 ? nil : Failure(number: errno)
@@ -250,6 +250,6 @@ package struct FileSystemCalls: Sendable {
     close: { letGo(of: $0) })
 }
 
-// Outside the type, because the names mean the system's functions here and not the members.
+// Outside the type, where the names mean the system's functions and not the members.
 private func move(_ from: String, _ to: String) -> Int32 { rename(from, to) }
 private func letGo(of descriptor: Int32) { close(descriptor) }
