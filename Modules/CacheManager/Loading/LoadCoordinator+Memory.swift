@@ -7,26 +7,26 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The start of a load, which ends at once if memory has the value.
+/// The start of a load, which ends at once if the value is in memory.
 extension LoadCoordinator {
-  /// How a load starts.
+  /// The start of a load.
   enum LoadStart<Value: Sendable> {
     /// The load has ended.
     case over(Result<Resource<Value>, CacheError>)
-    /// The load needs more than a look into memory.
+    /// The load needs more than a look-up in memory.
     ///
-    /// - Parameter known: What the look has found.
+    /// - Parameter known: The responses that the look-up found.
     case underWay(ResolvedRequest, known: KnownResponses?)
   }
 
-  /// What memory has for a plain request.
+  /// The result of a memory look-up for a plain request.
   enum PlainLookup<Value: Sendable> {
     case hit(Resource<Value>)
-    /// Memory has nothing of the resource.
+    /// Memory has no response of the resource.
     case absent
-    /// Memory has the resource, but not a fresh value.
+    /// Memory has a response of the resource, but no fresh value.
     case miss
-    /// The request is not plain, or the stored responses are not.
+    /// The request or the stored responses are not plain.
     case undecided
 
     var isAbsent: Bool { if case .absent = self { true } else { false } }
@@ -34,7 +34,7 @@ extension LoadCoordinator {
     var isUndecided: Bool { if case .undecided = self { true } else { false } }
   }
 
-  /// Starts a load. A hit ends it at once, and so does a manager that is closed.
+  /// Starts a load. A hit or a closed manager ends it at once.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -59,7 +59,7 @@ extension LoadCoordinator {
 
   /// Starts a load whose request is resolved.
   ///
-  /// - Parameter found: What ``plainLookup(_:_:_:startedAt:)`` found.
+  /// - Parameter found: The result of ``plainLookup(_:_:_:startedAt:)``.
   func begin<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided
   ) -> LoadStart<Value> {
@@ -91,7 +91,7 @@ extension LoadCoordinator {
     return .over(ending)
   }
 
-  /// The value in memory that may be used now. By the policy `staleWhileRevalidate` that can be a stale one.
+  /// Returns the value in memory that may be used now. With the policy `staleWhileRevalidate`, it may be stale.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -110,22 +110,22 @@ extension LoadCoordinator {
       hit = memoryHit(
         try ResolvedRequest(request, configuration, self), transform, allowsStale: allowsStale, startedAt: start)
     }
-    // A stale response is shown until the load that revalidates it ends. That load has an end of its own.
+    // A stale response is shown until the load that revalidates it ends. That load reports its own end.
     if let hit, !hit.isStale { observeHit(request, hit.duration) }
     return hit
   }
 
-  /// Reports a load that memory has answered at once.
+  /// Reports a load that memory satisfied at once.
   private func observeHit(_ request: ResourceRequest, _ duration: Duration, of id: LoadID? = nil) {
     guard let observer = request.options.observer.resolved(configuration.observer) else { return }
     observer.observe(.hit(url: LoadURL(request.url), source: .memory, duration: duration), of: id ?? LoadID())
   }
 
-  /// Looks up a plain request: a GET of what its URL names, by the policy `standard` or `staleWhileRevalidate`, without fields
-  /// that could select a response. A fresh response is a hit by both policies.
+  /// Looks up a plain request: a GET for the resource that its URL names, with the policy `standard` or `staleWhileRevalidate`,
+  /// without fields that could select a response. A fresh response is a hit with both policies.
   ///
-  /// ``memoryHit(_:_:allowsStale:startedAt:)`` finds the same, but it takes a ``ResolvedRequest``. To make one takes several
-  /// times as long as this look-up.
+  /// ``memoryHit(_:_:allowsStale:startedAt:)`` returns the same result, but it needs a ``ResolvedRequest``. Creating one takes
+  /// several times as long as this look-up.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -173,7 +173,7 @@ extension LoadCoordinator {
     return hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start)
   }
 
-  /// The outcome of a load that a stored response ends at once.
+  /// Returns the outcome of a load that a stored response ends at once.
   private func hitOutcome<Value: Sendable>(
     _ candidate: Candidate, _ transform: ResourceTransform<Value>, of load: ResolvedRequest
   ) -> LoadOutcome {

@@ -14,14 +14,15 @@ extension ResolvedRequest {
   fileprivate var storingID: CoalescedLoadID { CoalescedLoadID(request: resourceKey, transform: CoalescedLoadID.storing) }
 }
 
-/// Loads into the durable store alone. They make one transfer with other loads of the same resource.
+/// Loads into the durable store alone. They share one transfer with other loads of the same resource.
 extension LoadCoordinator {
-  /// Starts a load whose body goes into the durable store chunk by chunk and is not held in memory. `sink.end` is called exactly
-  /// once.
+  /// Starts a load whose body is written to the durable store chunk by chunk and is not collected in memory. `sink.end` is called
+  /// exactly once.
   ///
-  /// A response that is not stored is an error: the store's own, or `CacheError.Code.notCached` if it may not be stored.
+  /// If the response is not stored, the load fails with the store's error, or with `CacheError.Code.notCached` if storing is
+  /// forbidden.
   ///
-  /// - Parameter value: The value of the resource that `sink.end` is called with.
+  /// - Parameter value: Returns the value of the resource for `sink.end`.
   func startStoring<Value: Sendable>(
     _ load: ResolvedRequest, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
@@ -33,7 +34,7 @@ extension LoadCoordinator {
     mailbox.limit(to: load.timeout)
     let storing = load.with { parts in
       parts.destination = .store
-      // A response in memory alone is not enough. The store decides how large a body may be.
+      // A response in memory alone is not enough. The store decides the size limit of a body.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
@@ -60,7 +61,7 @@ extension LoadCoordinator {
     _ storing: ResolvedRequest, as load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError> {
-    // A load of the same resource may be running. It stores its response, if that may be stored.
+    // A load of the same resource may be running. It stores its response if that is allowed.
     do throws(CacheError) {
       switch try await awaitCoalescedLoad(
         CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
@@ -75,7 +76,7 @@ extension LoadCoordinator {
     }
     let result = await LoadOperation(request: storing, priority: priority, report: report, revalidations: revalidations).run()
     guard case .success(let outcome) = result, !outcome.isStored else { return result }
-    let refusal = CacheError(.notCached, reason: "the answer may not be stored")
+    let refusal = CacheError(.notCached, reason: "the response may not be stored")
     return .failure(load.naming(refusal, at: outcome.url, after: outcome.redirects))
   }
 
@@ -85,9 +86,9 @@ extension LoadCoordinator {
     return stored.contains { $0.key == outcome.key && $0.metadata.revision == outcome.metadata.revision }
   }
 
-  /// Loads a resource. If a load into the durable store is running, waits for that and reads the store.
+  /// Loads a resource. If a load into the durable store is running, waits for it and reads the store.
   ///
-  /// - Parameter number: The number of the coalesced load that this load works for.
+  /// - Parameter number: The number of the coalesced load for which this load runs.
   func fetch(
     _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
@@ -95,13 +96,13 @@ extension LoadCoordinator {
     var known = known
     if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring {
       if let result = await stored(load, in: number, priority, report) { return result }
-      // The load may have waited, so it looks again.
+      // The load may have waited, so it looks into the stores again.
       known = nil
     }
     return await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).run(known)
   }
 
-  /// Waits for a load into the durable store. Returns `nil` if there is none, or if its outcome is of no use for this load.
+  /// Waits for a load into the durable store. Returns `nil` if there is none, or if its outcome cannot be used.
   private func stored(
     _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
@@ -118,7 +119,7 @@ extension LoadCoordinator {
       }
       switch outcome {
       case .success(let outcome)?: return try await taken(outcome, load).map { .success($0) }
-      // An error of the store is not this load's.
+      // An error of the store does not affect this load.
       case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
       case nil: return nil
       }
@@ -127,7 +128,7 @@ extension LoadCoordinator {
     }
   }
 
-  /// Brings a response that was just stored to the load's destination. Returns `nil` if it is gone or cannot be read.
+  /// Brings a response that was just stored to the load's destination. Returns `nil` if it was removed or cannot be read.
   private func taken(_ outcome: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
     let cache = TieredCache(load, resource: outcome.key.resource)
     let candidate = Candidate(key: outcome.key, metadata: outcome.metadata)
@@ -136,11 +137,11 @@ extension LoadCoordinator {
     return outcome.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
   }
 
-  /// Waits for a coalesced load that is under way, which becomes as urgent as the waiter.
+  /// Waits for a running coalesced load, which becomes as urgent as the waiter.
   ///
-  /// - Parameter number: The number of the coalesced load that waits. Only an earlier one is waited for.
-  /// - Returns: `nil` if there is no such load, or if its outcome is not for others.
-  /// - Throws: A cancellation of the waiting task. The coalesced load goes on as long as others wait for it.
+  /// - Parameter number: The number of the coalesced load that waits. It waits only for an earlier load.
+  /// - Returns: `nil` if there is no such load, or if its outcome is not shareable.
+  /// - Throws: A cancellation of the waiting task. The coalesced load continues while it has other waiters.
   private func awaitCoalescedLoad(
     _ id: CoalescedLoadID, before number: Int, _ priority: LoadPriority,
     event: (CoalescedLoadEvent<LoadOutcome>) async -> Void
@@ -155,7 +156,7 @@ extension LoadCoordinator {
 }
 
 extension CacheError {
-  /// Whether the origin need not be asked again: it could not be reached a moment ago, or it refused.
+  /// Whether the origin need not receive another request, because it was unreachable a moment ago or refused the request.
   fileprivate var isAnswerEnough: Bool { isUnreachable || code == .unacceptableStatus }
 }
 
@@ -163,16 +164,17 @@ extension CacheError {
 private struct CollectedFile: Shareable {
   var outcome: LoadOutcome
   var partialFile: PartialFile
-  /// Whether other loads copy the partial file too, or still may.
+  /// Whether other loads copy the partial file, or may still copy it.
   var isSharedWithOthers: @Sendable () -> Bool
 
   var isShareable: Bool { outcome.isShareable }
 }
 
-/// Loads into files of the caller's.
+/// Loads into callers' files.
 ///
-/// Each load has a coalesced load of its own, which no other waiter joins. That one waits for a second coalesced load, which all
-/// loads of the resource into files share. The second writes into the partial file of the first load, and the others copy it.
+/// Each load has a coalesced load of its own, which no other waiter joins. That coalesced load waits for a second one, which all
+/// loads of the resource into files share. The second one writes into the partial file of the first load, and the other loads
+/// copy it.
 extension LoadCoordinator {
   /// Starts a load into a file. `sink.end` is called exactly once.
   func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
@@ -191,12 +193,12 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, to destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
   ) async -> Result<TransformedOutcome<URL>, CacheError> {
     do throws(CacheError) {
-      // First, because a load whose file cannot be written sends no request.
+      // The file is opened first, so that a load whose file cannot be written sends no request.
       let partialFile = try await PartialFile.open(destination)
       do throws(CacheError) {
         let collected = try await collected(load, partialFile, in: coalesced)
         if collected.partialFile === partialFile, collected.isSharedWithOthers() {
-          // A copy, because a caller that changes its file must not change the files of other loads.
+          // The file is copied, because a caller that changes its file must not change the files of other loads.
           try await place(copyOf: partialFile, at: destination, in: coalesced)
           await partialFile.discard()
         } else {
@@ -226,13 +228,13 @@ extension LoadCoordinator {
     }
   }
 
-  /// Moves the file into place, unless the waiter was told that the load is cancelled.
+  /// Moves the file into place, unless the waiter has received a cancellation.
   private func place(_ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
     guard coalesced.settle() else { throw .cancelled }
     try await partialFile.place()
   }
 
-  /// Loads the bytes into a partial file: this one, or that of an earlier load.
+  /// Loads the bytes into a partial file: this one, or the file of an earlier load.
   private func collected(
     _ load: ResolvedRequest, _ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
   ) async throws(CacheError) -> CollectedFile {
@@ -258,7 +260,7 @@ extension LoadCoordinator {
       case .progress(let progress):
         coalesced.report(.progress(progress))
         return nil
-      // A file is written once. The response that comes after this one goes into the store alone.
+      // A file is written once. The response after this one is written to the store alone.
       case .stale(let old): return old
       }
     }

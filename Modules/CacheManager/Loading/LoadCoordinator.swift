@@ -7,11 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The shared state of a manager and its loads. Coalesced loads hold it strongly, so the loads of a released manager still end.
+/// The shared state of a manager and its loads. Coalesced loads retain it, so the loads of a released manager still end.
 final class LoadCoordinator: Sendable {
   /// The callbacks of one waiter. `end` is called exactly once.
   struct Sink<Value: Sendable>: Sendable {
-    /// Called with each event, or `nil` if the waiter wants the end alone.
+    /// Called with each event, or `nil` if the waiter needs only the end.
     var event: (@Sendable (ResourceEvent<Value>) -> Void)?
     var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
     /// Whether a stale value ends the load for this waiter, as it does for calls that return one result.
@@ -24,11 +24,11 @@ final class LoadCoordinator: Sendable {
   let coalescer = RequestCoalescer()
   /// The priorities of prefetches that have not started.
   let queuedPriorities = QueuedPriorities()
-  /// The background revalidations of responses that were delivered already.
+  /// The background revalidations of responses that have already been delivered.
   let revalidations = RevalidationTable()
   /// Coalesces the requests of `respond(to:)`.
   let responseCoalescer = ResponseCoalescer()
-  /// The steps of transforms that are running.
+  /// The running steps of transforms.
   let steps = StepCoalescer()
   /// Limits the number of steps that run at once.
   let workSlots: PrioritySemaphore
@@ -42,9 +42,9 @@ final class LoadCoordinator: Sendable {
     budget = MemoryBudget(configuration.memoryBudget)
   }
 
-  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to one that is under way. `sink.end` is called exactly once.
+  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to a running load. `sink.end` is called exactly once.
   ///
-  /// - Parameter known: The result of the look-up that ``begin(_:_:)`` made.
+  /// - Parameter known: The result of the look-up in ``begin(_:_:)``.
   func start<Value: Sendable>(
     _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
   ) {
@@ -59,14 +59,14 @@ final class LoadCoordinator: Sendable {
     }
   }
 
-  /// Carries out a load that ``begin(_:_:)`` does not end, until its end or the calling task's.
+  /// Runs a load that ``begin(_:_:)`` does not end, until the load ends or the calling task is cancelled.
   @inline(never)
   func outcome<Value: Sendable>(
     of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
     let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
-      // A sink ends exactly once, so an unchecked continuation is enough.
+      // A sink ends exactly once, so an unchecked continuation is safe.
       await withUnsafeContinuation { continuation in
         start(
           load, known: known, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
@@ -79,22 +79,22 @@ final class LoadCoordinator: Sendable {
 
   // MARK: Bytes
 
-  /// Joins a waiter to the coalesced load of a request's bytes, which is started if there is none.
+  /// Joins a waiter to the coalesced load of a request's bytes, which is started if it does not exist.
   ///
   /// - Parameters:
-  ///   - known: The result of the look-up that ``begin(_:_:)`` made.
-  ///   - alone: Whether the waiter gets a load of its own, because another one's outcome was not for it.
+  ///   - known: The result of the look-up in ``begin(_:_:)``.
+  ///   - alone: Whether the waiter gets a load of its own, because the outcome of another load was not for it.
   func joinBytes(
     _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, task: LoadTask,
     _ waiter: CoalescedLoad<LoadOutcome>.Waiter
   ) {
-    // A decision that was made before this waiter joined ignores its needs.
+    // Decisions that were made before this waiter joined ignore its needs.
     let wantsBytes = load.representation?.wantsBytes ?? true
     let joining = CoalescedLoad<LoadOutcome>.Waiter { message in
       switch message {
       case .post(.stale(let old)) where wantsBytes && old.isBodyLeft: break
       case .end(.success(let outcome)) where wantsBytes && outcome.isBodyLeft:
-        // The load was accepted once, so it is accepted also if the manager closes meanwhile.
+        // The load was accepted once, so it is accepted even if the manager has closed in the meantime.
         self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
       case .askAlone: self.joinBytes(load, alone: true, task: task, waiter)
       case .post, .deliver, .end: waiter.receive(message)
@@ -132,7 +132,7 @@ final class LoadCoordinator: Sendable {
     if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
   }
 
-  /// Loads the bytes, which all transforms of them share, and makes the value. A stored value needs no bytes.
+  /// Loads the bytes, which all their transforms share, and makes the value. A stored value needs no bytes.
   private func derive<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool,
     in coalesced: CoalescedLoad<TransformedOutcome<Value>>
@@ -142,7 +142,7 @@ final class LoadCoordinator: Sendable {
       for demand in pipeline.demands {
         let asking = demand.map { demand in load.with { $0.representation = demand } } ?? load
         let outcome = try await outcome(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
-          // A stale response that cannot be transformed is not reported. The final one decides.
+          // A stale response that cannot be transformed is not reported. The final response decides.
           if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
         }
         do throws(CacheError) {
@@ -151,7 +151,7 @@ final class LoadCoordinator: Sendable {
           throw load.naming(error, at: outcome.url, after: outcome.redirects)
         }
       }
-      throw CacheError(.notCached, reason: "the stored value can't be read, and there are no bytes to make it of")
+      throw CacheError(.notCached, reason: "the stored value cannot be read, and its original is not stored")
     } catch {
       return .failure(error.about(load.address))
     }
@@ -198,7 +198,7 @@ final class LoadCoordinator: Sendable {
         try? await clock.sleep(for: limit)
         end(false)
       }
-      // Not awaited beyond the limit, because a store that hangs would block the caller.
+      // The call does not wait for this task beyond the limit, because a store that hangs would block the caller.
       Task.detached {
         await self.close()
         end(true)

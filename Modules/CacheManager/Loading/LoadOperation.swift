@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One load of bytes from start to end: transactions along redirects, whose last response is collected at its destination.
+/// One load of bytes from start to end. It runs transactions along redirects, and collects the last response at its destination.
 ///
 /// Each redirect is a transaction of its own, so each is cached by its own rules. If the original cannot be loaded, the
 /// alternative sources are tried.
@@ -17,7 +17,7 @@ struct LoadOperation: Sendable {
   let report: @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
   let revalidations: RevalidationTable
 
-  /// - Parameter known: What the load has found in the stores already.
+  /// - Parameter known: The responses that the load has already found in the stores.
   func run(_ known: KnownResponses? = nil) async -> Result<LoadOutcome, CacheError> {
     do throws(CacheError) {
       return .success(request.alternatives.isEmpty ? try await followingRedirects(known) : try await tryingAlternatives())
@@ -33,10 +33,10 @@ struct LoadOperation: Sendable {
     do throws(CacheError) {
       while true {
         let outcome = try await self.runHop(hop, hop.chain.isEmpty ? known : nil)
-        // A chain is as private as its most private hop, and costs what all of them cost.
+        // A chain is only as shareable as its least shareable hop, and its metrics are the sum of all hops.
         isShareable = isShareable && outcome.isShareable
         metrics = metrics.followed(by: outcome.metrics)
-        // The interceptor that decides about a redirect may wait for loads of its own.
+        // The interceptor that decides about a redirect may wait for its own loads.
         if request.redirectLimit > 0, RedirectRules.leads(outcome.metadata.response) { outcome.reservation?.release() }
         guard let next = try await next(after: outcome.metadata.response, to: hop) else {
           guard !hop.chain.isEmpty else { return try accepted(outcome) }
@@ -54,7 +54,7 @@ struct LoadOperation: Sendable {
     }
   }
 
-  /// The hop that a response leads to, or `nil` if it is the last response.
+  /// Returns the hop to which a response leads, or `nil` if it is the last response.
   private func next(after response: HTTPResponse, to hop: RedirectHop) async throws(CacheError) -> RedirectHop? {
     guard request.redirectLimit > 0, var next = try RedirectRules.proposal(after: response, to: hop) else { return nil }
     if let interceptor = request.redirectInterceptor {
@@ -76,7 +76,7 @@ struct LoadOperation: Sendable {
   // MARK: One hop
 
   private func runHop(_ hop: RedirectHop, _ known: KnownResponses?) async throws(CacheError) -> LoadOutcome {
-    // What was found before a removal may be what was removed.
+    // Responses that were found before a removal may have been removed.
     let known = known.flatMap { $0.cache.isBehindRemovals ? nil : $0 }
     let resource = request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)
     let transaction = CacheTransaction(
@@ -96,8 +96,8 @@ struct LoadOperation: Sendable {
     }
   }
 
-  /// Asks the origin about a response that waiters have got already. If another request asks about the same one, waits for that
-  /// and looks again.
+  /// Revalidates a response that waiters have already received. If another request is revalidating the same response, waits for
+  /// it and looks into the stores again.
   @inline(never)
   private func revalidate(
     _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
@@ -135,19 +135,19 @@ struct LoadOperation: Sendable {
     }
   }
 
-  /// Gives waiters a stored response before the final one, unless it is a redirect or an alternative's.
+  /// Gives waiters a stored response before the final one, unless it is a redirect or comes from an alternative.
   private func announce(_ stored: LoadOutcome) {
-    // What follows does not wait for what the waiters do with it.
+    // The load must not wait for the memory of this response, which depends on the waiters.
     stored.reservation?.release()
     guard request.role == .original, request.isResult(stored.metadata.response) else { return }
-    // A load into a file ends with this response. The one that follows goes into the store alone.
+    // A load into a file ends with this response. The next one is written to the store alone.
     if case .file(let file) = request.destination { file.seal() }
     report(.stale(stored))
   }
 
   /// A timer that gives waiters the stored response if the network is slow (`showCachedAfter`).
   private func showCached(_ originRequest: OriginRequest, _ hop: RedirectHop) -> Task<Void, Never>? {
-    // A file is written once, by one response.
+    // A file is written once, with one response.
     guard case .revalidate(_, let delay?) = request.policy, let fallback = originRequest.fallback, request.destination.isMemory
     else {
       return nil
@@ -172,7 +172,7 @@ struct LoadOperation: Sendable {
   ) -> LoadOutcome {
     let received = response.received
     var stored = response.stored ?? notStored(response, recording.count, hop)
-    // A copy under another variant is not what was confirmed.
+    // A copy under another variant does not have the metadata that was confirmed.
     if let metadata = recording.metadata, response.validation != .notModified { stored.metadata = metadata }
     return LoadOutcome(
       .init(
@@ -199,14 +199,14 @@ struct LoadOperation: Sendable {
   }
 }
 
-/// The result of the look-up that a load made before it became an operation.
+/// The result of the look-up that a load made before its operation started.
 struct KnownResponses: Sendable {
   var cache: TieredCache
   var result: LookupResult
 }
 
 extension CacheError {
-  /// - Parameter attempt: The number of requests that were sent for the response, or 0 if there was none.
+  /// - Parameter attempt: The number of requests that were sent for the response, or 0 if none was sent.
   static func unacceptable(_ status: HTTPResponse.Status, attempt: Int) -> CacheError {
     let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase
     let words = phrase.isEmpty ? "" : " \(phrase)"
@@ -234,7 +234,7 @@ extension HTTPResponse {
   }
 }
 
-/// Loading the original, and then its alternatives in order, until one of them succeeds.
+/// Loads the original and then its alternatives in order, until one of them succeeds.
 extension LoadOperation {
   func tryingAlternatives() async throws(CacheError) -> LoadOutcome {
     var failures: [CacheError] = []
@@ -245,7 +245,7 @@ extension LoadOperation {
       guard let failure = original.fallbackReason else { return original }
       // A response of another source is better than a stored one that cannot be confirmed.
       fallback = original
-      // The bodies of the alternatives do not wait for its memory.
+      // The bodies of the alternatives must not wait for its memory.
       original.reservation?.release()
       failures.append(failure.about(request.address))
     } catch {
@@ -267,9 +267,9 @@ extension LoadOperation {
     throw Self.error(of: failures)
   }
 
-  /// Returns the stored response that stands in after all alternatives have failed, or `nil` if it is gone.
+  /// Returns the stored response that replaces the original after all alternatives have failed, or `nil` if it was removed.
   ///
-  /// It is copied into the caller's file again, because alternatives may have left bytes there.
+  /// The response is copied into the caller's file again, because alternatives may have left bytes in the file.
   private func whole(_ fallback: LoadOutcome) async throws(CacheError) -> LoadOutcome? {
     guard case .file = request.destination else { return fallback }
     let cache = TieredCache(request, resource: fallback.key.resource)
@@ -297,7 +297,7 @@ extension LoadOperation {
     try await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
   }
 
-  /// Whether another source may help. It does not after a refusal, a cancellation, or an error of the configuration.
+  /// Whether another source may help. It does not help after a refusal, a cancellation, or an error of the configuration.
   private static func isWorthAnother(_ error: CacheError) -> Bool {
     let decided: [CacheError.Code] = [
       .cancelled, .notCached, .closed, .refused, .addressRefused, .invalidConfiguration, .misuse, .unscripted,
@@ -305,7 +305,7 @@ extension LoadOperation {
     return !decided.contains(error.code)
   }
 
-  /// Whether the destination has failed. It would not take the bytes of another source either.
+  /// Whether the destination has failed. It would not accept the bytes of another source either.
   private func isAboutTarget(_ error: CacheError) -> Bool {
     switch request.destination {
     case .stream, .memory: false
@@ -315,13 +315,13 @@ extension LoadOperation {
     }
   }
 
-  /// The error of the original, with all failures as its underlying error.
+  /// Returns the error of the original, with all failures as its underlying error.
   private static func error(of failures: [CacheError]) -> CacheError {
     guard failures.count > 1, var error = failures.first else {
-      return failures.first ?? CacheError(.other, reason: "no source was asked")
+      return failures.first ?? CacheError(.other, reason: "the load has no source")
     }
     let others = failures.count == 2 ? "the alternative" : "\(failures.count - 1) alternatives"
-    error.reason += ", and \(others) could not be had either"
+    error.reason += ", and \(others) failed too"
     error.underlying = FailureHistory(failures)
     return error
   }

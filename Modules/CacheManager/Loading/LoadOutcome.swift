@@ -9,7 +9,7 @@ internal import Foundation
 
 /// The bytes of a load, with everything that a ``Resource`` states about them.
 ///
-/// A reference, because every stage at the end of a load passes it on.
+/// A class, because every stage at the end of a load passes it on.
 @dynamicMemberLookup
 final class LoadOutcome: Shareable {
   struct Parts: Sendable {
@@ -81,7 +81,7 @@ struct TransformedOutcome<Value: Sendable>: Shareable {
 /// Measures the transfers of one load from all its sources, including those that failed.
 final class TransferMeter: Sendable {
   private struct State {
-    /// The metrics of the responses. Their bodies may still be on their way.
+    /// The metrics of the responses. Their bodies may still be arriving.
     var answers: [@Sendable () -> TransferMetrics] = []
     /// The number of requests without a response.
     var unanswered = 0
@@ -96,7 +96,7 @@ final class TransferMeter: Sendable {
     startedAt = clock.uptime
   }
 
-  /// Returns the same request with a downloader that is measured here.
+  /// Returns the same request with a downloader that this meter measures.
   func metering(_ load: ResolvedRequest) -> ResolvedRequest {
     guard let downloader = load.downloader else { return load }
     return load.with { $0.downloader = MeteredDownloader(base: downloader, account: self) }
@@ -105,7 +105,7 @@ final class TransferMeter: Sendable {
   /// The cost of all transfers so far: counts, and the time since the load began.
   var spent: TransferMetrics {
     let (answers, unanswered) = state.withLock { ($0.answers, $0.unanswered) }
-    // Outside the lock, because the closures are the engine's.
+    // The closures belong to the engine, so they are called outside the lock.
     var spent = answers.reduce(TransferMetrics.nothing) { spent, measured in
       var metrics = measured()
       metrics.attempts = max(1, metrics.attempts)
@@ -154,8 +154,8 @@ extension TransferMetrics {
 
   /// Returns the cost of this transfer and the one after it together.
   ///
-  /// Counts and durations add up. The properties of one response (``timeToHead``, the protocol, the connection) are those of the
-  /// later response, if a request was sent for it.
+  /// Counts and durations are added. The properties of one response (``timeToHead``, the protocol, the connection) are those of
+  /// the later response, if a request was sent for it.
   func followed(by later: TransferMetrics) -> TransferMetrics {
     guard attempts > 0 else { return later }
     guard later.attempts > 0 else { return self }

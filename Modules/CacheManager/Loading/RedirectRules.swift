@@ -19,7 +19,7 @@ struct RedirectHop: Sendable {
 
 /// The rules for redirects (RFC 9110 §15.4).
 enum RedirectRules {
-  /// Returns the next hop by the rules alone, or `nil` if the response does not redirect.
+  /// Returns the next hop by the rules alone, or `nil` if the response is not a redirect.
   ///
   /// - Throws: ``CacheError/Code/redirectRefused`` if the location is not a URL that can be loaded.
   static func proposal(after response: HTTPResponse, to step: RedirectHop) throws(CacheError) -> RedirectHop? {
@@ -30,13 +30,13 @@ enum RedirectRules {
     }
     var fields = step.request.headerFields
     var (method, body) = (step.request.method, step.body)
-    // RFC 9110 §15.4.4. For 301 and 302, clients have always made a GET of a POST (§15.4.2, note).
+    // RFC 9110 §15.4.4. After 301 and 302, clients have always changed a POST to a GET (§15.4.2, note).
     if response.status.code == 303 && method != .head || [301, 302].contains(response.status.code) && method == .post {
       (method, body) = (.get, nil)
       for name in content { fields[name] = nil }
     }
     if !step.url.isSameOrigin(as: url) {
-      // Credentials and conditions are meant for one origin and are not sent to another.
+      // Credentials and conditions are for one origin and are not sent to another.
       for name in ConfidentialFields.credentials + ConfidentialFields.conditions { fields[name] = nil }
     }
     do throws(CacheError) {
@@ -47,9 +47,9 @@ enum RedirectRules {
     }
   }
 
-  /// Asks the interceptor about a proposed hop.
+  /// Lets the interceptor decide about a proposed hop.
   ///
-  /// - Returns: `nil` if the redirect is not followed. Its response is then like any other.
+  /// - Returns: The hop, or `nil` if the redirect is not followed. Its response is then like any other.
   static func decide(
     _ proposal: RedirectHop, after response: HTTPResponse, to step: RedirectHop, _ interceptor: RequestInterceptor
   ) async throws(CacheError) -> RedirectHop? {
@@ -68,7 +68,7 @@ enum RedirectRules {
     guard request != proposal.request else { return proposal }
     try request.convertHost()
     guard let url = request.absoluteURL else {
-      throw CacheError(.redirectRefused, reason: "the interceptor left no URL to load")
+      throw CacheError(.redirectRefused, reason: "the interceptor's request has no URL")
     }
     var changed = proposal
     (changed.request, changed.url) = (request, url)
@@ -76,7 +76,7 @@ enum RedirectRules {
     return changed
   }
 
-  /// Checks the rules that no handler can override.
+  /// Checks the rules that no interceptor can override.
   static func check(_ next: RedirectHop, from step: RedirectHop, _ load: ResolvedRequest) throws(CacheError) {
     guard next.request.scheme == "http" || next.request.scheme == "https" else {
       throw CacheError(
@@ -85,7 +85,7 @@ enum RedirectRules {
     if next.request.scheme == "http", step.request.scheme == "https", !load.allowsInsecureRedirects {
       throw CacheError(
         .redirectRefused,
-        reason: "redirected to \(next.url.address): from https to http is only followed where that is allowed")
+        reason: "redirected to \(next.url.address): a redirect from https to http is not allowed")
     }
     guard next.chain.count <= load.redirectLimit else {
       throw CacheError(
@@ -94,7 +94,7 @@ enum RedirectRules {
     }
   }
 
-  /// Whether a response redirects.
+  /// Whether a response redirects the load.
   static func leads(_ response: HTTPResponse) -> Bool {
     guard response.status.kind == .redirection else { return false }
     return [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil

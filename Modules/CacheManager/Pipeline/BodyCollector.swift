@@ -9,20 +9,20 @@ internal import Foundation
 
 /// Collects one body at its destination, chunk by chunk.
 ///
-/// The reader of the body waits for each chunk to be taken, so nothing piles up in between.
+/// The reader waits until the destination has accepted each chunk, so no chunks accumulate.
 struct BodyCollector: Sendable {
   private let request: ResolvedRequest
   private let reservation: MemoryReservation?
-  /// The length that was announced, in bytes.
+  /// The announced length in bytes.
   private let length: Int64?
-  /// The bytes, if they go into memory. `nil` if they do not, or if they exceed what memory takes of a stream.
+  /// The bytes, if the destination is memory. `nil` for another destination, or if a stream exceeds the limit for memory.
   private(set) var data: Data?
-  /// The number of bytes taken.
+  /// The number of bytes collected.
   private(set) var count: Int64 = 0
 
   /// - Parameters:
-  ///   - request: The request whose destination the bytes go to.
-  ///   - length: The length that was announced, in bytes.
+  ///   - request: The request whose destination receives the bytes.
+  ///   - length: The announced length in bytes.
   ///   - reservation: The part of the memory budget that the bytes use, or `nil` if they are not counted.
   init(_ request: ResolvedRequest, length: Int64?, _ reservation: MemoryReservation? = nil) {
     self.request = request
@@ -35,12 +35,12 @@ struct BodyCollector: Sendable {
     }
   }
 
-  /// Whether the memory store may take a streamed body of this length. A body of unknown length (`nil`) may fit.
+  /// Whether the memory store may accept a streamed body of this length. A body of unknown length (`nil`) may fit.
   static func mayFitInMemory(_ length: Int64?, _ request: ResolvedRequest) -> Bool {
     length ?? 0 <= request.maximumBodyInMemory && request.writes.contains(.memory)
   }
 
-  /// Prepares the destination. A file may hold bytes of an earlier body: of a redirect, or of one that was interrupted.
+  /// Prepares the destination. A file may contain bytes of an earlier body: of a redirect, or of an interrupted one.
   func begin() async throws(CacheError) {
     if let length, length > limit { throw request.bodyTooLarge }
     switch request.destination {
@@ -53,7 +53,7 @@ struct BodyCollector: Sendable {
     }
   }
 
-  /// Takes the next bytes.
+  /// Collects the next bytes.
   mutating func take(_ chunk: Data) async throws(CacheError) {
     guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
     count += Int64(chunk.count)
@@ -74,7 +74,7 @@ struct BodyCollector: Sendable {
       return
     }
     data = chunk
-    // The length is the server's claim. It may size a buffer only as far as that does no harm.
+    // The length is the server's claim, so it must not reserve a large buffer.
     if let length, length > chunk.count { data?.reserveCapacity(Int(min(length, 64 << 20))) }
   }
 
@@ -87,18 +87,18 @@ struct BodyCollector: Sendable {
   private var limit: Int64 { request.destination.isStream ? .max : request.maximumBodySize }
 }
 
-/// The place that the bytes of a response go to.
+/// The destination of a response's bytes.
 enum BodyDestination: Sendable {
-  /// To a caller that reads them as a stream. A body that is small enough also goes into the memory store.
+  /// A caller that reads the bytes as a stream. A body that is small enough is also stored in memory.
   case stream
-  /// Into memory, for the waiters, and into every layer that may be written.
+  /// Memory, for the waiters, and every layer that may be written.
   case memory
-  /// Into a file of the caller's, and into the durable store. The memory store gets none of them.
+  /// A caller's file, and the durable store. The memory store receives no bytes.
   case file(PartialFile)
-  /// Into the durable store, and nowhere else.
+  /// The durable store alone.
   case store
 
-  /// Whether the memory store may get the bytes.
+  /// Whether the memory store may receive the bytes.
   var includesMemory: Bool {
     switch self {
     case .stream, .memory: true

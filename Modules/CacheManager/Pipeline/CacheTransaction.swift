@@ -7,14 +7,15 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One HTTP request against the cache and the origin (RFC 9111): look up, plan, use or ask, judge, store.
+/// One HTTP request against the cache and the origin (RFC 9111): look up, plan, use a stored response or send the request, judge,
+/// store.
 ///
-/// Loads, loads into files, prefetches and `respond(to:)` all run transactions. They differ in the ``BodyDestination`` only.
+/// Loads, loads into files, prefetches and `respond(to:)` all run transactions. They differ only in the ``BodyDestination``.
 struct CacheTransaction: Sendable {
   let request: ResolvedRequest
-  /// The head of this transaction: the caller's, or that of a redirect.
+  /// The head of this transaction: the caller's head, or that of a redirect.
   let head: HTTPRequest
-  /// The URL that a redirect led to, or `nil` for the caller's.
+  /// The URL to which a redirect led, or `nil` for the caller's.
   let redirectedURL: URL?
   let priority: LoadPriority
   let cache: TieredCache
@@ -29,13 +30,13 @@ struct CacheTransaction: Sendable {
     self.cache = cache
   }
 
-  /// The way to a response, after the stores were looked into.
+  /// The next step of a transaction after the look-up.
   enum Decision {
-    /// A stored response answers. The origin is to be asked about it too if there is a request for that.
+    /// A stored response is used. If there is a request, the response is also revalidated.
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
-    /// The origin is to be asked with this head.
+    /// The request is sent to the origin with this head.
     case askOrigin(HTTPRequest, OriginRequest)
-    /// The cache makes the response itself: a 504 if the origin may not be asked.
+    /// The cache generates the response: a 504, because the policy does not allow a request.
     case generated(HTTPResponse)
   }
 
@@ -46,7 +47,7 @@ struct CacheTransaction: Sendable {
 
   /// Looks into the stores and decides.
   ///
-  /// - Parameter known: The result of a look-up that was just made, or `nil` if there was none.
+  /// - Parameter known: The result of an immediately preceding look-up, or `nil` if there was none.
   func decide(_ known: LookupResult? = nil) async throws(CacheError) -> Decision {
     var found: LookupResult
     if let known { found = known } else { found = try await cache.lookUp(head) }
@@ -57,7 +58,7 @@ struct CacheTransaction: Sendable {
       case .use(let index, let revalidation):
         let candidate = found.candidates[index]
         guard let response = try await stored(candidate) else {
-          // Evicted or damaged meanwhile. Without it there may be another response, or none.
+          // The response was evicted, or it is damaged. Another stored response may match.
           found.candidates.remove(at: index)
           found.plan = planner.plan(head, stored: found.candidates.map(\.metadata))
           continue
@@ -68,7 +69,7 @@ struct CacheTransaction: Sendable {
             ($0, OriginRequest(self, found.candidates, fallback: index, reason: .stale, selectsStored: true))
           })
       case .fetch(let sent, let fallback, let reason):
-        // Without a validator, the plan does not know this policy.
+        // Without a validator, the plan ignores this policy.
         guard request.policy != .cacheOnly else { return .generated(HTTPResponse(status: .gatewayTimeout)) }
         let selectsStored = !found.candidates.isEmpty && planner.selects(found.plan, for: head)
         return .askOrigin(
@@ -78,7 +79,7 @@ struct CacheTransaction: Sendable {
     }
   }
 
-  /// A mirror is asked without regard to what is stored, because that is another server's.
+  /// Plans the request to a mirror. It ignores the stored responses, because they come from another server.
   private func mirrored(_ candidates: [Candidate]) throws(CacheError) -> Decision {
     guard case .fetch(let sent, _, let reason) = planner.plan(head, stored: []) else {
       return .generated(HTTPResponse(status: .gatewayTimeout))
@@ -87,7 +88,7 @@ struct CacheTransaction: Sendable {
     return .askOrigin(sent, OriginRequest(self, candidates, fallback: nil, reason: reason, selectsStored: selectsStored))
   }
 
-  /// Responds with a stored response. Returns `nil` if its body is gone or cannot be read.
+  /// Responds with a stored response. Returns `nil` if its body is missing or cannot be read.
   func stored(_ candidate: Candidate) async throws(CacheError) -> TransactionResponse? {
     let reply = reply(from: candidate.metadata)
     guard let content = try await cache.content(of: candidate, reply.content) else { return nil }
@@ -95,7 +96,7 @@ struct CacheTransaction: Sendable {
     return TransactionResponse(stored: candidate, reply.head, content, hit(candidate.metadata))
   }
 
-  /// The part of a stored response that the caller gets. A load gets the whole.
+  /// Returns the part of a stored response for the caller. A load gets the whole response.
   func reply(from metadata: StoredMetadata) -> StoredReply {
     guard request.destination.isStream else { return StoredReply(head: metadata.response, content: .whole) }
     return request.validator?.reply(to: head, from: metadata, now: request.clock.now)
@@ -118,28 +119,28 @@ extension TransactionResponse {
 
 /// The response of a ``CacheTransaction``, on its way to a load or to an HTTP caller.
 struct TransactionResponse: Sendable {
-  /// The head for an HTTP caller. For a load it is the head as stored or as received.
+  /// The head for an HTTP caller. For a load, it is the stored or the received head.
   var head: HTTPResponse
-  /// The body. Bytes that a load has at its destination already are not in it.
+  /// The body. Bytes that are already at the load's destination are not included.
   var body: ResourceBody
-  /// The layer or the origin that the body is from.
+  /// The layer that the body came from, or the origin.
   var source: ResourceSource
   /// The key and the metadata of the response in the cache, or `nil` if it may not be stored. A new response is stored when its
   /// body has been read.
   var stored: Candidate?
-  /// The result of asking the origin about a stored response.
+  /// The outcome of revalidating a stored response.
   var validation = RevalidationOutcome.notAttempted
   /// The `Cache-Status` of the response, without the cache's name.
   var status: CacheStatus
-  /// Whether other waiters may have the response too.
+  /// Whether other waiters may receive the response too.
   var isShareable = true
   /// The error that caused this stale response to be served.
   var fallbackReason: CacheError?
-  /// The response of the origin, or `nil` if it was not asked or did not respond.
+  /// The response of the origin, or `nil` if no request was sent or the origin did not respond.
   var received: ReceivedResponse?
-  /// The body as it is being recorded, or `nil` if it is not.
+  /// The body that is being recorded, or `nil` if none is.
   var recording: RecordingBody?
-  /// Whether the stored body was left in the durable store, because the stored transforms are enough.
+  /// Whether the stored body was left in the durable store, because the stored transforms are sufficient.
   var isBodyLeft = false
   /// The encoded values of these transforms.
   var encoded: [String: Data] = [:]
@@ -147,13 +148,13 @@ struct TransactionResponse: Sendable {
   var reservation: MemoryReservation?
 }
 
-/// The head that came from the origin, with the request that it answers.
+/// The head from the origin, with the request that was sent.
 final class ReceivedResponse: Sendable {
   let sent: HTTPRequest
   let content: RequestContent
   let response: DownloadResponse
   let requestTime: Timestamp
-  /// The uptime at which the request went out.
+  /// The uptime at which the request was sent.
   let start: Duration
   let timeToHead: Duration
   let retry: RetryState
@@ -194,10 +195,10 @@ extension TransferMetrics {
   }
 }
 
-/// The body of a request, for as many times as the request is sent.
+/// The body of a request that may be sent more than once.
 enum RequestContent: Sendable {
   case none
-  /// A body that can be made again for each sending.
+  /// A body that can be opened again for each request.
   case reopened(RequestBody)
   /// A body that can be read once.
   case stream(ResourceBody)
@@ -210,9 +211,9 @@ enum RequestContent: Sendable {
     }
   }
 
-  /// The body for another sending.
+  /// Returns the body for another request.
   ///
-  /// - Throws: An error if the first sending has consumed the body.
+  /// - Throws: An error if the first request has consumed the body.
   func again(after status: Int) throws(CacheError) -> RequestContent {
     guard case .stream(let body) = self else { return self }
     guard let data = body.data else {

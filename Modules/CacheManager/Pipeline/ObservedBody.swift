@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A response body that reports the end of its transfer, exactly once. It exists only for loads that an observer watches.
+/// A response body that reports the end of its transfer, exactly once. It is used only for loads with an observer.
 final class ObservedBody: ResourceBody.Source {
   private struct State {
     var count: Int64 = 0
@@ -23,7 +23,7 @@ final class ObservedBody: ResourceBody.Source {
     state = Lock(State(end: end))
   }
 
-  /// A body that is released is complete if all announced bytes were read.
+  /// Counts a released body as complete if all announced bytes were read.
   deinit { finish() }
 
   var trailers: HTTPFields? { base.source.trailers }
@@ -39,11 +39,11 @@ final class ObservedBody: ResourceBody.Source {
         state.count += Int64(chunk.count)
         return state.count
       }
-      // The reader of a stream stores the body before it asks for the end.
+      // The reader of a stream stores the body before it reads the end.
       if count == base.length { finish(nil) }
       return chunk
     } catch {
-      // A second task has read at the same time. The first one goes on.
+      // A second task read at the same time. The first one continues.
       if error.code != .misuse { finish(error) }
       throw error
     }

@@ -7,9 +7,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Carrying out what the validator decides about a response.
+/// Carries out the validator's verdict about a response.
 ///
-/// What only some responses need stays out of line: an asynchronous call allocates memory for everything that is inlined into it.
+/// Code that only some responses need stays out of line, because an asynchronous call allocates memory for everything that is
+/// inlined into it.
 extension OriginRequest {
   func carryOut(_ verdict: ValidationVerdict, _ received: ReceivedResponse) async throws(CacheError) -> Attempt {
     switch verdict {
@@ -42,18 +43,18 @@ extension OriginRequest {
   private func store(
     _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
   ) async throws(CacheError) -> TransactionResponse {
-    // A load cannot make a resource of a part.
+    // A load cannot use a partial response.
     if metadata.response.status == .partialContent, !request.destination.isStream { return pass(received, isShareable: true) }
     await applyWithoutDrops(changes)
     var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
     if request.role == .mirror {
-      // An error or a redirect is the mirror's own.
+      // An error or a redirect belongs to the mirror, and is not a response of the original.
       guard request.isResult(received.response.head) else { return pass(received, isShareable: true) }
       metadata.response.headerFields[.eTag] = nil
       metadata.response.headerFields[.lastModified] = nil
       outdated = transaction.planner.selection(by: transaction.head, from: stored).map { [candidates[$0]] } ?? []
     }
-    // A response to an unsafe method outdates what was requested before it.
+    // A response to an unsafe method makes earlier requests outdated.
     let cache = transaction.head.method == .get ? cache : cache.invalidatingEarlierRequests()
     var response = response(received, source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
@@ -69,11 +70,11 @@ extension OriginRequest {
     _ reservation: MemoryReservation?, as response: inout TransactionResponse
   ) async throws(CacheError) {
     var candidate = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
-    // Each change copies the metadata, and most responses need none here.
+    // Each change copies the metadata, and most responses need no change.
     if let expiration = request.expiration {
       candidate.metadata.expiration = .earlier(metadata.expiration, expiration, from: metadata.responseTime)
     }
-    // Announced, so that a store that is too small can refuse before it has taken half of the body.
+    // The length is announced, so that a store that is too small can refuse the body at once.
     if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
     let omitsOriginal = request.representation.map { !$0.keepsOriginal && request.isResult(metadata.response) } ?? false
@@ -87,7 +88,7 @@ extension OriginRequest {
     response.status.isStored = writer != nil || recording.mayFitInMemory
     guard request.destination.isStream else { return }
     guard body.length != 0 else {
-      // A caller need not ask for the end of an empty body.
+      // A caller may not read the end of an empty body.
       _ = try await recording.next()
       response.body = .none
       return
@@ -95,7 +96,7 @@ extension OriginRequest {
     response.body = share(recording, candidate, writer)
   }
 
-  /// The body for the caller, and for coalesced requests.
+  /// Returns the body for the caller, and shares it with coalesced requests.
   private func share(_ recording: RecordingBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> ResourceBody {
     let alone = ResourceBody(length: recording.length, source: recording)
     guard let leader else { return alone }
@@ -107,14 +108,14 @@ extension OriginRequest {
       leader.grows(as: candidate, in: shared)
       return shared.first
     }
-    // Its end will tell whether memory takes it. If that is known already, it is stored nowhere.
+    // Memory may still store the body, which is known at its end. If the length shows that it does not, nothing stores it.
     if recording.length != nil { leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true) }
     return alone
   }
 
-  /// Whether equal requests that arrived before a response may be answered with it.
+  /// Whether equal requests that arrived before a response may use it.
   private func isShareable(_ metadata: StoredMetadata) -> Bool {
-    // Without a stated lifetime, a response that sets a cookie is likely to be for one user.
+    // Without a stated lifetime, a response that sets a cookie is probably for one user.
     guard metadata.wasFresh || !metadata.response.headerFields.contains(.setCookie) else { return false }
     guard case .use = transaction.planner.plan(transaction.head, validatedMeanwhile: metadata) else { return false }
     return true
@@ -129,7 +130,7 @@ extension OriginRequest {
     let candidate = candidate(index)
     var confirmed = candidate
     confirmed.metadata = metadata
-    // An end that the validator has set, such as the lifetime of an error, is not put off.
+    // An expiration that the validator set, such as the lifetime of an error, is not extended.
     if case .at = metadata.expiration {
       confirmed.metadata.expiration = .earlier(metadata.expiration, request.expiration, from: metadata.responseTime)
     } else {
@@ -137,7 +138,7 @@ extension OriginRequest {
     }
     let reply = transaction.reply(from: confirmed.metadata)
     guard let content = try await cache.content(of: candidate, reply.content) else {
-      // The body is gone, and the origin has sent the head alone.
+      // The body is missing, and the origin has sent only the head.
       return .resend(transaction.head, received)
     }
     await cache.confirm(confirmed, content)
@@ -161,7 +162,7 @@ extension OriginRequest {
     return .response(response)
   }
 
-  /// Whether the whole body is at hand, so that it can be stored under another variant too.
+  /// Whether the whole body is available, so that it can be stored under another variant too.
   private func mayCopy(_ content: TieredCache.Content, _ head: HTTPResponse, _ metadata: StoredMetadata) -> Bool {
     switch request.destination {
     case .stream: head.status == metadata.response.status
@@ -170,8 +171,8 @@ extension OriginRequest {
     }
   }
 
-  /// Whether other requests may use what a 304 has confirmed. They may not if a 200 with the same fields could not be stored
-  /// (`no-store`, or `private` in a shared cache).
+  /// Whether other requests may use a response that a 304 has confirmed. They may not if a 200 with the same fields could not be
+  /// stored (`no-store`, or `private` in a shared cache).
   private func sharesConfirmation(_ received: ReceivedResponse) -> Bool {
     let head = transaction.head
     let verdict = transaction.planner.judge(
@@ -183,7 +184,7 @@ extension OriginRequest {
 
   // MARK: Other responses
 
-  /// The stored part and the received rest are the whole response (RFC 9111 §3.4).
+  /// Combines the stored part and the received rest into the whole response (RFC 9111 §3.4).
   @inline(never)
   private func complete(
     _ index: Int, _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
@@ -203,7 +204,7 @@ extension OriginRequest {
     return .response(response)
   }
 
-  /// The response as it came, which is not stored.
+  /// Returns the received response, which is not stored.
   private func pass(_ received: ReceivedResponse, isShareable: Bool) -> TransactionResponse {
     var response = response(received, source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
@@ -253,14 +254,14 @@ extension OriginRequest {
     await cache.apply(changes, to: candidates, of: transaction.head)
   }
 
-  /// Carries out the changes except for the responses to remove, which give way when the new response is stored.
+  /// Carries out the changes except for removals, which happen when the new response is stored.
   @inline(never)
   private func applyWithoutDrops(_ changes: StoreChanges) async {
     await apply(StoreChanges(updates: changes.updates, invalidations: changes.invalidations))
   }
 
-  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5). Its connection can then be used again, and its metrics are
-  /// complete. Any other body may be slow, and the caller waits.
+  /// Reads the end of a 304, which has no content (RFC 9110 §15.4.5). Its connection can then be reused, and its metrics are
+  /// complete. Other bodies may be slow, so they are cancelled.
   @inline(never)
   private func finish(_ received: ReceivedResponse) async throws(CacheError) {
     let response = received.response
@@ -269,15 +270,15 @@ extension OriginRequest {
     do throws(CacheError) {
       _ = try await response.body.source.next()
     } catch {
-      // The head said everything.
+      // The head has all the information.
       if Task.isCancelled { throw .cancelled }
     }
   }
 
-  /// Reads a short body that is not wanted, so that its connection can be used again. A long body is not worth that.
+  /// Reads a short unwanted body to its end, so that its connection can be reused. A long body is cancelled instead.
   ///
-  /// The load does not wait for it, so the deadline of the load does not end it. It has its own: a server that sends slowly would
-  /// otherwise hold the connection for as long as it likes.
+  /// The load does not wait for this, so its deadline does not apply. A separate deadline prevents a slow server from holding the
+  /// connection.
   private func drain(_ body: ResourceBody) {
     guard body.data == nil, let length = body.length, length <= 16 << 10 else { return body.source.cancel() }
     let clock = request.clock

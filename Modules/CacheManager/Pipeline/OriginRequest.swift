@@ -7,19 +7,19 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A request to the origin: for a response that is not stored, or about one that is.
+/// A request to the origin, for a new response or for the revalidation of a stored one.
 ///
-/// This file sends it. `OriginRequest+Verdict.swift` carries out what the validator decides about the response.
+/// This file sends the request. `OriginRequest+Verdict.swift` carries out the validator's verdict about the response.
 struct OriginRequest: Sendable {
   let transaction: CacheTransaction
-  /// The stored responses that the plan was made with.
+  /// The stored responses from which the plan was made.
   let candidates: [Candidate]
   /// The index of the stored response that may be served if the origin cannot be reached.
   let fallback: Int?
   let reason: ForwardReason
-  /// Whether the request selects a stored response, fresh or not, which the new one replaces.
+  /// Whether the request selects a stored response, fresh or stale, which the new one replaces.
   let selectsStored: Bool
-  /// The leader, which forwards the result to coalesced requests.
+  /// The leader, which passes the outcome on to coalesced requests.
   var leader: CoalescingLeader?
 
   init(
@@ -36,21 +36,21 @@ struct OriginRequest: Sendable {
   var cache: TieredCache { transaction.cache }
   var stored: [StoredMetadata] { candidates.map(\.metadata) }
 
-  /// A stored response, after the origin was asked. Bytes from before a removal are not used any more.
+  /// Returns a stored response after the origin has responded. Bytes from before a removal are not used any more.
   func candidate(_ index: Int) -> Candidate {
     var candidate = candidates[index]
     if cache.isBehindRemovals { candidate.data = nil }
     return candidate
   }
 
-  /// The outcome of sending the request once.
+  /// The result of sending the request once.
   enum Attempt {
     case response(TransactionResponse)
-    /// The response cannot be used. This head is sent next.
+    /// The response cannot be used. The request is sent again with this head.
     case resend(HTTPRequest, ReceivedResponse)
   }
 
-  /// Sends the request. If the response to the cache's own conditions cannot be used, sends it once more without them.
+  /// Sends the request. If the response to the cache's own conditions cannot be used, sends the request once more without them.
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
   ) async throws(CacheError) -> TransactionResponse {
@@ -80,17 +80,17 @@ struct OriginRequest: Sendable {
     guard let downloader = request.downloader else {
       return .response(try await serveFallback(for: unservable(sent), sent: sent, requestTime: request.clock.now))
     }
-    // Before memory is reserved: making the body may load something through this manager.
+    // The body is opened before memory is reserved, because opening it may load something through this manager.
     let body = try await content.open()
     var reservation: MemoryReservation?
     if !request.destination.isStream {
-      // Most loads find room, and an asynchronous call takes memory of its own.
+      // Most loads find room, and an asynchronous call needs memory of its own.
       reservation = request.budget.placeWithoutWaiting(transaction.priority, upTo: expectedBody, isNested: request.isNested)
       if reservation == nil { reservation = try await request.budget.place(transaction.priority, upTo: expectedBody) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
-    // Conditions of an HTTP caller that are passed on are not about a stored response.
+    // Conditions that an HTTP caller sends are not about a stored response of this cache.
     request.observe(
       .requestSent(url: transaction.observedURL, conditional: selectsStored && sent.isConditional, transfer: transfer))
     let received: ReceivedResponse
@@ -131,7 +131,7 @@ struct OriginRequest: Sendable {
     }
   }
 
-  /// Makes the body report the end of its transfer to the observer. A body that has arrived already reports nothing.
+  /// Makes the body report the end of its transfer to the observer. A body that has already arrived reports nothing.
   @inline(never)
   private func reportEnd(of response: inout DownloadResponse, _ transfer: Int, _ start: Duration) {
     guard response.body.data == nil else { return }
@@ -148,7 +148,8 @@ struct OriginRequest: Sendable {
     request.destination.isMemory ? request.maximumBodySize : Int64(MemoryBudget.streamed)
   }
 
-  /// Loads that the downloader makes itself, of a token for example, must not wait for the memory that this load has reserved.
+  /// Calls the downloader. Loads that the downloader starts, for a token for example, must not wait for the memory that this load
+  /// has reserved.
   private func download(
     _ download: DownloadRequest, by downloader: any Downloader
   ) async throws(CacheError) -> DownloadResponse {
@@ -172,8 +173,8 @@ struct OriginRequest: Sendable {
 
   // MARK: Failing
 
-  /// Responds after the body of a response failed while it was collected: sends the request again if that may help. Otherwise
-  /// serves the fallback.
+  /// Returns a response after a body failed while it was collected. Sends the request again if that may help. Otherwise serves
+  /// the fallback.
   func recover(from error: CacheError, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
     received.response.body.source.cancel()
     received.reservation?.release()
@@ -188,7 +189,7 @@ struct OriginRequest: Sendable {
     return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
 
-  /// Responds with a stale response because the origin failed, if that is allowed.
+  /// Serves a stale response because the origin failed, if that is allowed.
   @inline(never)
   private func serveFallback(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
@@ -227,9 +228,10 @@ struct OriginRequest: Sendable {
     return stale
   }
 
-  /// The error for an HTTP caller. It has a code of its own if the stored response may not be served stale (RFC 9111 §5.2.2.2).
+  /// Returns the error for an HTTP caller. It has its own code if the stored response may not be served stale (RFC 9111
+  /// §5.2.2.2).
   private func forbidden(_ error: CacheError) -> CacheError {
-    // An origin that sends nonsense was reached.
+    // A malformed response means that the origin was reached.
     guard error.isUnreachable, error.code != .malformedResponse,
       let index = transaction.planner.selection(by: transaction.head, from: stored),
       stored[index].freshness.staleIfErrorUntil == nil
@@ -242,7 +244,7 @@ struct OriginRequest: Sendable {
   private func unservable(_ sent: HTTPRequest) -> CacheError {
     let scheme = sent.scheme ?? ""
     guard scheme != "http", scheme != "https" else {
-      return CacheError(.noDownloader, reason: "not in the cache, and there is no downloader to ask")
+      return CacheError(.noDownloader, reason: "not in the cache, and there is no downloader")
     }
     return CacheError(.unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'")
   }
@@ -279,15 +281,15 @@ extension ValidationVerdict {
   }
 }
 
-/// The attempts of a request whose body was interrupted, and their cost.
+/// The attempts of a request whose body was interrupted, and their metrics.
 struct RetryState: Sendable {
-  /// The largest number of new requests, for engines without a retry policy that always report an interruption.
+  /// The maximum number of repeated requests, for engines without a retry policy that always report an interruption.
   private static let limit = 10
 
   private var count = 0
   /// The number of the next attempt, from 1.
   private(set) var attempt = 1
-  /// The cost of the attempts before it.
+  /// The metrics of the attempts before it.
   private(set) var spent = TransferMetrics.nothing
 
   /// Whether a request that ended with `error` is sent again.

@@ -1,7 +1,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Decides with the request's validator, or by the time to live alone if there is none.
+/// Makes decisions with the request's validator, or by the time to live alone if there is none.
 struct Planner {
   let request: ResolvedRequest
   let policy: LoadPolicy
@@ -15,8 +15,8 @@ struct Planner {
     plan(head, stored: stored, at: request.clock.now)
   }
 
-  /// Decides about a response that the origin sent, or confirmed, after the request had arrived. The request needs no validation
-  /// of its own (RFC 9111 §4). Everything else that it demands of a response counts: selecting fields, age, directives.
+  /// Decides about a response that the origin sent or confirmed after the request had arrived. The request needs no validation of
+  /// its own (RFC 9111 §4). Its other requirements apply: selecting fields, age and directives.
   func plan(_ head: HTTPRequest, validatedMeanwhile metadata: StoredMetadata) -> ValidationPlan {
     let now = request.clock.now
     var validated = metadata
@@ -27,11 +27,11 @@ struct Planner {
 
   private func plan(_ head: HTTPRequest, stored: [StoredMetadata], at now: Timestamp) -> ValidationPlan {
     if let validator = request.validator {
-      // The result of a load is a whole body. Only the origin can respond to conditions, ranges and HEAD requests of its caller.
+      // The result of a load is a whole body. Only the origin can respond to its caller's conditions, ranges and HEAD requests.
       let stored = request.destination.isStream || head.wantsWholeBody ? stored : []
       return validator.plan(head, policy: policy, stored: stored, now: now)
     }
-    // The stores leave out expired entries, so the ones they return may be used.
+    // The stores leave out expired entries, so every returned entry may be used.
     guard head.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
       return .fetch(head, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)
@@ -46,28 +46,28 @@ struct Planner {
     }
   }
 
-  /// Whether a plan is about a stored response that the request selects, fresh or not.
+  /// Whether a plan concerns a stored response that the request selects, fresh or stale.
   func selects(_ plan: ValidationPlan, for head: HTTPRequest) -> Bool {
     switch plan {
     case .use: true
     case .fetch(_, _, .stale): true
-    // The policy or the caller's own precondition sends these, and not a stored response.
+    // The policy or the caller's own precondition causes these requests, and not a stored response.
     case .fetch(_, _, .request):
       policy != .reload && !head.headerFields.contains(.ifMatch) && !head.headerFields.contains(.ifUnmodifiedSince)
     case .fetch, .answer: false
     }
   }
 
-  /// The request fields in which requests must be equal to share one response.
+  /// Returns the request fields in which requests must be equal to share one response.
   ///
-  /// These are the fields that selected the response, and `Cookie` if it was not even fresh when it came: an origin that states
-  /// no lifetime may make such a response for one user without saying so. Without a validator, no field selects.
+  /// These are the fields that selected the response. If the response was not fresh when it arrived, `Cookie` is added: without a
+  /// stated lifetime, it may be for one user. Without a validator, no field selects.
   func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
     let names = request.validator?.selectingFields(of: metadata) ?? []
     return metadata.wasFresh ? names : names + [.cookie]
   }
 
-  /// Returns the index of the stored response that the request selects, fresh or not.
+  /// Returns the index of the stored response that the request selects, fresh or stale.
   func selection(by head: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     guard !stored.isEmpty else { return nil }
     guard case .use(let index, _) = Planner(request, policy: .cacheOnly).plan(head, stored: stored) else { return nil }
@@ -113,6 +113,6 @@ extension HTTPRequest {
 }
 
 extension StoredMetadata {
-  /// Whether the response could be used without validation when it came.
+  /// Whether the response was fresh when it arrived.
   var wasFresh: Bool { freshness.isFresh(at: responseTime) }
 }

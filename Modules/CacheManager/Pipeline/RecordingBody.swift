@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A response body that is stored while it is read. A body that is not read to its end, or that fails, is never committed.
+/// A response body that is stored while it is read. It is committed only after it was read to its end without an error.
 ///
 /// A failing disk does not end the transfer, unless the disk is the only destination.
 final class RecordingBody: ResourceBody.Source {
@@ -20,7 +20,7 @@ final class RecordingBody: ResourceBody.Source {
     let outdated: [Candidate]
     /// The responses that were stored when the request was sent.
     let known: [Candidate]
-    /// Whether the original was not wanted when the head came.
+    /// Whether the original was not wanted when the head arrived.
     let omitsOriginal: Bool
   }
 
@@ -30,13 +30,13 @@ final class RecordingBody: ResourceBody.Source {
     var data: Data?
     /// The length of the body in bytes.
     var count: Int64
-    /// The metadata as committed, or `nil` if the body is not to be stored.
+    /// The committed metadata, or `nil` if the body is not stored.
     var metadata: StoredMetadata?
   }
 
   private struct State {
     var writer: (any EntryWriter)?
-    /// `nil` while a chunk is being taken, and after the end.
+    /// `nil` while a chunk is being collected, and after the end.
     var collector: BodyCollector?
     var leader: CoalescingLeader?
     var count: Int64 = 0
@@ -48,9 +48,9 @@ final class RecordingBody: ResourceBody.Source {
 
   /// The announced length in bytes.
   var length: Int64? { base.length }
-  /// Whether the memory store takes the whole body, as far as its length tells.
+  /// Whether the memory store may accept the whole body, judged by its length.
   let mayFitInMemory: Bool
-  /// Whether the memory store takes the whole body, for certain.
+  /// Whether the memory store certainly accepts the whole body.
   var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
 
   private let request: ResolvedRequest
@@ -61,9 +61,9 @@ final class RecordingBody: ResourceBody.Source {
   /// - Parameters:
   ///   - base: The body to read.
   ///   - request: The request whose destination collects the bytes.
-  ///   - storage: What to store, or `nil` to only collect the bytes.
-  ///   - writer: The writer of the durable store, if that store takes part.
-  ///   - leader: The leader that tells coalesced requests of the end.
+  ///   - storage: The entry to store, or `nil` to only collect the bytes.
+  ///   - writer: The writer of the durable store, if that store is used.
+  ///   - leader: The leader that informs coalesced requests of the end.
   ///   - reservation: The part of the memory budget that the collected bytes use.
   init(
     _ base: ResourceBody, for request: ResolvedRequest, storing storage: Storage? = nil, writer: (any EntryWriter)? = nil,
@@ -86,7 +86,7 @@ final class RecordingBody: ResourceBody.Source {
     abandon()
   }
 
-  /// Reads to the end and returns what was recorded.
+  /// Reads to the end and returns the recording.
   ///
   /// - Parameter progress: Called after each chunk, with the number of bytes so far.
   func record(_ progress: (Int64) -> Void) async throws(CacheError) -> Recording {
@@ -125,13 +125,13 @@ final class RecordingBody: ResourceBody.Source {
       throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
     }
     if let writer { try await write(chunk, writer) }
-    // A reader that has every byte finds the response in the cache.
+    // A reader that has every byte must find the response in the cache.
     if count == base.length, request.destination.isStream { try await commit() }
     return chunk
   }
 
   private func collect(_ chunk: Data) async throws(CacheError) {
-    // Moved out and back in: a copy would make each append copy the bytes.
+    // The collector is moved out and back in: a copy would make each append copy the bytes.
     let moved = state.withLock { state in
       defer { state.collector = nil }
       return state.collector
@@ -163,7 +163,7 @@ final class RecordingBody: ResourceBody.Source {
 
   // MARK: Storing
 
-  /// Whether coalesced requests read what the writer has. To give the writer up would cut them off.
+  /// Whether coalesced requests read from the writer's spool. Aborting the writer would interrupt them.
   private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leader }?.isOver == false }
 
   private func write(_ chunk: Data, _ writer: any EntryWriter) async throws(CacheError) {
@@ -176,7 +176,7 @@ final class RecordingBody: ResourceBody.Source {
     }
     let outcome = isReadFromSpool ? await write() : await request.writeDeadline.wait(request, times: 10, for: write)
     do throws(CacheError) {
-      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store takes too long"))).get()
+      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store is too slow"))).get()
     } catch {
       try fail(writer, error)
     }
@@ -198,7 +198,7 @@ final class RecordingBody: ResourceBody.Source {
     leader?.abandon()
   }
 
-  /// What is committed when the body has ended.
+  /// The data for the commit, taken when the body has ended.
   private struct Ending: Sendable {
     var writer: (any EntryWriter)?
     var leader: CoalescingLeader?
@@ -219,7 +219,7 @@ final class RecordingBody: ResourceBody.Source {
       var candidate = storage.candidate
       if candidate.metadata.bodyLength != ending.count { candidate.metadata.bodyLength = ending.count }
       let complete = candidate
-      // Memory alone takes no time, so it needs no deadline.
+      // Memory needs no deadline, because it takes no time.
       let outcome: Result<StoredMetadata, CacheError>? =
         if request.store == nil {
           await store(complete, ending, storage)
@@ -231,17 +231,17 @@ final class RecordingBody: ResourceBody.Source {
       } else {
         recording.metadata = complete.metadata
         storage.cache.storeEarly(ending.data, complete)
-        // Memory has the body, so coalesced requests need not wait for the disk.
+        // The body is in memory, so coalesced requests need not wait for the disk.
         if ending.data != nil { ending.leader?.stored(complete, status: nil) }
       }
     }
     state.withLock { [recording] in $0.recording = recording }
   }
 
-  /// Returns the metadata as stored.
+  /// Stores the response and returns its metadata as stored.
   private func store(_ complete: Candidate, _ ending: Ending, _ storage: Storage) async -> Result<StoredMetadata, CacheError> {
     let cache = storage.cache
-    // The writer is not aborted here: coalesced requests may still read from it. It ends with its last reader.
+    // The writer is not aborted, because coalesced requests may still read from it. It ends with its last reader.
     guard await !isSuperseded(complete, cache) else {
       ending.leader?.abandon()
       return .success(complete.metadata)
@@ -267,7 +267,7 @@ final class RecordingBody: ResourceBody.Source {
     _ candidate: Candidate, _ ending: Ending, _ storage: Storage
   ) async throws(CacheError) -> StoredMetadata? {
     guard let writer = ending.writer else {
-      // A waiter that wants the original may have joined after the head came.
+      // A waiter that wants the original may have joined after the head arrived.
       guard storage.omitsOriginal, request.representation?.keepsOriginal == true, let data = ending.data else { return nil }
       return await storage.cache.storeOriginal(data, candidate)
     }
@@ -291,7 +291,7 @@ final class RecordingBody: ResourceBody.Source {
     {
       return true
     }
-    // Most bodies are read at once. For those the disk is not asked.
+    // Most bodies are read at once. The disk is not read for those.
     guard request.writes.contains(.disk), let store = request.store, request.clock.now - responseTime >= .seconds(1) else {
       return false
     }

@@ -5,7 +5,7 @@ internal import HTTPTypes
 struct ResponseOperation: Sendable {
   let transaction: CacheTransaction
   let core: LoadCoordinator
-  /// The name of the cache in `Cache-Status`, or `nil` for no such field.
+  /// The name of the cache in `Cache-Status`, or `nil` to omit the field.
   let name: String?
   let wait: CoalescingWait
 
@@ -32,8 +32,8 @@ struct ResponseOperation: Sendable {
 
   /// - Parameters:
   ///   - body: The content of the request.
-  ///   - arrival: The count of the coalescer before the first look-up. A response that comes after the look-up is then found.
-  ///   - known: The result of a look-up that was just made, or `nil` if there was none.
+  ///   - arrival: The count of the coalescer before the first look-up. It reveals a response that is stored after that look-up.
+  ///   - known: The result of an immediately preceding look-up, or `nil` if there was none.
   private func run(
     sending body: ResourceBody?, since arrival: Int, _ known: LookupResult? = nil
   ) async throws(CacheError) -> CachedResponse {
@@ -49,7 +49,7 @@ struct ResponseOperation: Sendable {
     }
   }
 
-  /// Runs the operation and tells the observer of its start and its end, or of a hit. Out of line, because most callers have no
+  /// Runs the operation and informs the observer of its start and its end, or of a hit. Out of line, because most callers have no
   /// observer.
   @inline(never)
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
@@ -64,7 +64,7 @@ struct ResponseOperation: Sendable {
           .hit(url: request.observedURL, source: response.source, duration: request.clock.uptime - start))
         return response
       }
-      // The cache has made a 504: no source has a response.
+      // The cache generated a 504, so the response has no source.
       let isMade = !response.status.isHit && response.status.forward == nil
       let source = response.status.forwardStatus == 304 ? .revalidated : response.source
       let error = CacheError(.notCached, reason: "not cached, and the origin may not be asked", url: request.address)
@@ -82,7 +82,7 @@ struct ResponseOperation: Sendable {
       .finished(url: request.observedURL, source: source, error: error, duration: request.clock.uptime - start))
   }
 
-  /// The same request after it has waited for another in vain. It looks into the stores again.
+  /// Runs the same request again after it has waited in vain for another one. It looks into the stores again.
   func again(_ wait: CoalescingWait) async throws(CacheError) -> CachedResponse {
     try await ResponseOperation(request, core: core, name: name, wait: wait).run(sending: nil)
   }
@@ -93,7 +93,7 @@ struct ResponseOperation: Sendable {
     finished(try await originRequest.send(sent, body.map { .stream($0) } ?? .none))
   }
 
-  /// The response for the caller, with what the cache did.
+  /// Returns the response for the caller, with the handling by the cache.
   func finished(_ response: TransactionResponse) -> CachedResponse {
     var (head, status) = (response.head, response.status)
     status.cache = name ?? ""
@@ -103,12 +103,12 @@ struct ResponseOperation: Sendable {
     return finished.with(received.response.metrics)
   }
 
-  /// Asks about a response that the caller has got already. For each resource one such request runs at a time.
+  /// Revalidates a response that the caller has already received. For each resource, one such request runs at a time.
   private func revalidate(_ sent: HTTPRequest, _ originRequest: OriginRequest) {
     let background = request.with { settings in
       for name in ConfidentialFields.conditions + [.range] { settings.head.headerFields[name] = nil }
     }
-    // What is removed from now on counts as removed for the background request too.
+    // Responses that are removed from now on count as removed for the background request too.
     let transaction = CacheTransaction(
       background, head: background.head, priority: LoadPriority(background.priority),
       cache: originRequest.cache.seen(by: background))
@@ -116,7 +116,7 @@ struct ResponseOperation: Sendable {
     core.revalidations.begin(RevalidationTable.Subject(originRequest.cache)) {
       do throws(CacheError) {
         let response = try await asking.send(sent)
-        // The caller needs no bytes. Only a response that is stored is read.
+        // The caller needs no bytes, so the body is read only if it is stored.
         guard response.status.isStored else { return response.body.source.cancel() }
         while try await response.body.source.next() != nil {}
       } catch {
@@ -134,7 +134,7 @@ extension CachedResponse {
   }
 }
 
-/// Waiting for the response to an equal request that is on its way to the origin (RFC 9111 §4).
+/// Waits for the response to an equal request that was sent to the origin (RFC 9111 §4).
 extension ResponseOperation {
   private var planner: Planner { transaction.planner }
 
@@ -186,9 +186,9 @@ extension ResponseOperation {
     }
   }
 
-  /// Responds with what another request has brought, if this one may have it.
+  /// Responds with the response to another request, if this one may use it.
   ///
-  /// - Parameter isEarly: Whether this request arrived before that response did. Then it needs no validation of its own.
+  /// - Parameter isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
   private func follow(
     _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait, _ brought: PendingRequest.Brought, isEarly: Bool,
     _ stored: () async throws(CacheError) -> TransactionResponse?
@@ -198,7 +198,7 @@ extension ResponseOperation {
     guard !request.invalidations.mayHaveMet(transaction.cache.resource, since: brought.logPosition),
       isEarly || candidate.metadata.freshness.isFresh(at: request.clock.now)
     else { return try await again(wait.again()) }
-    // A request with other cookies may get another response. Requests with equal cookies find each other.
+    // A request with other cookies may get another response. Requests with equal cookies share one.
     guard candidate.metadata.wasFresh || brought.cookies == PendingRequest.cookies(of: request.head) else {
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
     }
@@ -216,14 +216,14 @@ extension ResponseOperation {
       response.status.isCollapsed = true
       response.status.lifetimeLeft = originRequest.lifetimeLeft(candidate.metadata)
       return finished(response)
-    // Requests that need the same variant find each other.
+    // Requests that need the same variant share one response.
     case .fetch(_, _, .varyMiss):
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
     case .fetch, .answer: return try await send(originRequest, sent, nil)
     }
   }
 
-  /// A response whose body is still on its way, or `nil` if it cannot be read any more.
+  /// Returns a response whose body is still arriving, or `nil` if the body can no longer be read.
   private func response(
     with candidate: Candidate, from body: SharedBody, _ limit: Duration
   ) async -> TransactionResponse? {
@@ -240,12 +240,13 @@ extension ResponseOperation {
       head: reply.head, body: content, source: .network, stored: candidate, status: transaction.hit(candidate.metadata))
   }
 
-  /// Whether the response to an equal request would do if it were fresh. A range may be far from what the other reads first.
+  /// Whether a fresh response to an equal request would satisfy this one. A range may be far from the bytes that the other reader
+  /// reads first.
   private var isCoalescible: Bool {
     guard request.head.method == .get || request.head.method == .head, !request.head.headerFields.contains(.range) else {
       return false
     }
-    // Only these fields can make a validator refuse a fresh response.
+    // Only these fields can make a validator reject a fresh response.
     let mayBeHeard = request.head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
     if request.validator != nil, request.policy == .standard, !mayBeHeard { return true }
     var head = request.head
@@ -260,10 +261,10 @@ extension ResponseOperation {
     return true
   }
 
-  /// The fields that may refuse a fresh response, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
+  /// The fields that can reject a fresh response, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
   private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
 
-  /// Whether the response may be for other requests: it is whole or confirms a stored one, and it may be stored.
+  /// Whether other requests may be able to use the response: it is whole or confirms a stored one, and it may be stored.
   private func mayLead(_ reason: ForwardReason) -> Bool {
     let fields = request.head.headerFields
     guard request.head.method == .get, fields[.cacheControl]?.lowercased().contains("no-store") != true else { return false }
@@ -271,7 +272,8 @@ extension ResponseOperation {
   }
 }
 
-/// The state of a request that waits for an equal one: its limits, and the selecting fields that it has learnt while it waited.
+/// The state of a request that waits for an equal one: its limits, and the selecting fields that it has learned from earlier
+/// responses.
 struct CoalescingWait: Sendable {
   /// The total time that the request may wait, or `nil` if it does not wait.
   private let limit: Duration?
@@ -282,7 +284,7 @@ struct CoalescingWait: Sendable {
   /// The number of times that the request has started again.
   private var rounds = 0
 
-  /// One set is shared by all requests, because most requests have no other fields, and many do not read the set.
+  /// All requests share one set, because most have no other fields, and many do not read the set.
   private static let alwaysSelecting: Set<HTTPField.Name> = [.authorization]
 
   init(limit: Duration?) { self.limit = limit.flatMap { $0 > .zero ? $0 : nil } }
@@ -296,10 +298,10 @@ struct CoalescingWait: Sendable {
     return end > uptime ? end - uptime : nil
   }
 
-  /// The state of the same request after it has waited.
+  /// Returns the state of the same request after it has waited.
   ///
   /// - Parameters:
-  ///   - fields: The fields that selected a response which the request could not use.
+  ///   - fields: The fields that selected a response that the request could not use.
   ///   - counts: Whether the round counts, because there was a response. A round whose leader left does not count.
   func again(knowing fields: [HTTPField.Name] = [], counts: Bool = true) -> CoalescingWait {
     var next = self
@@ -308,8 +310,8 @@ struct CoalescingWait: Sendable {
     return next
   }
 
-  /// Returns the key that is equal for requests that may share one response. These have the same resource, the same components,
-  /// and equal selecting fields as far as those are known.
+  /// Returns the key that is equal for requests that may share one response. These have the same resource and components, and
+  /// equal selecting fields as far as those are known.
   func key(of load: ResolvedRequest, _ candidates: [Candidate]) -> CoalescingKey {
     let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).sharingFields(of: $1.metadata)) }
     var head = load.head

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// The revalidations of stale responses that were delivered already. For each resource one runs at a time.
+/// The background revalidations of stale responses that were already delivered. For each resource, one runs at a time.
 final class RevalidationTable: Sendable {
   /// A resource in certain stores.
   struct Subject: Hashable, Sendable {
-    /// A key, because keys are compared by bytes.
+    /// A key, because keys are compared byte by byte.
     private let resource: CacheKey
     private let stores: [ComponentID?]
 
@@ -33,7 +33,7 @@ final class RevalidationTable: Sendable {
 
   /// Starts a revalidation that the caller performs, until ``leave(_:)``.
   ///
-  /// - Returns: `nil`, or the end of another revalidation that is running. The caller waits for that instead.
+  /// - Returns: `nil`, or the end of another running revalidation. The caller waits for that end instead.
   func enter(_ subject: Subject) -> OneShotBroadcast<Void>? {
     state.withLock { state in
       if let other = state.running[subject] { return other.end }

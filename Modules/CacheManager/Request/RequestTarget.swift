@@ -66,7 +66,7 @@ struct RequestTarget: Sendable {
       return (head, url)
     }
     guard let changed = head.absoluteURL, changed.scheme != nil else {
-      throw CacheError(.invalidURL, reason: "the interceptor left no URL to load", url: url.address)
+      throw CacheError(.invalidURL, reason: "the interceptor's request has no URL", url: url.address)
     }
     return (head, changed)
   }
