@@ -1,4 +1,5 @@
-// The umbrella: one import for the whole house. `CacheTesting` and `LoopbackOrigin` stay outside, they belong into tests.
+// The umbrella module, which re-exports the modules of an app. `CacheTesting` and `LoopbackOrigin` are not included, because they
+// are for tests.
 @_exported public import CacheCore
 @_exported public import CacheManager
 @_exported public import CacheNetworking

@@ -2,7 +2,7 @@ internal import CacheCore
 public import CacheManager
 public import ImageCodecs
 
-/// An event of an image's load.
+/// An event of an image load.
 public enum ImageEvent: Sendable {
   /// Bytes were received.
   case progress(LoadProgress)
@@ -10,7 +10,7 @@ public enum ImageEvent: Sendable {
   case preview(DecodedImage)
   /// A stored image that may be outdated. The final image follows, or the stream throws.
   case stale(Resource<DecodedImage>)
-  /// The result. No event follows.
+  /// The final image, after which no event follows.
   case final(Resource<DecodedImage>)
 }
 
@@ -24,7 +24,7 @@ struct ImageEvents: AsyncSequence, Sendable {
 }
 
 extension ImageEvent {
-  /// Of two previews, or reports of progress, that nobody has taken yet the later one is enough.
+  /// Merges two previews, or two progress reports, that the consumer has not taken yet into the later one.
   fileprivate static func merge(_ earlier: Self, _ later: Self) -> Self? {
     switch (earlier, later) {
     case (.progress, .progress), (.preview, .preview): later

@@ -8,8 +8,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A downloader that shows a previewer what passes. It has the identity of the one it stands around: what comes through it is the
-/// same.
+/// A downloader that passes the bytes of a response to a previewer. It has the identity of its base, because its responses are
+/// the same.
 struct PreviewedDownloader: Downloader {
   let base: any Downloader
   let previewer: ImagePreviewer
@@ -20,7 +20,7 @@ struct PreviewedDownloader: Downloader {
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     previewer.restart()
     var response = try await base.download(request)
-    // What is here already is shown as a whole at once.
+    // A body that has already arrived needs no preview.
     guard response.head.status == .ok, response.body.data == nil else { return response }
     response.body = ResourceBody(
       length: response.body.length, source: PreviewedBody(source: response.body.source, previewer: previewer))

@@ -9,7 +9,7 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Loads an image and decodes it: upright and in sRGB.
+  /// Loads and decodes an image, upright and in sRGB.
   ///
   /// ```swift
   /// let image = try await manager.image(for: url)
@@ -17,9 +17,9 @@ extension ResourceManager {
   /// let thumbnail = try await manager.image(for: url, .resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
-  /// The processed image is cached in memory beside the original bytes. On disk the original is cached, and with an encoder also
-  /// the processed image. When the original changes, all images made from it are made again. Use `load(_:as:)` with `.image()` to
-  /// learn the source and the age of the image.
+  /// The processed image is cached in memory beside the original bytes. The original is cached on disk. With an encoder, the
+  /// processed image is stored on disk too. When the original changes, every image that was made from it is made again. Use
+  /// `load(_:as:)` with `.image()` to obtain the source and the age of the image.
   ///
   /// - Parameters:
   ///   - url: The URL of the image.

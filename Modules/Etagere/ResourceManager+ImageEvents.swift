@@ -51,7 +51,7 @@ extension ResourceManager {
       let task = Task {
         do throws(CacheError) {
           for try await event in events {
-            // A preview that is finished at this moment comes before the result, or never.
+            // A preview that is finished at this moment is delivered before the result, or never.
             if case .final = event { channel.finish(with: ImageEvent(event)) } else { channel.send(ImageEvent(event)) }
           }
           previewer.stop()

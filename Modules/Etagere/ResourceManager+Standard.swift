@@ -14,8 +14,8 @@ public import Foundation
 #endif
 
 extension ResourceManager.Configuration {
-  /// Every default of this package: the URLSession engine with retries and resumption, memory, a folder on disk, ETag validation,
-  /// `file:` and `data:` URLs, and a place of its own where pictures are decoded.
+  /// Returns the default configuration: the URLSession downloader with retries and resumption, a memory store, a disk store, ETag
+  /// validation, `file:` and `data:` URLs, and an executor that decodes images.
   ///
   /// ```swift
   /// var configuration = try ResourceManager.Configuration.standard(folder: folder)
@@ -24,14 +24,14 @@ extension ResourceManager.Configuration {
   /// ```
   ///
   /// - Parameters:
-  ///   - folder: where the disk store keeps its files, in a folder of its own below it; nil: no disk.
-  ///   - diskLimit: bytes on disk.
-  ///   - memoryLimit: bytes in memory.
-  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. That one resumes
-  ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to get
-  ///     neither.
-  ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock` here.
-  /// - Throws: `CacheError` with path and reason when the folder can't be used.
+  ///   - folder: The folder of the disk store, which uses a subfolder of its own, or `nil` for no disk store.
+  ///   - diskLimit: The size limit of the disk store in bytes.
+  ///   - memoryLimit: The size limit of the memory store in bytes.
+  ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. The default resumes
+  ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to disable
+  ///     both.
+  ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock`.
+  /// - Throws: `CacheError` with path and reason if the folder cannot be used.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
     downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()
@@ -47,7 +47,8 @@ extension ResourceManager.Configuration {
     if let folder {
       let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit, clock: clock))
       configuration.store = disk
-      // Variants that a secret field selects are filed under a digest; its key lies in the folder, so they survive a restart.
+      // Variants that a secret field selects are stored under a digest. The digest's secret is stored in the folder, so the
+      // variants survive a restart.
       configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
     }
     return configuration
@@ -55,18 +56,18 @@ extension ResourceManager.Configuration {
 }
 
 extension ResourceManager {
-  /// The process's own manager, with every default, its files in the user's cache folder.
+  /// The shared manager of the process, with the default configuration. Its files are in the user's cache folder.
   ///
-  /// Where that folder can't be used (a read-only system, no home) it works in memory alone;
-  /// ``ResourceManager/Configuration/store`` is nil then.
+  /// If that folder cannot be used (a read-only system, no home folder), the manager caches in memory alone.
+  /// ``ResourceManager/Configuration/store`` is then `nil`.
   public static let shared: ResourceManager = {
     if let configuration = try? Configuration.standard(folder: defaultFolder) { return ResourceManager(configuration) }
-    // Without a folder nothing can fail; the last resort is a manager that answers every load with an error.
+    // Without a folder, the configuration cannot fail. If it failed, every load of this manager would end with an error.
     return ResourceManager((try? .standard(folder: nil)) ?? Configuration())
   }()
 
-  /// Where ``shared`` keeps its files: `Caches/Etagere` on Apple platforms; elsewhere `etagere` in `$XDG_CACHE_HOME`, or in
-  /// `~/.cache`.
+  /// The folder of ``shared``: `Caches/Etagere` on Apple platforms. On other platforms it is `etagere` in `$XDG_CACHE_HOME`, or
+  /// in `~/.cache`.
   public static var defaultFolder: URL {
     #if canImport(Darwin)
     return URL.cachesDirectory.appending(path: "Etagere", directoryHint: .isDirectory)

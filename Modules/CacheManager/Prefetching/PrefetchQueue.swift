@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The queue of a prefetcher. The running loads hold it too, so that they still end properly after the prefetcher is released.
+/// The queue of a prefetcher. The running loads retain it, so that they end properly after the prefetcher is released.
 final class PrefetchQueue: Sendable {
   private struct State {
     var accounting = PrefetchAccounting()
@@ -93,7 +93,7 @@ final class PrefetchQueue: Sendable {
     request.options.priority = level
     if destination == .memory { request.options.writes.formIntersection(.memory) }
     if destination == .disk, !isOfBytes {
-      // A value that only memory has must still be stored on disk, so memory is not read.
+      // A value that is only in memory must still be stored on disk, so memory is not read.
       request.options.reads.formIntersection(.disk)
       request.options.writes.formIntersection(.disk)
     }
@@ -126,7 +126,7 @@ final class PrefetchQueue: Sendable {
 
   // MARK: Running loads
 
-  /// Starts the items that may start. One thread at a time does this. A call that comes meanwhile, also from a load that ends at
+  /// Starts the items that may start. Only one thread at a time does this. A concurrent call, or a call from a load that ends at
   /// once, leaves its work to that thread.
   private func pump() {
     let begins = state.withLock { state in
@@ -174,7 +174,7 @@ final class PrefetchQueue: Sendable {
 
   var progress: PrefetchProgress { state.withLock { $0.accounting.progress } }
 
-  /// Changes the state and reports new progress to the watchers. When no work is left, it finishes the watchers and resumes the
+  /// Changes the state and reports new progress to the watchers. When no work is left, finishes the watchers and resumes the
   /// waiters.
   @discardableResult
   private func change<Result>(_ body: (inout State) -> Result) -> Result {
@@ -230,8 +230,8 @@ final class PrefetchQueue: Sendable {
     return state.withLock { $0.accounting.report }
   }
 
-  /// Returns the report when no work is left, even if the calling task is cancelled. The report then includes the items that the
-  /// prefetch did not load.
+  /// Returns the report when no work is left, even if the calling task is cancelled. The report then includes the items that were
+  /// not loaded.
   func wholeReport() async -> PrefetchReport {
     await finished(0) { false }
     return state.withLock { $0.accounting.report }
@@ -272,7 +272,7 @@ struct PrefetchAccounting {
   enum Entry {
     /// The item waits now.
     case new
-    /// An equal item waits or runs already.
+    /// An equal item is already waiting or running.
     case duplicate(of: Item)
   }
 
@@ -281,14 +281,14 @@ struct PrefetchAccounting {
   private var items: [Number: Item] = [:]
   private var numbers: [CoalescingKey: Number] = [:]
   private var last: Number = 0
-  /// The latest failures, and at most as many earlier ones. The array is cut when it has twice as many failures as a report
+  /// The latest failures, and at most as many earlier ones. The array is cut when it contains twice as many failures as a report
   /// lists.
   private var failures: [(number: Number, url: URL, error: CacheError)] = []
   private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
 
-  /// Makes room for the failures of one call with `count` requests. If all of them fail, the report lists them all.
+  /// Makes room for the failures of one call with `count` requests, so that the report can list all of them.
   mutating func expect(_ count: Int) { listed = max(listed, count) }
 
   /// Returns the number of the next item.
@@ -318,7 +318,7 @@ struct PrefetchAccounting {
 
   mutating func raise(_ number: Number, to level: LoadPriority.Level) { queue.raise(number, to: level) }
 
-  /// Returns the next item, which runs from now on, or `nil` if no item waits.
+  /// Returns the next item, which then counts as running, or `nil` if no item waits.
   mutating func begin() -> (number: Number, item: Item)? {
     guard let number = queue.next(), let item = items[number] else { return nil }
     queue.remove(number)

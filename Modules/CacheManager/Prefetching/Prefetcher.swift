@@ -6,8 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Loads resources into the cache ahead of time, a few at a time and at low priority. Skips the resources that are cached
-/// already.
+/// Loads resources into the cache ahead of time, a few at a time and at low priority. Skips resources that are already cached.
 ///
 /// ```swift
 /// let prefetcher = manager.prefetcher(into: .disk, concurrency: 4)
@@ -16,10 +15,10 @@ public import Foundation
 /// let report = await prefetcher.report()
 /// ```
 ///
-/// When a load requests a resource that waits here, that item moves to the front and becomes as urgent as the load. Both share
-/// one transfer. A failure does not stop the other items. A prefetcher may be used again when no work is left.
+/// When a load requests a resource that waits in the prefetcher, that item moves to the front and becomes as urgent as the load.
+/// Both share one transfer. A failure does not stop the other items. A prefetcher can be used again when no work is left.
 ///
-/// Releasing the prefetcher cancels the items that it has not started. Running loads continue to their end.
+/// Releasing the prefetcher cancels the waiting items. Running loads continue to their end.
 public final class Prefetcher: Sendable {
   private let queue: PrefetchQueue
 
@@ -27,10 +26,10 @@ public final class Prefetcher: Sendable {
 
   deinit { queue.cancelWaiting() }
 
-  /// Adds requests, with their fields and options, behind the requests that wait already.
+  /// Adds requests, with their fields and options, behind the waiting requests.
   ///
-  /// A request that equals one that waits or runs is merged with it. Priorities above `low` are lowered to it. Each request costs
-  /// O(1).
+  /// A request that equals a waiting or running one is merged with it. Priorities above `low` are lowered to `low`. Each request
+  /// costs O(1).
   public func append(_ requests: [ResourceRequest]) { queue.append(requests) }
 
   /// Adds URLs.
@@ -44,7 +43,7 @@ public final class Prefetcher: Sendable {
   /// Starts loads again after ``pause()``.
   public func resume() { queue.isPaused = false }
 
-  /// Whether the prefetcher is paused: ``pause()`` was called after the last ``resume()``.
+  /// Whether the prefetcher is paused.
   public var isPaused: Bool { queue.isPaused }
 
   /// Cancels the waiting and the running items. A transfer that another load waits for continues.
@@ -59,10 +58,9 @@ public final class Prefetcher: Sendable {
   /// The current progress.
   public var progress: PrefetchProgress { queue.progress }
 
-  /// The current progress, then each change, until no work is left. A slow consumer receives the latest progress and not every
-  /// step before it.
+  /// The current progress, then each change, until no work is left. A slow consumer receives only the latest progress.
   ///
-  /// Each access creates a sequence of its own, for one consumer.
+  /// Each access creates a new sequence, for one consumer.
   public var updates: AsyncStream<PrefetchProgress> { queue.updates() }
 
   /// Waits until no work is left, and returns the results since the prefetcher was created.
@@ -75,21 +73,21 @@ public final class Prefetcher: Sendable {
 public struct PrefetchReport: Sendable {
   /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
   public var loaded = 0
-  /// The number of resources that were not downloaded, because the response was cached already. If the value of a transform was
-  /// missing, it was made.
+  /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
+  /// was made.
   public var skipped = 0
   /// The number of cached resources that are stale and could not be revalidated.
   public var unconfirmed = 0
   /// The resources that were not loaded, with the errors, in the order in which they were requested. Cancelled requests are
   /// listed too.
   ///
-  /// The list has the latest ``listedFailures`` failures, or as many as the largest single call requested, if that is more. So
-  /// the failures of one call alone are never cut.
+  /// The list contains the latest ``listedFailures`` failures. If a single call requested more resources, the list has room for
+  /// that many. The failures of one call are therefore never cut.
   public var failed: [(url: URL, error: CacheError)] = []
-  /// The number of earlier failures, which are counted but not listed in ``failed``. So a prefetcher that lives as long as its
-  /// app does not grow with each failure.
+  /// The number of earlier failures, which are counted but not listed in ``failed``. The limit keeps a prefetcher that lives as
+  /// long as its app from growing with each failure.
   public var unlistedFailures = 0
-  /// The number of requests that were equal to one that waited or ran already. They are counted here and nowhere else.
+  /// The number of requests that were equal to a waiting or running one. They are counted only here.
   public var duplicates = 0
 
   /// The minimum number of failures for which ``failed`` has room.
@@ -104,8 +102,8 @@ public struct PrefetchProgress: Hashable, Sendable {
   public var running = 0
   /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
   public var loaded = 0
-  /// The number of resources that were not downloaded, because the response was cached already. If the value of a transform was
-  /// missing, it was made.
+  /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
+  /// was made.
   public var skipped = 0
   /// The number of cached resources that are stale and could not be revalidated.
   public var unconfirmed = 0
@@ -131,10 +129,10 @@ public enum PrefetchDestination: Hashable, Sendable {
   case cache
   /// The memory store alone, for resources that are shown soon and need not outlive the process.
   ///
-  /// The durable store is read but not written. A load of the same request would write it, so it makes a transfer of its own if
-  /// this one is running.
+  /// The durable store is read but not written. If a load requests the same resource in the meantime, it makes its own transfer,
+  /// because it writes the durable store.
   case memory
-  /// The durable store alone. Bytes stream there and are not collected in memory, so the size of a body does not matter to
-  /// memory. A value is made in memory and stored in its encoded form.
+  /// The durable store alone. Bytes stream to it and are not collected in memory, so even large bodies use little memory. A value
+  /// is made in memory and stored in its encoded form.
   case disk
 }

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The stored responses that a purge is about.
+/// The stored responses that a purge affects.
 public struct PurgeSelection: Hashable, Sendable {
   enum Kind: Hashable, Sendable {
     case url(URL)
@@ -22,14 +22,14 @@ public struct PurgeSelection: Hashable, Sendable {
   /// The responses that are stored under a caller's own key (`RequestOptions.key`), in every variant.
   public static func key(_ key: String) -> PurgeSelection { PurgeSelection(kind: .key(key)) }
 
-  /// The responses that are stored under a URI with this prefix, or that came from such a URI and are stored under a caller's own
+  /// The responses that are stored under a URI with this prefix, and those from such a URI that are stored under a caller's own
   /// key.
   ///
-  /// The bytes of the URIs in normal form are compared (see `ResourceID`). The prefix `…/news` matches `…/newsletter` too, and
-  /// `…/news/` only the URIs below it. A URL without a path is the root of its host, so it matches no other host.
+  /// The bytes of the URIs in normal form are compared (see `ResourceID`). The prefix `…/news` also matches `…/newsletter`, and
+  /// `…/news/` matches only the URIs below it. A URL without a path is the root of its host, so it matches no other host.
   public static func prefix(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .prefix(url)) }
 
-  /// The responses to which their origin gave this tag, in `Cache-Tag` or `Surrogate-Key`. Tags are compared byte for byte.
+  /// The responses that their origin marked with this tag, in `Cache-Tag` or `Surrogate-Key`. Tags are compared byte by byte.
   public static func tag(_ name: String) -> PurgeSelection { PurgeSelection(kind: .tag(name)) }
 
   /// All stored responses.
@@ -37,7 +37,7 @@ public struct PurgeSelection: Hashable, Sendable {
 }
 
 extension PurgeSelection: CustomStringConvertible {
-  /// The selection as it is written in Swift, such as `tag("news")`.
+  /// The selection in Swift notation, such as `tag("news")`.
   public var description: String { "\(kind)" }
 }
 
@@ -45,17 +45,17 @@ extension PurgeSelection: CustomStringConvertible {
 public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
   /// Removes the responses.
   case hard
-  /// Marks the responses stale. The next use asks the origin, which may confirm them with a 304. Until then they are served where
-  /// stale responses are: with `stale-while-revalidate` and `stale-if-error`, offline, and by policies that use any stored
-  /// response.
+  /// Marks the responses stale. The next use revalidates them, and the origin may confirm them with a 304. Until then, they are
+  /// served where stale responses are allowed: with `stale-while-revalidate` and `stale-if-error`, offline, and by policies that
+  /// use any stored response.
   ///
-  /// A manager without a validator never asks about a response, so there the mode is the same as ``hard``.
+  /// A manager without a validator cannot revalidate, so this mode is the same as ``hard``.
   case soft
 }
 
-/// The parts of a cache that a purge reaches.
+/// The partitions that a purge affects.
 public enum PurgeScope: Hashable, Sendable {
-  /// The responses of this partition (`RequestOptions.partition`), or those without a partition if it is `nil`.
+  /// The responses of this partition (`RequestOptions.partition`). `nil` means the responses without a partition.
   case partition(String?)
   /// The responses of all partitions.
   case all

@@ -3,8 +3,8 @@ internal import HTTPTypes
 
 /// Carries out a purge in both layers.
 ///
-/// Memory is purged twice. A load that has read the disk before the purge may put that response into memory. If it does so before
-/// the log records the purge, the second pass finds the response. Later it is refused.
+/// Memory is purged twice. A load that read the disk before the purge may put that response into memory. If it does so before the
+/// log records the purge, the second pass removes the response. Afterwards, the log prevents it.
 struct Purger: Sendable {
   let purge: Purge
   let memory: MemoryTier?
@@ -12,7 +12,7 @@ struct Purger: Sendable {
   let clock: any CacheClock
   let core: LoadCoordinator
 
-  /// Runs the purge. If an entry fails, the purge goes on with the others.
+  /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
   /// - Returns: The number of responses that matched.
   /// - Throws: The first error.
@@ -20,7 +20,7 @@ struct Purger: Sendable {
     var met: Set<CacheKey> = []
     var failure: CacheError?
     core.invalidations.advance(with: purge)
-    // Also a response that a redirect leads to, because its name does not tell that.
+    // Includes loads that a redirect leads to a purged resource, because their names do not show it.
     core.coalescer.closeToOthers()
     purgeMemory(&met, &failure)
     if let store {
@@ -51,7 +51,7 @@ struct Purger: Sendable {
     }
     for entry in listed {
       do throws(CacheError) {
-        // A response that has replaced it since it was listed was requested after the purge, or is checked when it is stored.
+        // A response that has replaced the listed one was requested after the purge, or is checked when it is stored.
         let revision = entry.metadata.revision
         switch purge.mode {
         case .hard: try await store.remove(entry.key, ifRevision: revision)
@@ -74,7 +74,7 @@ struct Purger: Sendable {
 }
 
 extension StoredMetadata {
-  /// Returns the metadata marked stale from now on.
+  /// Returns the metadata, marked stale from now on.
   func markedStale(at now: Timestamp) -> StoredMetadata {
     var metadata = self
     metadata.freshness = freshness.markedStale(at: now)
@@ -123,7 +123,7 @@ struct Purge: Sendable {
     self.scope = scope
   }
 
-  /// The only resource that the purge is about, or `nil` if the stored entries must be listed.
+  /// The only resource that the purge affects, or `nil` if the stored entries must be listed.
   var resource: String? {
     guard case .partition(let partition) = scope else { return nil }
     return switch subject {
@@ -133,7 +133,7 @@ struct Purge: Sendable {
     }
   }
 
-  /// Whether stored responses of a resource may match, as far as its name tells.
+  /// Whether stored responses of a resource may match, judged by its name.
   func mayMeet(_ resource: String) -> Bool { meets(resource, nil) }
 
   /// Whether a stored response matches.
@@ -157,9 +157,9 @@ struct Purge: Sendable {
   }
 }
 
-/// Applying purges to responses that were requested before the purge and are stored after it.
+/// Applies purges to responses that were requested before the purge and are stored after it.
 extension TieredCache {
-  /// Returns a response as the purges since the load began leave it: unchanged or stale. Returns `nil` if it must not be stored.
+  /// Returns a response after the purges since the load began: unchanged or stale. Returns `nil` if it must not be stored.
   func surviving(_ candidate: Candidate) -> Candidate? {
     guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else {
       return candidate
@@ -167,10 +167,10 @@ extension TieredCache {
     return candidate.surviving(purge, at: request.clock.now)
   }
 
-  /// Applies a purge that came while a response was being stored. The purge looked for the response before it was there.
+  /// Applies a purge that ran while a response was being stored. The purge could not find the response yet.
   ///
-  /// The disk comes first. Then the count of the log rises, so that a load that read the disk before does not put the response
-  /// into memory afterwards.
+  /// The disk comes first. Then the count of the log rises, so that a load that read the disk earlier does not put the response
+  /// into memory.
   func settle(_ candidate: Candidate) async {
     guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else { return }
     await settle(candidate, purge)
@@ -184,7 +184,7 @@ extension TieredCache {
     let revision = candidate.metadata.revision
     if let store = request.store { _ = await refresh(survivor, on: store) }
     request.invalidations.advance()
-    // A transform's entry has the length of the encoded value, which is not the original's.
+    // A transform's entry has the length of the encoded value, and not that of the original.
     guard candidate.key.transform.isEmpty, let memory = request.memory else { return }
     _ = MemoryTier(store: memory).record(survivor.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
       $0?.revision == revision
@@ -193,7 +193,7 @@ extension TieredCache {
 }
 
 extension Candidate {
-  /// Returns the candidate as a purge leaves it, or `nil` if the purge removes it.
+  /// Returns the candidate after a purge, or `nil` if the purge removes it.
   fileprivate func surviving(_ purge: PurgeMode, at now: Timestamp) -> Candidate? {
     switch purge {
     case .hard: return nil
@@ -206,10 +206,11 @@ extension Candidate {
 }
 
 extension MemoryTier {
-  /// Removes the responses that a purge selects, or marks them stale, together with the values that were made from them.
+  /// Removes the responses that a purge selects, or marks them stale. Values that were made from removed responses are removed
+  /// too.
   ///
   /// - Returns: The keys of the selected responses.
-  /// - Throws: An error if the store has to list its keys and cannot.
+  /// - Throws: An error if the store must list its keys and cannot.
   func purge(_ purge: Purge, at now: Timestamp) throws(CacheError) -> Set<CacheKey> {
     guard let resource = purge.resource else { return self.purge(listed: try store.keys(), purge, now) }
     return self.purge(resource, purge, now)

@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// The observer of one load.
 ///
-/// Every piece of work of a load holds the load's ``ResolvedRequest``, and with it this object. So its release is the moment at
-/// which all work has ended, also work that went on after the result: a commit to a slow store, a revalidation, a body that an
-/// HTTP caller reads.
+/// Every piece of work of a load retains the load's ``ResolvedRequest``, and with it this object. It is therefore released when
+/// all work has ended. This includes work after the result: a commit to a slow store, a revalidation, or a body that an HTTP
+/// caller reads.
 final class LoadObservation: Sendable {
   let observer: any LoadObserver
   private let id: LoadID

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The target of a load, the original or an alternative: the request, and the downloader that sends it.
+/// The target of a load, which is the original or an alternative: the request, and the downloader that sends it.
 struct RequestTarget: Sendable {
   var head: HTTPRequest
   /// The URL, or `nil` if the head states it.
@@ -36,7 +36,8 @@ struct RequestTarget: Sendable {
     if isHTTP { interceptSending() }
   }
 
-  /// The target of a request that is sent as it is, or `nil` if an interceptor may change it or a URL must be made of it.
+  /// Creates the target of a request that is sent unchanged. Returns `nil` if an interceptor may change the request, or if the
+  /// target needs a URL.
   init?(plain request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration) {
     interceptor = options.interceptor.resolved(manager.interceptor)
     guard interceptor?.interceptsLookups != true, request.hasPlainTarget else { return nil }
@@ -51,7 +52,7 @@ struct RequestTarget: Sendable {
     downloader = downloader.map { InterceptedDownloader($0, by: interceptor) }
   }
 
-  /// The request after the interceptor has changed it. It is the one that is loaded, even if it names another resource.
+  /// Returns the request after the interceptor has changed it. This request is loaded, even if it names another resource.
   private static func changed(
     _ asked: HTTPRequest, _ url: URL, by interceptor: RequestInterceptor
   ) throws(CacheError) -> (HTTPRequest, URL) {
@@ -75,7 +76,7 @@ struct RequestTarget: Sendable {
 /// An alternative source with its request.
 struct ResolvedAlternative: Sendable {
   let alternative: AlternativeSource
-  /// The request to the source, or the error for a source that cannot be asked.
+  /// The target of the source, or the error for a source that cannot be requested.
   let source: Result<RequestTarget, CacheError>
 
   init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ manager: ResourceManager.Configuration) {
@@ -110,8 +111,8 @@ extension URL {
 }
 
 extension HTTPRequest {
-  /// Whether the target is an absolute `http` or `https` URL that every reader understands alike (RFC 3986 §3). Nothing in it has
-  /// to be escaped, and it has no user information and no address in brackets. `false` does not mean that the target is invalid.
+  /// Whether the target is an absolute `http` or `https` URL that all parsers read alike (RFC 3986 §3). It has no characters to
+  /// escape, no user information and no address in brackets. `false` does not mean that the target is invalid.
   var hasPlainTarget: Bool {
     guard let scheme, scheme == "http" || scheme == "https", let authority, let path else { return false }
     return Self.isPlain(authority: authority.utf8) && Self.isPlain(path: path.utf8)

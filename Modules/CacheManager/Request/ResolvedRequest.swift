@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The settings of a running load behind one reference. Every stage keeps them, and a copy of all settings costs more than some
+/// The settings of a running load behind one reference. Every stage holds them, and copying all settings costs more than some
 /// stages do.
 @dynamicMemberLookup
 final class ResolvedRequest: Sendable {
@@ -41,7 +41,8 @@ final class ResolvedRequest: Sendable {
 
   /// Returns the error with the URL of the load, and with the redirects that led to `url`.
   ///
-  /// An error that names another URL is about another request, such as one that a downloader sent for a token. It stays as it is.
+  /// An error that names another URL is about another request, such as one that a downloader sent for a token. It is returned
+  /// unchanged.
   func naming(_ error: CacheError, at url: URL, after redirects: [URL]) -> CacheError {
     guard redirects.first == self.url else { return error.about(address) }
     let (asked, failed) = (address, url.address)
@@ -53,23 +54,23 @@ final class ResolvedRequest: Sendable {
   }
 
   var bodyTooLarge: CacheError {
-    CacheError(.bodyTooLarge, reason: "the body is larger than the \(settings.maximumBodySize) bytes that this load takes")
+    CacheError(.bodyTooLarge, reason: "the body is larger than the limit of \(settings.maximumBodySize) bytes")
   }
 
-  /// Whether a response may be the result of a load: its status is accepted, and it is no redirect to follow.
+  /// Whether a response may be the result of a load: its status is accepted, and it is not a redirect to follow.
   func isResult(_ response: HTTPResponse) -> Bool {
     settings.acceptedStatuses.contains(response.status.code) && (settings.redirectLimit == 0 || !RedirectRules.leads(response))
   }
 
-  /// Returns the resource of a request. The caller's own key stands for the requested URL, and not for the target of a redirect.
-  /// A redirect of a mirror is an exception: it still stands for the requested URL.
+  /// Returns the resource of a request. The caller's own key names the requested URL, but not the target of a redirect. A
+  /// mirror's redirect targets still belong to the requested URL.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
     if isFirstHop || settings.role == .mirror { return settings.resource }
     return ResourceID.make(uri: ResourceID.uri(of: request) ?? settings.url.absoluteString, partition: settings.partition)
   }
 
-  /// Returns the URL from which the bytes of a stored response came. It differs from the requested URL if an alternative brought
-  /// the response, or if the response is stored under the caller's own key.
+  /// Returns the URL from which the bytes of a stored response came. It differs from the requested URL if the response came from
+  /// an alternative, or is stored under the caller's own key.
   func origin(of metadata: StoredMetadata, for request: HTTPRequest, at url: URL) -> URL {
     let stored = metadata.request
     guard stored.path != request.path || stored.authority != request.authority || stored.scheme != request.scheme,
@@ -82,7 +83,7 @@ final class ResolvedRequest: Sendable {
     settings.observation?.observe(event())
   }
 
-  /// The uptime at which work begins that is measured for the observer, or zero without one.
+  /// The uptime at which work that is measured for the observer begins, or zero without an observer.
   var observationStart: Duration { settings.observation == nil ? .zero : settings.clock.uptime }
 
   func observeStored(_ key: CacheKey, _ bytes: Int64, since start: Duration) {
@@ -90,12 +91,12 @@ final class ResolvedRequest: Sendable {
   }
 
   var noDurableStore: CacheError {
-    CacheError(.invalidConfiguration, reason: "there is no durable store that this load may write", url: address)
+    CacheError(.invalidConfiguration, reason: "the load has no durable store to write", url: address)
   }
 
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
 
-  /// Reports the failure of a revalidation whose result may reach no waiter, also if a stored response was served instead.
+  /// Reports the failure of a revalidation whose result may reach no waiter, even if a stored response was served instead.
   func observeBackground(_ result: Result<LoadOutcome, CacheError>) {
     switch result {
     case .failure(let error):
@@ -115,19 +116,19 @@ final class ResolvedRequest: Sendable {
   }
 }
 
-/// The settings of one load: a request with every component resolved, from the request's options or from the manager.
+/// The settings of one load: a request with every component taken from the request's options or from the manager.
 struct RequestSettings: Sendable {
   /// The identifier of the load in the events that an observer receives.
   let id: LoadID
   var head: HTTPRequest
-  /// The URL of the load, or `nil` if ``head`` states it. HTTP requests of `respond(to:)` need a URL for errors and events only.
+  /// The URL of the load, or `nil` if ``head`` states it. HTTP requests of `respond(to:)` need a URL only for errors and events.
   private var statedURL: URL?
   var body: RequestBody?
   var downloader: (any Downloader)?
   var isFromSchemeHandler: Bool
   /// The alternative sources. Empty for the load of an alternative.
   var alternatives: [ResolvedAlternative] = []
-  /// The role of the server that is asked.
+  /// The role of the server that receives the request.
   var role = SourceRole.original
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
@@ -136,8 +137,7 @@ struct RequestSettings: Sendable {
   /// The interceptor, or `nil` if it has no stage for redirects.
   var redirectInterceptor: RequestInterceptor?
   var clock: any CacheClock
-  /// The identity of the request's own clock. Loads with clocks of their own are not coalesced, because clocks cannot be
-  /// compared.
+  /// The identity of the request's own clock. Loads with their own clocks are not coalesced, because clocks cannot be compared.
   let clockIdentity: ComponentID?
   var executor: (any TaskExecutor)?
   var callbackQueue: CallbackQueue
@@ -157,26 +157,26 @@ struct RequestSettings: Sendable {
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
   let maximumBodyInMemory: Int64
-  /// The destination of the bytes. A stream is for a caller that speaks HTTP: its conditions, its ranges and stored parts are
-  /// used, and it handles methods, statuses and redirects itself.
+  /// The destination of the bytes. A stream is for an HTTP caller, which handles methods, statuses and redirects itself. Its
+  /// conditions and ranges, and stored parts, are used.
   var destination = BodyDestination.memory
   /// The representation that the waiters want, or `nil` for the bytes and a stored original.
   var representation: RequestedRepresentation?
   let storagePolicy: StoragePolicy
-  /// The log of removals, which shows what was removed while the load runs.
+  /// The log of removals, which shows what was removed during the load.
   let invalidations: InvalidationLog
-  /// The limit of the time that the load waits for the durable store to write.
+  /// The limit of the time that the load waits for writes to the durable store.
   let writeDeadline: StoreWriteDeadline
-  /// The memory that loads may take at once.
+  /// The memory that loads may use at once.
   let budget: MemoryBudget
-  /// Whether another load waits for this one. That load has reserved memory already, so this one does not wait for any.
+  /// Whether another load waits for this one. That load has already reserved memory, so this one does not wait for any.
   var isNested = false
 
-  /// The role of the server that is asked.
+  /// The role of the server that receives the request.
   enum SourceRole {
     /// The server of the resource.
     case original
-    /// A mirror. Its response is stored under the original's URL, so stored responses of the original say nothing about this
+    /// A mirror. Its response is stored under the original's URL, so stored responses of the original do not apply to this
     /// server.
     case mirror
     /// A low-data alternative. Its response is stored under its own URL.
@@ -239,12 +239,12 @@ struct RequestSettings: Sendable {
 
   /// The URL of the load.
   var url: URL {
-    // A head from which no URL can be made comes with a URL.
+    // If the head does not form a URL, the caller has provided one.
     get { statedURL ?? head.absoluteURL ?? URL(filePath: "/") }
     set { statedURL = newValue }
   }
 
-  /// Creates the settings of an HTTP request, which is sent as it is.
+  /// Creates the settings of an HTTP request, which is sent unchanged.
   init(
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
     _ core: LoadCoordinator
@@ -268,7 +268,7 @@ struct RequestSettings: Sendable {
     let interceptor = options.interceptor.resolved(manager.interceptor)
     var options = options
     options.alternatives = []
-    // The interceptor receives the request itself below, and not the substitute that is made here.
+    // The interceptor receives the request itself below, and not this substitute.
     options.interceptor = interceptor.map { .use($0.withoutLookups) } ?? .disabled
     try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
     head = request
@@ -285,7 +285,7 @@ struct RequestSettings: Sendable {
 
   private mutating func settleLayers() {
     if body != nil, head.method == .get {
-      // The resource's name does not tell what the body requests, so the response is for this request alone (RFC 9110 §9.3.1).
+      // The resource's name does not describe the request's body, so the response is for this request alone (RFC 9110 §9.3.1).
       (memory, store) = (nil, nil)
     }
     switch policy {
@@ -311,7 +311,7 @@ struct RequestSettings: Sendable {
     alternatives = sources.map { ResolvedAlternative($0, request, manager) }
   }
 
-  /// Returns the settings for the load of an alternative in place of the original.
+  /// Returns the settings for loading an alternative in place of the original.
   func asking(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
     var load = self
     (load.head, load.statedURL) = (source.head, source.url)

@@ -1,15 +1,15 @@
 internal import CacheCore
 
-/// The decisions about a manager's memory budget: which claims are granted, and which is next. It never waits. Each decision
-/// takes O(log n).
+/// The decisions about a manager's memory budget: which claims are granted, and which claim is next. It never waits. Each
+/// decision costs O(log n).
 ///
-/// No claim waits for another one that may wait for it:
-/// - A claim for a place holds nothing.
-/// - A claim for a body holds a place. Places count against other places only, and not against bodies.
+/// No two claims wait for each other:
+/// - A claim for a place holds no memory.
+/// - A claim for a body holds a place. Places count only against other places, not against bodies.
 /// - Of the bodies that grow beyond the remaining budget, one at a time grows without limit. The others wait for its end, or for
 ///   room.
-/// - Of the claims for work, one at a time is granted in any case. A value between two steps needs no work, so it is not that
-///   one.
+/// - Of the claims for work, one at a time is always granted. A value between two steps needs no work, so it does not take this
+///   exception.
 struct MemoryAccounting {
   typealias Ticket = PriorityQueue.Ticket
 
@@ -20,7 +20,7 @@ struct MemoryAccounting {
     case body(Int)
     /// The growth of the body of a reservation.
     case growth(Int, reservation: Int)
-    /// Work that takes this number of bytes in addition to the bodies.
+    /// Work that needs this number of bytes in addition to the bodies.
     case work(Int)
   }
 
@@ -32,14 +32,14 @@ struct MemoryAccounting {
     var workers = 0
   }
 
-  /// The queues in the order in which they are served. Claims that let loads end come before claims that begin something.
+  /// The queues in the order in which they are served. Claims that help loads to end come before claims that begin something.
   private enum Stage: Int, CaseIterable { case work, growth, body, place }
 
   /// The budget in bytes.
   let limit: Int
   /// The part of the budget for bodies and places. The rest is for work.
   let limitOfBodies: Int
-  /// The part of a body that is reserved at once before its bytes are received, unless a larger body is expected.
+  /// The part of a body that is reserved before its bytes arrive, unless a larger body is expected.
   let part: Int
   private(set) var held = Holding()
   private(set) var peak = 0
@@ -61,16 +61,15 @@ struct MemoryAccounting {
 
   func isWaiting(_ ticket: Ticket) -> Bool { waiters[ticket] != nil }
 
-  /// The bytes that are in memory, or that are certain to come.
+  /// The bytes that are in memory, or that are certain to arrive.
   var inUse: Int { held.bodies + held.work }
 
-  /// Adds a claim, which waits unless it is among the granted ones.
+  /// Adds a claim, which waits unless it is granted at once.
   ///
-  /// - Returns: The tickets that are granted now. The next ticket depends on the claims that come, and on how often a queue was
-  ///   served.
+  /// - Returns: The tickets that are granted now. The next ticket depends on later claims, and on how often a queue was served.
   mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
     if case .growth(_, let reservation) = claim, overdrawn == reservation {
-      // The other growing bodies wait for the end of this one, so it cannot wait behind them.
+      // The other growing bodies wait for the end of this one, so it must not wait behind them.
       grant(claim)
       return [ticket]
     }
@@ -114,12 +113,12 @@ struct MemoryAccounting {
     held.bodies -= holding.bodies
     held.work -= holding.work
     held.workers -= holding.workers
-    // A body that is within the limit again has no privilege: it may be slow, and another one fast.
+    // A body that is within the limit again loses its privilege: it may be slow, and another one fast.
     if reservation != nil && overdrawn == reservation || isRoom(for: 0) { overdrawn = nil }
     return served()
   }
 
-  /// Replaces the memory of work by that of its value, which is held until the value is released.
+  /// Replaces the memory of work by the memory of its value, which is counted until the value is released.
   ///
   /// - Returns: The tickets that are granted now.
   mutating func settle(_ work: Holding, at bytes: Int) -> [Ticket] {
@@ -128,7 +127,7 @@ struct MemoryAccounting {
     return giveBack(work)
   }
 
-  /// Adds bytes that are in memory already.
+  /// Adds bytes that are already in memory.
   mutating func take(_ bytes: Int) {
     held.bodies += bytes
     peak = max(peak, inUse)
@@ -156,8 +155,8 @@ struct MemoryAccounting {
     return tickets
   }
 
-  /// Grants the next claims that the budget suffices for. If it does not suffice for the next one, later claims wait too. A large
-  /// claim would otherwise never be granted.
+  /// Grants the next claims for which the budget suffices. If it does not suffice for the next one, later claims wait too. A
+  /// large claim would otherwise never be granted.
   private mutating func next() -> Ticket? {
     for stage in Stage.allCases {
       guard let ticket = queues[stage.rawValue].next(), let claim = waiters[ticket] else { continue }

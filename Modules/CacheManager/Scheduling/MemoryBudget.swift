@@ -1,7 +1,7 @@
 internal import CacheCore
 
-/// The memory that the loads of a manager may take at the same time: ``MemoryAccounting`` behind a lock, with loads that wait for
-/// memory without a thread.
+/// The memory that the loads of a manager may use at the same time: ``MemoryAccounting`` behind a lock. Loads that wait for
+/// memory do not block a thread.
 final class MemoryBudget: Sendable {
   private struct State {
     var accounting: MemoryAccounting
@@ -10,24 +10,24 @@ final class MemoryBudget: Sendable {
     /// The waiting loads. They are resumed with `true` if the claim is granted, and with `false` if it is cancelled.
     var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
-    /// The bytes that a body of at most this size is expected to take.
+    /// The bytes that a body of at most this size is expected to need.
     func expected(upTo most: Int64) -> Int { Int(min(Int64(accounting.expectation), max(most, 0))) }
 
-    /// Removes and returns the continuations of the tickets that wait already. The others check whether they are granted before
-    /// they wait.
+    /// Removes and returns the continuations of the tickets that are already waiting. The other tickets check whether they are
+    /// granted before they wait.
     mutating func continuations(of tickets: [MemoryAccounting.Ticket]) -> [CheckedContinuation<Bool, Never>] {
       tickets.compactMap { waiting.removeValue(forKey: $0) }
     }
   }
 
-  /// Whether the current code works for a load that has a reservation. Loads that this code starts must not wait for memory,
-  /// because that load may hold it.
+  /// Whether the current code runs for a load that has a reservation. Loads that this code starts must not wait for memory,
+  /// because the outer load may hold it.
   @TaskLocal static var isInsideLoad = false
 
   /// The number of bytes that a load reserves if it passes bytes on without collecting them.
   static let streamed = 256 << 10
 
-  /// The part of a body that is reserved at once before its bytes are received.
+  /// The part of a body that is reserved before its bytes arrive.
   let part: Int
   private let limit: Int
   private let state: Lock<State>
@@ -53,7 +53,7 @@ final class MemoryBudget: Sendable {
   ///
   /// - Parameters:
   ///   - most: The largest body that the load accepts, in bytes.
-  ///   - isNested: Whether a load that has its reservation already waits for this one. A nested load never waits, and holds
+  ///   - isNested: Whether a load that already has its reservation waits for this one. A nested load never waits, and reserves
   ///     nothing.
   func placeWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
     let (number, expected, isGranted) = state.withLock { state in
@@ -66,7 +66,7 @@ final class MemoryBudget: Sendable {
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: isNested ? 0 : expected))
   }
 
-  /// Reserves memory for a load that is about to request a body, and waits for it if necessary.
+  /// Reserves memory for a load that is about to request a body, and waits for the memory if necessary.
   ///
   /// - Throws: A cancellation of the calling task while it waits.
   func place(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
@@ -78,7 +78,7 @@ final class MemoryBudget: Sendable {
     return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
   }
 
-  /// Returns a reservation of bytes that are in memory already.
+  /// Returns a reservation for bytes that are already in memory.
   func reservation(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
     let number = state.withLock { state in
       state.lastReservation += 1
@@ -88,7 +88,7 @@ final class MemoryBudget: Sendable {
     return MemoryReservation(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
   }
 
-  /// Makes a value, and reserves memory for the work. The value's own memory stays reserved until the value is released.
+  /// Makes a value, and reserves memory for the work. The memory of the value stays reserved until the value is released.
   ///
   /// - Throws: A cancellation of the calling task while it waits, or the error of the work.
   func work<Value>(
@@ -105,7 +105,7 @@ final class MemoryBudget: Sendable {
     }
   }
 
-  /// Reserves memory for a value that exists, without waiting.
+  /// Reserves memory for an existing value, without waiting.
   func counted<Value>(
     _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryAccounting.Holding = .init()
   ) -> ReservedValue<Value> {
@@ -140,7 +140,7 @@ final class MemoryBudget: Sendable {
   private func wait(_ ticket: MemoryAccounting.Ticket, _ priority: LoadPriority) async throws(CacheError) {
     let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
     defer { observation.cancel() }
-    // The raise follows the registration, because the observer is not told of earlier raises.
+    // The raise follows the registration, because the observer does not receive earlier raises.
     raise(ticket, to: priority.level)
     let isGranted = await withTaskCancellationHandler {
       await withCheckedContinuation { begin(ticket, $0) }
@@ -213,10 +213,10 @@ final class MemoryReservation: Sendable {
 
   deinit { release() }
 
-  /// Reserves memory for a body whose head has come, and returns the memory that the load has held so far.
+  /// Reserves memory for a body whose head has arrived, and returns the memory that the load has held so far.
   ///
   /// Reserves at most the expected size of a body, or a ``MemoryAccounting/part``. The announced length is only a claim: a server
-  /// that announces much and sends little must not keep other loads waiting.
+  /// that announces much and sends little must not block other loads.
   ///
   /// - Parameter length: The announced length in bytes, or `nil` if it is unknown.
   func begin(announcing length: Int64?) async throws(CacheError) {
@@ -224,7 +224,7 @@ final class MemoryReservation: Sendable {
     try await begin(holding: bytes)
   }
 
-  /// Reserves memory for a body that uses this number of bytes to its end.
+  /// Reserves memory for a body that uses this number of bytes until its end.
   func begin(holding bytes: Int) async throws(CacheError) {
     try await budget.claim(.body(bytes), priority)
     keep(bytes, instead: true)
@@ -232,19 +232,19 @@ final class MemoryReservation: Sendable {
 
   /// Reserves memory for a body that is about to have this number of bytes.
   ///
-  /// - Parameter most: The largest size that the body can have, as far as is known.
+  /// - Parameter most: The largest size that the body can have, as far as known.
   func grow(to bytes: Int64, most: Int64) async throws(CacheError) {
     let held = state.withLock { $0.holding.bodies }
     guard bytes > held else { return }
-    // The sum of announced lengths must not overflow. The reservation grows as an array's capacity does, but by no more than a
-    // part at once.
+    // The sum of announced lengths must not overflow. The reservation grows as an array's capacity does, but by at most one part
+    // at a time.
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
     guard wanted > held else { return }
     try await budget.claim(.growth(wanted - held, reservation: number), priority)
     keep(wanted - held, instead: false)
   }
 
-  /// Returns the memory that a complete body does not use.
+  /// Returns the memory that a complete body does not need.
   ///
   /// - Parameter isTypical: Whether the size of the body is a sample for the expected size of bodies.
   func end(at bytes: Int64, isTypical: Bool = true) {
@@ -257,7 +257,7 @@ final class MemoryReservation: Sendable {
     budget.giveBack(.init(bodies: surplus), learning: isTypical ? bytes : nil)
   }
 
-  /// Adds a granted claim to the reservation, or returns it if the reservation was released meanwhile.
+  /// Adds a granted claim to the reservation, or returns it if the reservation was released in the meantime.
   private func keep(_ bytes: Int, instead: Bool) {
     let (back, isReleased) = state.withLock { state in
       (settle(bytes, instead: instead, &state), state.isReleased)

@@ -1,10 +1,9 @@
 package import CacheCore
 
-/// A semaphore that limits the number of pieces of work that run at once. Further work suspends without a thread, and the highest
-/// priority runs first.
+/// A semaphore that limits the number of concurrent pieces of work. Further work suspends without blocking a thread, and the
+/// highest priority runs first.
 ///
-/// Within one level, work on a value that exists already runs before work that makes a first value. Few values then wait between
-/// two steps.
+/// Within one level, work on an existing value runs before work that makes a first value. Few values then wait between two steps.
 package final class PrioritySemaphore: Sendable {
   private struct State {
     var free: Int
@@ -32,11 +31,11 @@ package final class PrioritySemaphore: Sendable {
   /// The number of waiters.
   package var waiting: Int { state.withLock { $0.waiting.count } }
 
-  /// Runs the work when its turn has come.
+  /// Runs the work as soon as a slot is free.
   ///
   /// - Parameters:
-  ///   - priority: The priority of the load that needs the work. A raise counts while the work waits.
-  ///   - isContinuing: Whether the work is done on a value that an earlier step made, and that is held until then.
+  ///   - priority: The priority of the load that needs the work. A raise takes effect while the work waits.
+  ///   - isContinuing: Whether the work continues from the value of an earlier step, which is held until then.
   ///   - body: The work.
   /// - Throws: A cancellation of the calling task while it waits, or the error of the work.
   package func work<Value>(

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// The log of everything that was removed, cleared, purged, or made outdated by unsafe requests. A load that began before such an
+/// The log of all removals and purges, and of the resources that unsafe requests made outdated. A load that began before such an
 /// event cannot bring the responses back.
 ///
 /// The count rises before anything is removed. A load that still sees the old count writes before the removal, so its entry is
@@ -10,22 +10,22 @@ final class InvalidationLog: Sendable {
     var count = 0
     /// The latest purges, each with the count that it set.
     var purges: [(count: Int, purge: Purge)] = []
-    /// The resources that were removed or invalidated, each with the count of the latest time. There may be one for each unsafe
-    /// request, so they are looked up by name and not searched.
+    /// The resources that were removed or invalidated, each with the latest count. Each unsafe request may add one, so they are
+    /// looked up by name and not searched.
     var resources: [String: Int] = [:]
     /// The count of the latest purge or removal that is no longer remembered.
     var forgotten = 0
     var hasSeenTransforms = false
   }
 
-  /// The minimum number of purges, and of removals, that are remembered. If more of them came after a response was requested, the
-  /// response is treated as purged.
+  /// The minimum number of purges, and of removals, to remember. If more of them followed the request of a response, the response
+  /// is treated as purged.
   static let memory = 1_000
 
   private let state = Lock(State())
 
-  /// Whether any load has requested a transform whose values can be stored. Until then, no new response looks for transforms that
-  /// it outdates. Such transforms would come from another program or an earlier run, and are misses.
+  /// Whether any load has requested a transform whose values can be stored. Until then, new responses do not look for outdated
+  /// transforms. Such transforms would come from another program or an earlier run, and are misses.
   var hasSeenTransforms: Bool { state.withLock { $0.hasSeenTransforms } }
 
   func noteTransforms() { state.withLock { $0.hasSeenTransforms = true } }
@@ -44,8 +44,7 @@ final class InvalidationLog: Sendable {
     }
   }
 
-  /// Records that everything of a resource is removed, or is outdated because an unsafe request has changed the resource (RFC
-  /// 9111 §4.4).
+  /// Records the removal of a resource, also by an unsafe request that has changed the resource (RFC 9111 §4.4).
   func advance(removing resource: String) {
     state.withLock { state in
       state.count += 1
@@ -57,8 +56,8 @@ final class InvalidationLog: Sendable {
     }
   }
 
-  /// Returns the purges since `logPosition`, or `nil` if the resource was removed since then or not all events since then are
-  /// remembered.
+  /// Returns the purges since `logPosition`. Returns `nil` if the resource was removed since then, or if earlier events have been
+  /// forgotten.
   private func purges(since logPosition: Int, sparing resource: String) -> [Purge]? {
     state.withLock { state in
       guard state.count > logPosition else { return [] }
@@ -75,8 +74,8 @@ final class InvalidationLog: Sendable {
     return purges.contains { $0.mayMeet(resource) }
   }
 
-  /// Returns the effect of the purges and removals since `logPosition` on a response that was on its way then, or `nil` if none
-  /// affects it.
+  /// Returns the effect of the purges and removals since `logPosition` on a response that was requested before them. Returns
+  /// `nil` if none affects it.
   func outcome(for key: CacheKey, _ metadata: StoredMetadata, since logPosition: Int) -> PurgeMode? {
     guard let purges = purges(since: logPosition, sparing: key.resource) else { return .hard }
     var outcome: PurgeMode?

@@ -7,16 +7,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The list of a resource's stored variants in the memory store: metadata alone, without bytes and values.
+/// The list of a resource's stored variants in the memory store. It contains only metadata, without bytes and values.
 ///
-/// A 304 replaces this one small entry, and every value made from the response sees the new metadata. A value whose revision is
-/// not listed is a miss, so no values are enumerated.
+/// A 304 replaces this one small entry, and the new metadata applies to every value that was made from the response. A value
+/// whose revision is not listed is a miss, so no values are enumerated.
 struct VariantIndex: Sendable {
   struct Element: Sendable {
     let variant: String
     private(set) var metadata: StoredMetadata
-    /// Whether the response is to a request for the URI that names the resource, as nearly always. It is not for a response that
-    /// is stored under a caller's key or came from a mirror.
+    /// Whether the response belongs to the URI that names the resource, as nearly always. It does not if it is stored under a
+    /// caller's key or came from a mirror.
     let isNamesake: Bool
 
     init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {
@@ -42,7 +42,7 @@ struct VariantIndex: Sendable {
     elements.append(element)
   }
 
-  /// Returns the index as an entry, or `nil` if the index lists nothing.
+  /// Returns the index as an entry, or `nil` if the index is empty.
   func entry() -> MemoryEntry? {
     guard let newest = elements.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else { return nil }
     let cost = elements.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
@@ -50,7 +50,7 @@ struct VariantIndex: Sendable {
   }
 }
 
-/// The memory store as one load sees it. Revisions tie the entries of a resource to each other.
+/// The memory store from the view of one load. Revisions link the entries of a resource to each other.
 struct MemoryTier: Sendable {
   let store: any MemoryStoring
 
@@ -63,8 +63,8 @@ struct MemoryTier: Sendable {
 
   /// Records metadata in one step, unless memory has later metadata for the variant or `isAllowed` returns `false`.
   ///
-  /// - Parameter isAllowed: Called with the metadata that memory has now, or with `nil` if it has none.
-  /// - Returns: Whether memory has this metadata now.
+  /// - Parameter isAllowed: Called with the current metadata in memory, or with `nil` if there is none.
+  /// - Returns: Whether memory now has this metadata.
   func record(
     _ metadata: StoredMetadata, variant: String, of resource: String, if isAllowed: (StoredMetadata?) -> Bool
   ) -> Bool {
@@ -78,7 +78,7 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// Removes a variant from the index if `matches` accepts its revision, such as one revision or any other than one.
+  /// Removes a variant from the index if `matches` accepts its revision.
   func forget(_ variant: String, of resource: String, where matches: (Revision) -> Bool) {
     _ = change(resource) { index in
       guard let known = index.element(of: variant), matches(known.revision) else { return false }
@@ -98,7 +98,7 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// Returns the value of `key`, if it was made from the body that `metadata` describes.
+  /// Returns the value of `key` if it was made from the body that `metadata` describes.
   func value<Value: Sendable>(of key: CacheKey, for metadata: StoredMetadata, as type: Value.Type) -> Value? {
     guard let entry = store.entry(for: key), entry.revision == metadata.revision else { return nil }
     return entry.value(as: type)
@@ -106,7 +106,7 @@ struct MemoryTier: Sendable {
 
   @discardableResult
   func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, for metadata: StoredMetadata) -> Bool {
-    // The cost comes from a caller's transform, so it may be any number.
+    // The cost comes from a caller's transform, so it can be any number.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
     return store.insert(
       MemoryEntry(value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration),
@@ -121,12 +121,12 @@ struct MemoryTier: Sendable {
     store.remove(Self.key(of: resource), ifRevision: nil)
   }
 
-  /// Whether a key is that of a resource's index.
+  /// Whether a key belongs to a resource's index.
   static func isIndex(_ key: CacheKey) -> Bool { key.transform == indexTransform }
 
   private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, transform: indexTransform) }
 
-  /// The transform in the key of an index. It cannot equal the transform of a decoder, because those are printable.
+  /// The transform in the key of an index. It never equals the transform of a decoder, because those are printable.
   private static let indexTransform = "\u{1F}index"
 }
 

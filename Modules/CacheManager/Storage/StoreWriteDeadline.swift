@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// Limits the time that loads wait for the durable store. Work that takes longer goes on without the load.
+/// Limits the time that loads wait for the durable store. Longer work continues without the load.
 ///
-/// A slow disk must not slow down a load that already has the network's response. One task watches all waiters, and runs only
-/// while there are waiters. A timer for each waiter would cost as much as the work that it watches.
+/// A slow disk must not delay a load that already has the network's response. One task watches all waiters, and runs only while
+/// there are waiters. A timer for each waiter would cost as much as the work that it watches.
 final class StoreWriteDeadline: Sendable {
   private struct Waiter {
     var looks: Int
@@ -16,7 +16,7 @@ final class StoreWriteDeadline: Sendable {
     var watch: Task<Void, Never>?
     /// The number of pieces of work that have not ended.
     var running = 0
-    /// The number of these pieces that no load waits for any more.
+    /// The number of these pieces for which no load waits any more.
     var leftBehind = 0
     var closers: [CheckedContinuation<Void, Never>] = []
   }
@@ -28,7 +28,7 @@ final class StoreWriteDeadline: Sendable {
     case late
   }
 
-  /// The maximum number of pieces of work that go on without a load. Their data is in memory. At the limit, a load waits until
+  /// The maximum number of pieces of work that continue without a load. Their data is in memory. At the limit, a load waits until
   /// one of these pieces or its own has ended.
   static let mostLeftBehind = 256
 
@@ -44,12 +44,12 @@ final class StoreWriteDeadline: Sendable {
     self.limit = limit
   }
 
-  /// Does `work`, which is completed whatever happens to the load, and waits for it until the deadline. A load into the store
-  /// alone waits until the work has ended.
+  /// Runs `work` and waits for it until the deadline. The work is completed even if the load ends. A load into the store alone
+  /// waits until the work has ended.
   ///
   /// - Parameters:
   ///   - load: The load that waits.
-  ///   - times: The factor by which the usual time is multiplied.
+  ///   - times: The factor by which the usual limit is multiplied.
   ///   - work: The work of the store.
   /// - Returns: The result of the work, or `nil` if the work has not ended yet.
   func wait<Value: Sendable>(
@@ -105,7 +105,7 @@ final class StoreWriteDeadline: Sendable {
     }
   }
 
-  /// Starts the work, on the caller's thread if the platform allows it. Most of the work that a store does at once needs no other
+  /// Starts the work, on the caller's thread if the platform allows it. Most work that a store does at once needs no other
   /// thread.
   private func begin(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {
     #if canImport(Darwin)
@@ -119,7 +119,7 @@ final class StoreWriteDeadline: Sendable {
 
   /// - Parameters:
   ///   - looks: The number of checks after which the watch releases the waiter.
-  ///   - release: The closure that releases the waiter. Its work is already counted in `leftBehind` when the closure is called.
+  ///   - release: The closure that releases the waiter. When it is called, its work is already counted in `leftBehind`.
   private func watch(_ looks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.last += 1
@@ -141,7 +141,7 @@ final class StoreWriteDeadline: Sendable {
   private func look() -> Bool {
     let (late, goesOn) = state.withLock { state in
       var late: [@Sendable () -> Void] = []
-      // Another task may watch by now.
+      // Another task may be watching by now.
       if Task.isCancelled { return (late, false) }
       for (number, waiter) in state.waiters {
         guard waiter.looks <= 1 else {

@@ -6,17 +6,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Bringing stored bodies to the destination of a request.
+/// Brings stored bodies to the destination of a request.
 extension TieredCache {
   /// A stored body at its destination.
   struct Content {
     /// The bytes that the requester gets. Empty if the destination is a file or a store.
     var body: ResourceBody
-    /// The layer that the body is from.
+    /// The layer that the body came from.
     var source: ResourceSource
     /// All bytes of the stored body, if they are in memory.
     var data: Data? = nil
-    /// Whether the body was left in the durable store, because the stored transforms are enough.
+    /// Whether the body was left in the durable store, because the stored transforms are sufficient.
     var isBodyLeft = false
     /// The encoded values of these transforms.
     var encoded: [String: Data] = [:]
@@ -28,9 +28,9 @@ extension TieredCache {
   ///
   /// - Parameters:
   ///   - candidate: The stored response.
-  ///   - part: The bytes that a reply has. A load takes the whole.
-  /// - Returns: `nil` if the body is gone, damaged, or cannot be read. The response is then a miss.
-  /// - Throws: A cancellation, or an error of the destination: a file that cannot be written, a body that is too large.
+  ///   - part: The bytes of the reply. A load needs the whole body.
+  /// - Returns: `nil` if the body is missing, damaged, or cannot be read. The response is then a miss.
+  /// - Throws: A cancellation, or an error of the destination, such as an unwritable file or a body that is too large.
   func content(
     of candidate: Candidate, _ part: StoredReply.Content = .whole
   ) async throws(CacheError) -> Content? {
@@ -51,7 +51,7 @@ extension TieredCache {
     if let content = contentInMemory(candidate, part) { return content }
     guard let disk = readableDisk else { return nil }
     if let data = candidate.data {
-      // The store brought the body along. Memory takes it only within its limit for streams.
+      // The store has already loaded the body. Memory accepts it only within its limit for streams.
       let isKept = Int64(data.count) <= request.maximumBodyInMemory
       return Content(body: part.body(of: data), source: .disk, data: isKept ? data : nil)
     }
@@ -108,7 +108,7 @@ extension TieredCache {
     if let length = entry.body.length, length > request.maximumBodySize { throw request.bodyTooLarge }
     let reservation = request.budget.reservation(holding: 0, LoadPriority(request.priority))
     try await reservation.begin(announcing: entry.body.length)
-    // The length of a file is known, and all of it is there. It waits for no body that comes slowly.
+    // The length of a file is known, and all of it is available, so the load does not wait for a slow body.
     if let length = entry.body.length { try await reservation.grow(to: length, most: length) }
     let data = try await entry.body.collect(limit: request.maximumBodySize)
     reservation.end(at: Int64(data.count))
@@ -174,7 +174,7 @@ extension StoredReply.Content {
     case .whole: return ResourceBody(data)
     case .range(let range):
       let clamped = range.clamped(to: 0..<Int64(data.count))
-      // A copy, which does not keep the whole body alive.
+      // A copy does not keep the whole body alive.
       return ResourceBody(Data(data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]))
     }
   }

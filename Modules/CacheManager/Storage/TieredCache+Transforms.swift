@@ -6,11 +6,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The stored values of a resource's transforms. Each has the revision and the metadata of the original that it was made from,
-/// which may no longer be stored. So the original's validators can confirm the value, and it is outdated as soon as a later body
-/// is known.
+/// The stored values of a resource's transforms. Each has the revision and the metadata of the original from which it was made,
+/// which may no longer be stored. The original's validators can therefore confirm the value. The value becomes outdated as soon
+/// as a later body is known.
 extension TieredCache {
-  /// Returns the stored originals, and the responses that are stored in transforms alone if those are enough for the waiters.
+  /// Returns the stored originals. If the stored values of transforms are sufficient for the waiters, also returns responses
+  /// whose originals are not stored.
   @inline(never)
   func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for representation: RequestedRepresentation)
     async throws(CacheError)
@@ -29,8 +30,8 @@ extension TieredCache {
     return merged.filter { !$0.isInTransformsAlone || representation.isMet(by: $0.transforms) }
   }
 
-  /// Returns the stored transforms of a candidate, with their lengths. These are the transforms that the look-up found, and those
-  /// that waiters want. The look-up does not search for transforms if memory has the response.
+  /// Returns the stored transforms of a candidate, with their lengths: those that the look-up found, and those that waiters want.
+  /// The look-up does not search for transforms if memory has the response.
   func transforms(
     beside candidate: Candidate, on disk: any CacheStore
   ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {
@@ -44,8 +45,8 @@ extension TieredCache {
     return found
   }
 
-  /// Returns the encoded values of a candidate's transforms, or `nil` if one of them cannot be read. The waiter that wants it
-  /// then needs the bytes.
+  /// Returns the encoded values of a candidate's transforms, or `nil` if one of them cannot be read. The waiter that wants that
+  /// value then needs the bytes.
   @inline(never)
   func readTransforms(
     _ transforms: Set<String>, of candidate: Candidate, in store: any CacheStore
@@ -58,8 +59,8 @@ extension TieredCache {
     return encoded
   }
 
-  /// Returns the encoded value of a transform, if it was made from the body that `metadata` describes. A value that is damaged,
-  /// or was made from another body, is removed.
+  /// Returns the encoded value of a transform if it was made from the body that `metadata` describes. A value that is damaged, or
+  /// was made from another body, is removed.
   ///
   /// - Throws: A cancellation.
   func readTransform(
@@ -82,8 +83,8 @@ extension TieredCache {
     }
   }
 
-  /// Updates a transform's metadata after a 304 that came while no load requested the transform. Its time to live counts from
-  /// that 304.
+  /// Updates a transform's metadata after a 304 for another load, which did not request the transform. Its time to live counts
+  /// from that 304.
   private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ transform: StoredEntry, in store: any CacheStore) async {
     guard request.writes.contains(.disk) else { return }
     _ = await request.writeDeadline.wait(request) {
@@ -102,7 +103,7 @@ extension TieredCache {
     _ = await request.writeDeadline.wait(request) { await remove(key, ifRevision: revision, from: store) }
   }
 
-  /// Whether a body of the same variant is known that is later than the body that a value was made from.
+  /// Whether a body of the same variant is known that is later than the body from which a value was made.
   ///
   /// - Parameter transforms: The stored transforms of the resource.
   private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
@@ -135,7 +136,7 @@ extension TieredCache {
       return request.observe(.storeFailed(key: kept.key, error: error))
     }
     request.observeStored(kept.key, Int64(data.count), since: start)
-    // A load that stored a later body meanwhile looked for outdated values before this one was there.
+    // A load that stored a later body in the meantime looked for outdated values before this one was stored.
     let transforms = (try? await store.transforms(of: resource)) ?? []
     if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }
     for transform in transforms where kept.outdates(transform) {
@@ -144,7 +145,7 @@ extension TieredCache {
     await settle(kept)
   }
 
-  /// Stores the original of a value that cannot be stored itself, unless the original is stored already.
+  /// Stores the original of a value that cannot be stored itself, unless the original is already stored.
   func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
     let revision = candidate.metadata.revision
     if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
@@ -156,7 +157,7 @@ extension TieredCache {
     await settle(kept)
   }
 
-  /// Removes the values that were made from bodies other than that of the response that is stored now.
+  /// Removes the values that were made from bodies other than that of the newly stored response.
   func dropTransforms(outdatedBy candidate: Candidate) async {
     await dropTransforms { candidate.outdates($0) }
   }
@@ -189,11 +190,11 @@ extension Candidate {
 }
 
 extension [Candidate] {
-  /// Adds a stored value to its original, or puts it in the place of an original that is missing or older.
+  /// Adds a stored value to its original, or replaces an original that is missing or older.
   fileprivate mutating func merge(_ transform: ListedEntry) {
     var candidate = Candidate(key: transform.key.with(transform: ""), metadata: transform.metadata)
     (candidate.transforms, candidate.isInTransformsAlone) = ([transform.key.transform: transform.metadata.bodyLength], true)
-    // The value's metadata has the length of the value, which is not the original's.
+    // The value's metadata has the length of the value, and not that of the original.
     candidate.metadata.bodyLength = nil
     guard let index = firstIndex(where: { $0.key == candidate.key }) else { return append(candidate) }
     let isLater = self[index].metadata.responseTime < candidate.metadata.responseTime

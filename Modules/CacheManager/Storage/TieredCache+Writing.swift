@@ -7,28 +7,28 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Changing the stores. An older response never replaces a later one, a removed response never comes back, and the layers never
+/// Changes the stores. An older response never replaces a later one, a removed response never returns, and the layers never
 /// contradict each other.
 extension TieredCache {
   private var writableMemory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
   private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
-  /// Whether anything was removed since the request began to look.
+  /// Whether anything was removed since the request began its look-up.
   var isBehindRemovals: Bool { request.invalidations.current != logPosition }
 
-  /// Puts what was read from disk into memory.
+  /// Puts content that was read from disk into memory.
   func promote(_ content: Content, _ candidate: Candidate) {
     guard content.source == .disk, content.data != nil || content.isBodyLeft else { return }
     storeInMemory(content.data, candidate) { _ in !isBehindRemovals }
   }
 
-  /// Puts bytes and metadata into memory. The metadata stays even if the bytes are refused, because it replaces that of an older
-  /// response.
+  /// Puts bytes and metadata into memory. The metadata is stored even if the bytes are refused, because it replaces that of an
+  /// older response.
   ///
   /// - Parameters:
   ///   - data: The body, or `nil` if it stays in the durable store.
   ///   - isNew: Whether memory does not have these bytes yet.
-  ///   - isAllowed: Called with the metadata that memory has now.
+  ///   - isAllowed: Called with the current metadata in memory.
   private func storeInMemory(
     _ data: Data?, _ candidate: Candidate, isNew: Bool = true, if isAllowed: (StoredMetadata?) -> Bool
   ) {
@@ -41,7 +41,7 @@ extension TieredCache {
     }
   }
 
-  /// Updates what memory knows of a response whose bytes do not go there.
+  /// Updates the metadata in memory of a response whose bytes are not stored there.
   private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     let (key, revision) = (candidate.key, candidate.metadata.revision)
     guard
@@ -53,7 +53,7 @@ extension TieredCache {
 
   /// Puts a new response into memory before a slow durable store has committed it, so that the next request need not wait.
   ///
-  /// - Parameter data: The body, or `nil` if memory does not take it. Then memory forgets the response before it.
+  /// - Parameter data: The body, or `nil` if memory does not accept it. The earlier response is then removed from memory.
   func storeEarly(_ data: Data?, _ candidate: Candidate) {
     if let survivor = surviving(candidate) { storeNew(data, survivor) }
   }
@@ -66,7 +66,7 @@ extension TieredCache {
     }
   }
 
-  /// Stores an original in the durable store that was not wanted there when its head came.
+  /// Stores an original in the durable store that was not wanted when its head arrived.
   @inline(never)
   func storeOriginal(_ data: Data, _ candidate: Candidate) async -> StoredMetadata? {
     guard surviving(candidate) != nil, let writer = try? await writer(candidate) else { return nil }
@@ -83,12 +83,12 @@ extension TieredCache {
     }
   }
 
-  /// Stores a new response in memory, and makes sure that no layer goes on serving the one before it.
+  /// Stores a new response in memory, and prevents every layer from serving the earlier one.
   ///
   /// - Parameters:
-  ///   - data: The body, or `nil` if memory does not take it.
+  ///   - data: The body, or `nil` if memory does not accept it.
   ///   - isOnDisk: Whether the durable store has committed the response.
-  ///   - outdated: Other responses that it replaces.
+  ///   - outdated: Other responses that the new one replaces.
   ///   - known: The responses that were stored when the request was sent.
   func store(_ data: Data?, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
     let survivor = surviving(candidate)
@@ -102,14 +102,15 @@ extension TieredCache {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(gone)
-    // A request for an HTTP caller makes no transforms. If it found nothing, it does not look for any.
+    // A request of an HTTP caller makes no transforms. If it found nothing, it does not look for any.
     if !request.destination.isStream || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await settle(candidate)
   }
 
-  /// Replaces the metadata after a 304. The body stays as it is.
+  /// Replaces the metadata after a 304. The body stays unchanged.
   ///
-  /// The durable store comes first. If its entry has changed meanwhile, so has the resource, and memory is left alone.
+  /// The durable store comes first. If its entry has changed in the meantime, the resource has changed too, and memory is not
+  /// updated.
   ///
   /// - Parameter content: The confirmed body.
   func confirm(_ candidate: Candidate, _ content: Content) async {
@@ -125,7 +126,7 @@ extension TieredCache {
     var isCurrent: Bool?
     if let disk = writableDisk { isCurrent = await refresh(candidate, on: disk) }
     confirmInMemory(candidate, content) { known in
-      // What memory still has was not removed, whatever else was.
+      // An entry that is still in memory was not removed, even if other entries were.
       known.map { $0.revision == revision } ?? (isCurrent == true && !isBehindRemovals)
     }
     await settle(candidate)
@@ -135,7 +136,7 @@ extension TieredCache {
     if content.data != nil || content.isBodyLeft || !request.destination.isStream {
       storeInMemory(content.data, candidate, isNew: content.source != .memory, if: isAllowed)
     } else {
-      // The body streams past memory, so a response that memory does not know stays unknown to it.
+      // The body streams past memory, so a response that is not in memory is not added.
       updateInMemory(candidate)
     }
   }
@@ -165,7 +166,7 @@ extension TieredCache {
     return isCurrent
   }
 
-  /// Returns a writer of the durable store, or `nil` if the request does not write there or the store refuses.
+  /// Returns a writer of the durable store, or `nil` if the request does not write to it or the store refuses.
   ///
   /// - Throws: The store's error, if the store is the only destination.
   func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
@@ -193,19 +194,19 @@ extension TieredCache {
 
   private func updateInMemory(_ candidate: Candidate) {
     _ = writableMemory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
-      // An entry that memory still has was not removed.
+      // An entry that is still in memory was not removed.
       $0?.revision == candidate.metadata.revision
     }
   }
 
-  /// Removes responses that another one has replaced from every layer.
+  /// Removes responses that another one has replaced, from every layer.
   func drop(_ outdated: [Candidate]) async {
     forgetInMemory(outdated)
     guard let store = request.store, !outdated.isEmpty else { return }
     _ = await request.writeDeadline.wait(request) {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
       await dropTransforms(of: outdated)
-      // A request that has read the disk before must not promote its result.
+      // A request that read the disk earlier must not promote its result.
       request.invalidations.advance()
       forgetInMemory(outdated)
     }
@@ -220,7 +221,7 @@ extension TieredCache {
     }
   }
 
-  /// Carries out what a response to `head` changes in the stores.
+  /// Applies the changes to the stores that a response to `head` causes.
   ///
   /// - Parameter candidates: The stored responses that the indices of the changes refer to.
   func apply(_ changes: StoreChanges, to candidates: [Candidate], of head: HTTPRequest) async {
@@ -233,14 +234,15 @@ extension TieredCache {
     for uri in changes.invalidations { await invalidate(uri, by: head) }
   }
 
-  /// Removes the responses that are stored under a URI in the request's partition. For the request's own URI, removes those under
-  /// its own key too.
+  /// Removes the responses that are stored under a URI in the request's partition. For the request's own URI, also removes those
+  /// under its own key.
   private func invalidate(_ uri: String, by head: HTTPRequest) async {
     var resources: Set = [ResourceID.make(uri: uri, partition: request.partition)]
     if ResourceID.uri(of: head) == uri { resources.insert(resource) }
     for resource in resources {
       do throws(CacheError) {
-        // In every layer, also those that the request may not write: outdated responses must not be served (RFC 9111 §4.4).
+        // Every layer is included, even those that the request may not write: outdated responses must not be served (RFC 9111
+        // §4.4).
         try await TieredCache(request, resource: resource).removeAll(from: .all)
       } catch {
         request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
@@ -256,13 +258,14 @@ extension TieredCache {
     }
   }
 
-  /// Removes the resource from the given layers. If these are all layers, responses on their way are not stored either.
+  /// Removes the resource from the given layers. If these are all layers, responses that were requested before are not stored
+  /// either.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
     if layers == .all { request.invalidations.advance(removing: resource) } else { request.invalidations.advance() }
     if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     guard layers.contains(.disk), let store = request.store else { return }
     defer {
-      // A request that began after the first step may have promoted an entry that the disk still had.
+      // A request that began after the first step may have promoted an entry that was still on disk.
       request.invalidations.advance()
       if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     }

@@ -7,39 +7,39 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A stored response that may answer a request.
+/// A stored response that may satisfy a request.
 struct Candidate: Sendable {
   var key: CacheKey
   var metadata: StoredMetadata
   /// The body, if the look-up found it in memory, or if the durable store had it in memory.
   var data: Data? = nil
-  /// The layer that ``data`` is from.
+  /// The layer that ``data`` came from.
   var source = ResourceSource.disk
-  /// The stored transforms that a load has asked for, with their lengths in bytes.
+  /// The stored transforms that a load has requested, with their lengths in bytes.
   var transforms: [String: Int64?] = [:]
   /// Whether only transforms are stored, and not the original.
   var isInTransformsAlone = false
 }
 
-/// The stored responses of a resource, and what to do about a request given these.
+/// The stored responses of a resource, and the plan for a request that was made from them.
 struct LookupResult: Sendable {
   var candidates: [Candidate]
   var plan: ValidationPlan
 
-  /// Whether a response with its body is to be used, without asking the origin about it.
+  /// Whether a response with its body is used without revalidation.
   var isHit: Bool {
     guard case .use(let index, nil) = plan else { return false }
     return candidates[index].data != nil
   }
 }
 
-/// The stores as one request sees one resource: memory in front, the durable store behind it.
+/// The stores from the view of one request and one resource: memory in front, the durable store behind it.
 ///
 /// A layer that fails is reported and treated as a miss. It never fails a request.
 struct TieredCache: Sendable {
   let request: ResolvedRequest
   let resource: String
-  /// The position of the ``InvalidationLog`` when the request began to look.
+  /// The position of the ``InvalidationLog`` when the request began its look-up.
   let logPosition: Int
 
   init(_ request: ResolvedRequest, resource: String) {
@@ -52,17 +52,17 @@ struct TieredCache: Sendable {
     self.logPosition = logPosition
   }
 
-  /// The same resource for another request, which began to look when this one did. What was removed since then counts as removed
-  /// for both.
+  /// Returns the cache for another request that takes over the look-up of this one. Responses that were removed since then count
+  /// as removed for both.
   func seen(by request: ResolvedRequest) -> TieredCache {
     TieredCache(request, resource: resource, logPosition: logPosition)
   }
 
-  /// Another resource, for the same request.
+  /// Returns the cache of another resource, for the same request.
   func forResource(_ resource: String) -> TieredCache { TieredCache(request, resource: resource, logPosition: logPosition) }
 
-  /// The cache for a response that is the resource's new state. Responses that were requested before are outdated (RFC 9111
-  /// §4.4).
+  /// Returns the cache for a response that is the resource's new state. Responses that were requested before are outdated (RFC
+  /// 9111 §4.4).
   func invalidatingEarlierRequests() -> TieredCache {
     request.invalidations.advance(removing: resource)
     return TieredCache(request, resource: resource)
@@ -74,7 +74,7 @@ struct TieredCache: Sendable {
 
   // MARK: Looking up
 
-  /// Looks the resource up. The durable store is not read if memory has the response that the request selects, with its body.
+  /// Looks up the resource. The durable store is not read if memory has the response that the request selects, with its body.
   func lookUp(_ head: HTTPRequest) async throws(CacheError) -> LookupResult {
     let known = responsesInMemory()
     if let result = result(of: known, head) { return result }
@@ -83,9 +83,10 @@ struct TieredCache: Sendable {
     return LookupResult(candidates: candidates, plan: plan(head, candidates))
   }
 
-  /// Looks the resource up in memory, and in a durable store that can tell at once. Returns `nil` if the result takes a wait.
+  /// Looks up the resource in memory, and in a durable store that can respond without waiting. Returns `nil` if the look-up must
+  /// wait.
   ///
-  /// - Parameter isAbsentFromMemory: Whether memory is known to have nothing of the resource.
+  /// - Parameter isAbsentFromMemory: Whether memory is known to have no response of the resource.
   func lookUpWithoutWaiting(_ head: HTTPRequest, isAbsentFromMemory: Bool) -> LookupResult? {
     let known = isAbsentFromMemory ? [] : responsesInMemory()
     if let result = result(of: known, head) { return result }
@@ -96,9 +97,9 @@ struct TieredCache: Sendable {
     return LookupResult(candidates: candidates, plan: plan(head, candidates))
   }
 
-  /// Returns the response in memory that may be used now. Its body need not be in memory, since a value of it may be.
+  /// Returns the response in memory that may be used now. Its body need not be in memory, because a value made from it may be.
   ///
-  /// - Parameter allowsStale: Whether a response that has to be revalidated meanwhile is returned too.
+  /// - Parameter allowsStale: Whether to also return a response that must be revalidated in the background.
   func hit(_ head: HTTPRequest, allowsStale: Bool = false) -> Candidate? {
     let elements = elementsInMemory
     guard !elements.isEmpty,
@@ -125,7 +126,7 @@ struct TieredCache: Sendable {
     Planner(request).plan(head, stored: candidates.map(\.metadata))
   }
 
-  /// Returns the result that memory alone gives, or `nil` if the durable store has to be read.
+  /// Returns the result from memory alone, or `nil` if the durable store must be read.
   private func result(of known: [Candidate], _ head: HTTPRequest) -> LookupResult? {
     let whole = known.filter { $0.data != nil }
     if whole.isEmpty, readableDisk != nil { return nil }
@@ -152,19 +153,19 @@ struct TieredCache: Sendable {
     }
   }
 
-  /// Whether a stored response is a part (206), which a load cannot make a resource of.
+  /// Whether a stored response is a part (206), which a load cannot use.
   func isUnusable(_ metadata: StoredMetadata) -> Bool {
     metadata.response.status == .partialContent && !request.destination.isStream
   }
 
-  /// The value of a candidate in memory, in one transform. The empty transform is the body.
+  /// Returns the value of a candidate in memory, in one transform. The empty transform is the body.
   func value<Value: Sendable>(of candidate: Candidate, transform: String, as type: Value.Type) -> Value? {
     readableMemory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, as: type)
   }
 
   func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, transform: "", as: Data.self) != nil }
 
-  /// Returns the responses in the durable store, updated by what memory knows better.
+  /// Returns the responses in the durable store, with newer metadata from memory.
   @inline(never)
   private func candidates(on disk: any CacheStore, beside known: [Candidate]) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
@@ -186,7 +187,7 @@ struct TieredCache: Sendable {
         if isWhole { merged.append(candidate) }
         continue
       }
-      // A 304 or a response may have reached one layer and not the other. The later one that has a body counts.
+      // A 304 or a response may have reached only one layer. The later entry that has a body is used.
       guard merged[index].metadata.responseTime < candidate.metadata.responseTime else { continue }
       if merged[index].metadata.revision == candidate.metadata.revision {
         merged[index].metadata = candidate.metadata

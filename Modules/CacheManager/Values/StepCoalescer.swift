@@ -30,8 +30,8 @@ final class StepCoalescer: Sendable {
 
   private let running = Lock<[ID: any Sendable]>([:])
 
-  /// Returns the result of a step. If the step runs already, the caller waits for its result, and the step becomes as urgent as
-  /// the caller. Otherwise the caller runs the step with `make`.
+  /// Returns the result of a step. If the step is already running, the caller waits for its result, and the step becomes as
+  /// urgent as the caller. Otherwise the caller runs the step with `make`.
   ///
   /// - Parameters:
   ///   - id: The step.
@@ -54,7 +54,7 @@ final class StepCoalescer: Sendable {
       guard isOwn else {
         let observation = priority.onRaise { [owner = work.priority] level in owner.raise(to: level) }
         defer { observation.cancel() }
-        // The raise follows the registration, because the observer is not told of earlier raises.
+        // The raise follows the registration, because the observer does not receive earlier raises.
         work.priority.raise(to: priority.level)
         joining(work.load)
         guard let result = await work.end.value() else { throw .cancelled }

@@ -6,14 +6,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Makes the value of a transform from loaded bytes or from its stored encoding. Caches the value under its own key, in memory
+/// Makes the value of a transform from loaded bytes or from its stored encoding. Caches the value under its own key in memory
 /// and, encoded, in the durable store.
 struct ValuePipeline<Value: Sendable>: Sendable {
   let load: ResolvedRequest
   let transform: ResourceTransform<Value>
   let core: LoadCoordinator
   let priority: LoadPriority
-  /// The view of the stores from the beginning of the load.
+  /// The view of the stores at the beginning of the load.
   private let cache: TieredCache
 
   init(load: ResolvedRequest, transform: ResourceTransform<Value>, core: LoadCoordinator, priority: LoadPriority) {
@@ -25,8 +25,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     if transform.coding != nil { load.invalidations.noteTransforms() }
   }
 
-  /// The representations to request, in this order. For the first, a stored value of the transform is enough. The second always
-  /// includes the bytes. A transform whose values are never stored requests the bytes at once.
+  /// The representations to request, in this order. For the first, a stored value of the transform is sufficient. The second
+  /// always includes the bytes. A transform whose values are never stored requests the bytes at once.
   var demands: [RequestedRepresentation?] {
     guard transform.coding != nil else { return [nil] }
     let keepsOriginal = load.settings.storagePolicy != .variants
@@ -68,8 +68,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   // MARK: Stored values
 
-  /// Returns the decoded stored value, or `nil` if there is none. A stored value that cannot be decoded is removed, and made
-  /// again.
+  /// Returns the decoded stored value, or `nil` if there is none. A stored value that cannot be decoded is removed, and the value
+  /// is made again.
   private func stored(_ key: CacheKey, _ outcome: LoadOutcome) async throws(CacheError) -> Value? {
     guard let coding = transform.coding, let store = load.store,
       outcome.source == .revalidated || load.reads.contains(.disk) && !outcome.isNew
@@ -107,8 +107,8 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// Stores the original of a value that cannot be stored, so that the value can be made from it again. Under every other policy
-  /// the original is stored already.
+  /// Stores the original of a value that cannot be stored, so that the value can be made from it again. With every other policy,
+  /// the original is already stored.
   private func keepOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
     let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
@@ -124,7 +124,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// Caches a value in memory if the metadata of its response is there. Without that metadata, no look-up could find the value.
+  /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no look-up could find the value.
   private func keepInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let index = tier.index(of: key.resource),
@@ -155,7 +155,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       guard count > 0 else { return try await decoded(outcome) }
       let before = try await made(of: outcome, upTo: count - 1)
       let change = transform.changes[count - 1]
-      // The result is assumed to need as much memory as the value that it is made from.
+      // The result is assumed to need as much memory as the value from which it is made.
       return try await counted(transform.cost(before.value), isContinuing: true) { @concurrent () throws(CacheError) in
         try withExtendedLifetime(before) { () throws(CacheError) in try change.apply(before.value, outcome.metadata) }
       }
@@ -215,31 +215,31 @@ extension LoadOutcome {
   fileprivate var isNew: Bool { self.source == .network || self.source == .schemeHandler }
 }
 
-/// The representations that the waiters of one coalesced load want. A waiter that joins adds its own, which counts for every
+/// The representations that the waiters of one coalesced load want. A waiter that joins adds its own, which affects every
 /// decision that the load has not made yet.
 ///
-/// A coalesced load without a requested representation obtains the bytes and stores the original.
+/// A coalesced load without a requested representation loads the bytes and stores the original.
 final class RequestedRepresentation: Sendable {
   private struct Wants: Sendable {
     /// Whether a waiter wants the body itself.
     var bytes: Bool
     /// Whether a waiter wants the original in the durable store.
     var original: Bool
-    /// The transforms that waiters want. A waiter needs no body if the value is stored in its transform.
+    /// The transforms that waiters want. A waiter needs no body if its transform's value is stored.
     var transforms: Set<String> = []
   }
 
   private let wants: Lock<Wants>
 
   /// - Parameters:
-  ///   - transform: The transform whose stored value is enough, or `nil` if only the bytes are enough.
+  ///   - transform: The transform whose stored value is sufficient, or `nil` if the bytes are required.
   ///   - keepsOriginal: Whether the original is to be stored.
   init(transform: String?, keepsOriginal: Bool) {
     wants = Lock(Wants(bytes: transform == nil, original: keepsOriginal, transforms: transform.map { [$0] } ?? []))
   }
 
-  /// Creates the representation for the value of a transform. A stored value is enough if the transform can store values,
-  /// otherwise the bytes are wanted.
+  /// Creates the representation for the value of a transform. A stored value is sufficient if the transform can store values.
+  /// Otherwise the bytes are required.
   convenience init<Value>(for transform: ResourceTransform<Value>) {
     self.init(transform: transform.coding == nil ? nil : transform.id, keepsOriginal: true)
   }
@@ -258,17 +258,16 @@ final class RequestedRepresentation: Sendable {
 
   var keepsOriginal: Bool { wants.withLock { $0.original } }
 
-  /// The transforms whose stored values are enough.
+  /// The transforms whose stored values are sufficient.
   var transforms: Set<String> { wants.withLock { $0.transforms } }
 
-  /// Whether the values that are stored in these transforms are enough for every waiter.
+  /// Whether the stored values of these transforms are sufficient for every waiter.
   func isMet(by transforms: [String: Int64?]) -> Bool {
     wants.withLock { wants in !wants.bytes && wants.transforms.allSatisfy { transforms[$0] != nil } }
   }
 }
 
-/// A value on its way from one step to the next, with its reservation in the memory budget. The reservation lasts as long as any
-/// task holds the value.
+/// A value between two steps, with its reservation in the memory budget. The reservation lasts while any task holds the value.
 struct ReservedValue<Value: Sendable>: Sendable {
   let value: Value
   /// The reservation, or `nil` if the value belongs to the memory store.
