@@ -19,7 +19,7 @@ struct AlternativeMetricsTests {
 
   private var options: RequestOptions { RequestOptions { $0.alternatives = [.mirror(mirror), .mirror(second)] } }
 
-  @Test("the requests and the bytes of the sources that failed count")
+  @Test("the metrics include the requests and the bytes of the sources that failed")
   func failedSources() async throws {
     fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).cut(after: 10))
     fixture.network.answer(mirror, .failure(.connectionRefused))
@@ -32,7 +32,7 @@ struct AlternativeMetricsTests {
     #expect(resource.metrics.bytesDecoded == 10 + 6)
   }
 
-  @Test("the time that a failed source took counts, and the head's time is the answer's")
+  @Test("the metrics include the time of a failed source, and the time to the head is that of the response")
   func time() async throws {
     fixture.network.answer(fixture.url, .failure(.timedOut).after(.seconds(5)))
     fixture.network.answer(mirror, .ok("mirrored").after(.seconds(2)))
@@ -47,7 +47,7 @@ struct AlternativeMetricsTests {
     #expect(metrics.total == .seconds(7) && metrics.timeToHead == .seconds(2) && metrics.attempts == 2)
   }
 
-  @Test("the hops of a failed source count, and what an engine sent more often than once")
+  @Test("the metrics include the redirects of a failed source, and every attempt that an engine made")
   func hops() async throws {
     let (first, last) = (fixture.url, mirror)
     let network = ClosureDownloader { seen throws(CacheError) in
@@ -65,7 +65,7 @@ struct AlternativeMetricsTests {
     #expect(metrics.attempts == 2 + 3 + 1 && metrics.bytesOnWire == 3 + 5)
   }
 
-  @Test("what is decided without a request is none")
+  @Test("a refusal without a request is not an attempt")
   func restricted() async throws {
     fixture.network.answer(fixture.url, .failure(.networkRestricted))
     fixture.network.answer(mirror, .ok("small"))
@@ -74,7 +74,7 @@ struct AlternativeMetricsTests {
     #expect(try await fixture.manager.load(fixture.url, options: options).metrics.attempts == 1)
   }
 
-  @Test("a stored answer that stands in for all of them tells what they cost")
+  @Test("a stored response that replaces all failed sources has the metrics of their requests")
   func standIn() async throws {
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline))
     fixture.network.answer(mirror, .ok(Data(count: 100)).cut(after: 20))

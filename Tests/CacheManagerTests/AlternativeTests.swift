@@ -27,7 +27,7 @@ struct AlternativeTests {
     }
   }
 
-  @Test("are not asked while the original can be had")
+  @Test("alternative sources receive no request while the original is available")
   func original() async throws {
     fixture.network.answer(fixture.url, .ok("original"))
 
@@ -36,7 +36,7 @@ struct AlternativeTests {
   }
 
   @Test(
-    "are asked in order when it can't",
+    "alternative sources receive requests in order when the original fails",
     arguments: [
       CacheError.Code.connectionRefused, .connectionLost, .hostNotFound, .timedOut, .tlsFailure, .malformedResponse,
       .networkRestricted,
@@ -52,7 +52,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests.map(\.authority) == ["example.com", "mirror.example", "second.example"])
   }
 
-  @Test("are asked when the original's status is none that is accepted, or its body is cut short")
+  @Test("an alternative is loaded if the original's status is not accepted, or its body is cut short")
   func badAnswers() async throws {
     fixture.network.answer(fixture.url, .response(.notFound), .ok(Data(count: 1_000)).cut(after: 10))
     fixture.network.answer(mirror, .ok("first"), .ok("second"))
@@ -62,7 +62,7 @@ struct AlternativeTests {
     #expect(try await fixture.manager.load(fixture.url, options: options).text == "second")
   }
 
-  @Test("when none can be had, the error is the original's, and tells all of them")
+  @Test("if all sources fail, the error is the original's and lists all failures")
   func failures() async throws {
     fixture.network.answer(fixture.url, .response(.notFound))
     fixture.network.answer(mirror, .failure(.connectionRefused))
@@ -78,7 +78,7 @@ struct AlternativeTests {
   }
 
   @Test(
-    "are not asked when somebody has decided that there is no answer",
+    "alternative sources receive no request after a refusal, a cancellation or a configuration error",
     arguments: [CacheError.Code.refused, .addressRefused, .cancelled])
   func decisions(_ code: CacheError.Code) async throws {
     fixture.network.answer(fixture.url, .failure(code))
@@ -87,7 +87,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("are not asked when it is the caller's file that can't be written")
+  @Test("alternative sources receive no request if the caller's file cannot be written")
   func fullDisk() async throws {
     let folder = try DownloadFolder()
     fixture.network.answer(fixture.url, .ok("original"))
@@ -103,13 +103,13 @@ struct AlternativeTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("are not asked when only the cache may be")
+  @Test("alternative sources receive no request with the policy cacheOnly")
   func cacheOnly() async throws {
     #expect(try await fixture.failure(fixture.url, options { $0.policy = .cacheOnly }).code == .notCached)
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("are not asked for what may have changed something")
+  @Test("alternative sources receive no request after an unsafe method")
   func unsafe() async throws {
     fixture.network.answer(fixture.url, .failure(.connectionLost))
 
@@ -119,7 +119,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("a cancel stops them at once")
+  @Test("a cancellation stops the alternative sources at once")
   func cancelling() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .failure(.connectionLost))
@@ -135,7 +135,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests(for: second).isEmpty && fixture.disk.keys.isEmpty)
   }
 
-  @Test("an answer is stored under what was asked for, and every look there says where it came from", arguments: [false, true])
+  @Test("a mirror's response is stored under the original's URL, and every look-up states its source", arguments: [false, true])
   func stored(fromDisk: Bool) async throws {
     fixture.network.answer(fixture.url, .failure(.connectionRefused))
     fixture.network.answer(mirror, .ok("bytes", etag: "\"m\"", cacheControl: "max-age=60"))
@@ -149,7 +149,7 @@ struct AlternativeTests {
     #expect(try await fixture.manager.lookup(mirror) == .miss)
   }
 
-  @Test("the original is never asked about a mirror's validators, nor a mirror about the original's")
+  @Test("validators of a mirror are never sent to the original, nor those of the original to a mirror")
   func validators() async throws {
     fixture.network.answer(
       fixture.url, .ok("old", etag: "\"o\""), .failure(.connectionLost), .ok("new", etag: "\"o2\""))
@@ -168,7 +168,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests.allSatisfy { $0.headerFields[.ifModifiedSince] == nil })
   }
 
-  @Test("what is stored and can't be confirmed is shown only when no alternative can be had")
+  @Test("a stored response that cannot be confirmed is shown only if all alternatives fail")
   func staleLast() async throws {
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline), .failure(.offline))
     fixture.network.answer(mirror, .failure(.offline), .ok("mirrored"))
@@ -182,7 +182,7 @@ struct AlternativeTests {
     #expect(mirrored.text == "mirrored")
   }
 
-  @Test("in a file, too, what stands in is whole, whatever an alternative that broke off has left", arguments: [10, 400_000])
+  @Test("a stored response replaces the remains of an interrupted alternative in the caller's file", arguments: [10, 400_000])
   func staleInFile(_ cut: Int) async throws {
     let folder = try DownloadFolder()
     let old = Data(repeating: 1, count: 300_000)
@@ -212,7 +212,7 @@ struct AlternativeTests {
     #expect(try await fixture.manager.load(fixture.url).text == "there")
   }
 
-  @Test("credentials, cookies and conditions of the caller's stay with the original")
+  @Test("the caller's credentials, cookies and conditions are sent only to the original")
   func credentials() async throws {
     let sibling = try fixture.url("/sibling.png")
     fixture.network.answer(fixture.url, .failure(.connectionLost))
@@ -229,7 +229,7 @@ struct AlternativeTests {
     #expect(asked.allSatisfy { $0[.accept] == "image/*" } && asked[2][.cookie] == nil)
   }
 
-  @Test("may be something that is no network")
+  @Test("an alternative source may use a scheme handler")
   func provider() async throws {
     let fixture = try ManagerFixture { $0.schemeHandlers = ["data": DataURLDownloader()] }
     fixture.network.answer(fixture.url, .failure(.offline))
@@ -255,7 +255,7 @@ struct AlternativeTests {
     return (try ManagerFixture { $0.downloader = network }, network)
   }
 
-  @Test("low data: the smaller resource comes where the original may not be loaded, and is not kept as the original")
+  @Test("a low-data alternative is loaded if the network is restricted, and is not stored as the original")
   func lowData() async throws {
     let thumbnail = try fixture.url("/thumbnail.png")
     let (fixture, network) = try lowDataHouse(thumbnail)
@@ -270,7 +270,7 @@ struct AlternativeTests {
     #expect(network.seen.map(\.networkAccess) == [[.cellular, .expensive], .all, [.cellular, .expensive], .all])
   }
 
-  @Test("low data: not for any other failure")
+  @Test("a low-data alternative is not loaded after any other failure")
   func lowDataUnused() async throws {
     let thumbnail = try fixture.url("/thumbnail.png")
     fixture.network.answer(fixture.url, .failure(.connectionLost))
@@ -281,7 +281,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("the networks that a load may use reach the engine")
+  @Test("the downloader receives the networks that a load may use")
   func networkAccess() async throws {
     let (fixture, network) = try lowDataHouse(fixture.url("/thumbnail.png"))
 

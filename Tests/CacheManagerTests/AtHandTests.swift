@@ -6,7 +6,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// A store that has at hand what it has, or not.
+/// A store that can return its entries without waiting, once it is prepared.
 private final class ForthcomingStore: CacheStore {
   let id = ComponentID.unique(ForthcomingStore.self)
   let isForthcoming: Bool
@@ -19,10 +19,10 @@ private final class ForthcomingStore: CacheStore {
     (self.store, self.isForthcoming, self.clock) = (store, isForthcoming, clock)
   }
 
-  /// How often it was asked, and how often so that it could have waited.
+  /// The number of look-ups without and with waiting.
   var questions: (atHand: Int, waiting: Int) { asked.withLock { $0 } }
 
-  /// Has at hand from now on what is stored by now.
+  /// Makes the current entries available without waiting.
   func prepare() async throws {
     var ready: [CacheKey: StoredEntry] = [:]
     for key in store.keys {
@@ -69,9 +69,9 @@ private final class ForthcomingStore: CacheStore {
   func removeAll() async throws(CacheError) { try await store.removeAll() }
 }
 
-@Suite("What the durable store has at hand")
+@Suite("Look-ups in the durable store without waiting")
 struct AtHandTests {
-  /// A fixture whose memory is empty, as after a restart, and whose store has at hand, or not, what was loaded before.
+  /// A fixture after a restart: memory is empty, and the store can or cannot return the loaded entries without waiting.
   private struct Restarted {
     let fixture: ManagerFixture
     let store: ForthcomingStore
@@ -95,7 +95,7 @@ struct AtHandTests {
       fixture.clock.advance(by: situation.age)
     }
 
-    /// All that a load tells, but for its revision, which is new in each fixture.
+    /// Everything that a load reports, except for its revision, which differs between fixtures.
     func told(_ situation: PlainHitTests.Situation) async throws -> String {
       let request = ResourceRequest(
         try fixture.url(situation.path), headerFields: situation.fields, options: situation.asked)
@@ -110,20 +110,20 @@ struct AtHandTests {
         outcome = "\(error)"
       }
       let memory = fixture.memory.keys().map { "\($0)" }.sorted()
-      // A load that waits has a start of its own.
+      // A load that waits reports its own start.
       let events = fixture.observer.eventsOfResults.filter { if case .started = $0 { false } else { true } }
       return "\(outcome) \(fixture.network.requests) \(events.count) \(memory)"
     }
   }
 
-  @Test("answers as it would if it were asked to wait, in every situation", arguments: PlainHitTests.Situation.all)
+  @Test("a look-up without waiting has the same result as one that waits", arguments: PlainHitTests.Situation.all)
   func agreement(_ situation: PlainHitTests.Situation) async throws {
     let short = try await Restarted(situation, isForthcoming: true)
     let long = try await Restarted(situation, isForthcoming: false)
     #expect(try await short.told(situation) == long.told(situation))
   }
 
-  @Test("is an answer without a question that waits, and is in memory then")
+  @Test("a hit without waiting sends no waiting look-up, and is promoted to memory")
   func hit() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
     let before = restarted.store.questions
@@ -135,11 +135,11 @@ struct AtHandTests {
     #expect((first.source, first.text) == (.disk, "body"))
     #expect((second.source, second.text) == (.memory, "body"))
     #expect(restarted.store.questions == (before.atHand + 1, before.waiting))
-    // Stored in memory, a hit on disk, a hit in memory.
+    // The events are: stored in memory, a hit on disk, a hit in memory.
     #expect(restarted.fixture.observer.eventsOfResults.count == events + 3)
   }
 
-  @Test("is no answer for who wants a value of it, a file, less than it is, or no longer waits")
+  @Test("a look-up without waiting is no hit for a value, a file, a smaller body limit or a cancelled task")
   func others() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
     let (fixture, url) = (restarted.fixture, restarted.fixture.url)
@@ -161,11 +161,11 @@ struct AtHandTests {
     task.cancel()
     let cancelled = await #expect(throws: CacheError.self) { try await task.value }
     #expect(cancelled?.isCancellation == true)
-    // The one that is too large.
+    // The body that is too large was looked up without waiting.
     #expect(restarted.store.questions.atHand == before + 1)
   }
 
-  @Test("a closed manager gives nothing of it")
+  @Test("a closed manager returns no stored response")
   func closed() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isForthcoming: true)
     await restarted.fixture.manager.close()

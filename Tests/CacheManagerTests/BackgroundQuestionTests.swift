@@ -6,11 +6,11 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Questions behind stale answers that have been shown")
+@Suite("Background revalidations of stale responses")
 struct BackgroundQuestionTests {
   private static let stale = "max-age=1, stale-while-revalidate=60"
 
-  /// A stored answer that is stale, and a question about it that is held.
+  /// Stores a stale response, and holds its revalidation.
   private func fixture(_ gate: Gate, _ answer: ScriptedAnswer) async throws -> ManagerFixture {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: Self.stale), answer.held(by: gate))
@@ -19,7 +19,7 @@ struct BackgroundQuestionTests {
     return fixture
   }
 
-  @Test("a load does not ask what an exchange is asking: it shows what is stored, and then what that has brought")
+  @Test("a load waits for the background revalidation of an HTTP request, and then shows its result")
   func loadBehindExchange() async throws {
     let gate = Gate()
     let fixture = try await fixture(gate, .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
@@ -40,7 +40,7 @@ struct BackgroundQuestionTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("an exchange does not ask what a load is asking")
+  @Test("an HTTP request does not revalidate a response that a load is revalidating")
   func exchangeBehindLoad() async throws {
     let gate = Gate()
     let fixture = try await fixture(gate, .notModified(cacheControl: "max-age=60"))
@@ -53,7 +53,7 @@ struct BackgroundQuestionTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("when the question fails, the load that waited for it asks for itself")
+  @Test("if the revalidation fails, the load that waited for it sends its own request")
   func failed() async throws {
     let gate = Gate()
     let fixture = try await fixture(gate, .failure(.connectionLost))
@@ -69,7 +69,7 @@ struct BackgroundQuestionTests {
     try fixture.network.verify()
   }
 
-  @Test("of two stale variants one is asked about at a time")
+  @Test("only one of two stale variants is revalidated at a time")
   func variants() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -89,16 +89,16 @@ struct BackgroundQuestionTests {
     await gate.arrived()
     #expect(fixture.network.requests.count == 3)
     gate.open()
-    // The first is fresh now; the second is asked about at a later use.
+    // The first variant is fresh now. The second is revalidated at a later use.
     try await Turns.until { fixture.network.requests.count == 3 && fixture.isFresh("de") }
-    // A hit does not suspend: the question behind it has to get its turn.
+    // A hit does not suspend, so the background revalidation needs a turn.
     try await Turns.until {
       if !fixture.isFresh("nl") { _ = try await fixture.ask([.acceptLanguage: "nl"]) }
       return fixture.isFresh("nl")
     }
   }
 
-  @Test("one that another variant answers is read to its end, behind everybody's back: the next equal request is a hit")
+  @Test("a background revalidation that confirms another variant is read to its end, so the next equal request is a hit")
   func filed() async throws {
     let fixture = try ManagerFixture()
     let vary: HTTPFields = [.vary: "Accept-Language"]
@@ -108,7 +108,7 @@ struct BackgroundQuestionTests {
     }
     for language in ["de", "nl"] { _ = try await fixture.ask([.acceptLanguage: language]) }
     fixture.clock.advance(by: .seconds(2))
-    // Who wants German is to have the Dutch one from now on.
+    // From now on, requests for German select the Dutch variant.
     fixture.network.answer(fixture.url, .notModified(etag: "\"nl\"", cacheControl: "max-age=60"))
 
     #expect(try await fixture.ask([.acceptLanguage: "de"]).text == "de")
@@ -122,7 +122,7 @@ struct BackgroundQuestionTests {
 }
 
 extension ManagerFixture {
-  /// Whether memory has a fresh answer in a language.
+  /// Whether memory has a fresh response in a language.
   fileprivate func isFresh(_ language: String) -> Bool {
     let request = ResourceRequest(url, headerFields: [.acceptLanguage: language])
     return manager.cachedInMemory(request, as: .bytes) != nil

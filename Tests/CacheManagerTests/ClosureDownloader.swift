@@ -2,7 +2,7 @@ import CacheCore
 import Foundation
 import HTTPTypes
 
-/// A network that is a closure, and keeps what each request carried beside its head.
+/// A downloader that calls a closure, and records each request with its body.
 final class ClosureDownloader: Downloader {
   struct Seen: Sendable {
     var head: HTTPRequest
@@ -31,7 +31,7 @@ final class ClosureDownloader: Downloader {
   }
 }
 
-/// Chunks, and then the end: a normal one, or an error.
+/// A body that returns its chunks, and then ends normally or with an error.
 final class ChunkedBody: ResourceBody.Source {
   private let rest: Lock<[String]>
   private let error: CacheError?
@@ -53,7 +53,7 @@ final class ChunkedBody: ResourceBody.Source {
 }
 
 extension DownloadResponse {
-  /// A head, and a body in chunks that may break.
+  /// Returns a head with a body in chunks, which may end with an error.
   static func streaming(
     _ chunks: [String], then error: CacheError? = nil, status: HTTPResponse.Status = .ok, fields: HTTPFields = [:],
     metrics: TransferMetrics = TransferMetrics()

@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Where the answer is kept, and so how those who wait get it.
+/// The layers that store the response. They decide how waiting requests receive it.
 enum Keeping: CaseIterable, Sendable { case everywhere, memory, disk }
 
 extension ManagerFixture {
@@ -21,9 +21,9 @@ extension ManagerFixture {
   static let collapsed = "Etagere;fwd=uri-miss;ttl=60;collapsed"
 }
 
-@Suite("Equal requests at once")
+@Suite("Request coalescing in respond(to:)")
 struct CollapsingTests {
-  @Test("forty that miss are one to the origin, and each gets all of it", arguments: Keeping.allCases, [true, false])
+  @Test("forty requests for a resource that is not stored make one request to the origin", arguments: Keeping.allCases, [true, false])
   func missing(_ keeping: Keeping, statesLength: Bool) async throws {
     let fixture = try ManagerFixture(keeping)
     let gate = Gate()
@@ -44,7 +44,7 @@ struct CollapsingTests {
     #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
   }
 
-  @Test("forty that find a stale answer ask once; a caller's own condition and a HEAD are answered from what was confirmed")
+  @Test("forty requests for a stale response make one request, and conditions and HEAD use the confirmed response")
   func stale() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -69,7 +69,7 @@ struct CollapsingTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("forty that find a stale answer which has changed get the new one")
+  @Test("forty requests for a stale response that has changed get the new response")
   func changed() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -88,7 +88,7 @@ struct CollapsingTests {
   }
 
   @Test(
-    "an answer that is nobody else's is one's own: all others ask at once, and not one after the other",
+    "if a response is for one request alone, all other requests are sent at once",
     arguments: [
       ["Cache-Control": "no-store"], ["Cache-Control": "private, max-age=60"], ["Cache-Control": "private, no-cache"],
       ["Cache-Control": "max-age=60", "Vary": "*"], ["Set-Cookie": "session=1"],
@@ -104,10 +104,10 @@ struct CollapsingTests {
     let asked = fixture.ask(times: 40)
     await fixture.clock.sleepers(39)
     first.open()
-    // All are out, and none is answered.
+    // All requests were sent, and none has a response.
     try await Turns.until { others.arrivals == 39 }
     let later = fixture.ask(times: 5)
-    // Nor does anybody wait for what was of no use a moment ago.
+    // Later requests do not wait for a response that could not be shared a moment ago.
     try await Turns.until { others.arrivals == 44 }
     others.open()
 
@@ -115,7 +115,7 @@ struct CollapsingTests {
     #expect(told.count == 45 && told.allSatisfy { $0.text == "mine" && !$0.cache.contains("collapsed") })
   }
 
-  @Test("that is over as soon as an answer is stored")
+  @Test("requests wait for each other again as soon as a response is stored")
   func unmarked() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -131,7 +131,7 @@ struct CollapsingTests {
     #expect(fixture.network.requests.count == 3)
   }
 
-  @Test("once an answer was of no use to others, nobody waits for two minutes")
+  @Test("after a response could not be shared, requests do not wait for two minutes")
   func marks() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -152,7 +152,7 @@ struct CollapsingTests {
     _ = try await asked.value
   }
 
-  @Test("an answer to credentials is for who has the same")
+  @Test("a response to a request with credentials is shared only by requests with equal credentials")
   func credentials() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
     let gate = Gate()
@@ -165,7 +165,7 @@ struct CollapsingTests {
     #expect(Set(try await asked.value.map(\.text)) == ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 3"])
   }
 
-  @Test("two variants of what nobody knew to vary are two requests", arguments: Keeping.allCases)
+  @Test("two variants of a resource whose Vary field was unknown make two requests", arguments: Keeping.allCases)
   func variants(_ keeping: Keeping) async throws {
     let fixture = try ManagerFixture(keeping)
     let gate = Gate()
@@ -178,7 +178,7 @@ struct CollapsingTests {
     await fixture.clock.sleepers(19)
     gate.letThrough(1)
     try await Turns.until { gate.arrivals >= 2 }
-    // The other variant's nine wait for its tenth.
+    // Nine requests for the other variant wait for the tenth.
     try await Turns.until { fixture.clock.pendingSleeps == 9 }
     gate.open()
 
@@ -187,7 +187,7 @@ struct CollapsingTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("when who asks leaves before the answer, one of the others asks in its place")
+  @Test("if the leader leaves before the response, one of the waiting requests is sent")
   func leaderLeaves() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -207,7 +207,7 @@ struct CollapsingTests {
     await #expect(throws: CacheError.self) { try await leader.value }
   }
 
-  @Test("however many leave who ask, one at a time asks")
+  @Test("if several leaders leave, one request at a time is sent")
   func leadersLeave() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -227,7 +227,7 @@ struct CollapsingTests {
     #expect(fixture.network.requests.count == 5)
   }
 
-  @Test("who has another time limit for the transfer asks for itself: the first one's would be its own")
+  @Test("a request with another transfer timeout is sent itself, because the first request's timeout would apply to it")
   func timeouts() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -239,7 +239,7 @@ struct CollapsingTests {
     for asking in [hasty, patient] { #expect(try await asking.value.text == "text") }
   }
 
-  @Test("when nobody answers who asks, all others ask at once; where a stored answer may stand in, it does so for all of them")
+  @Test("if the leader's request fails, all waiting requests are sent, or all are served the stale response if that is allowed")
   func failure() async throws {
     let fixture = try ManagerFixture()
     let (first, others) = (Gate(), Gate())
@@ -267,7 +267,7 @@ struct CollapsingTests {
     #expect(fixture.network.requests.count == 12)
   }
 
-  @Test("stale-if-error: what stands in for one origin's 503 does so for all who wait")
+  @Test("all waiting requests share the stale response that replaces a 503")
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -284,7 +284,7 @@ struct CollapsingTests {
     try fixture.network.verify()
   }
 
-  @Test("who has waited for the time limit asks for itself; without a limit nobody waits", arguments: [5, nil])
+  @Test("a request is sent itself after the time limit, and without a limit no request waits", arguments: [5, nil])
   func limit(_ seconds: Int?) async throws {
     let fixture = try ManagerFixture { $0.collapseTimeout = seconds.map { .seconds($0) } }
     let gate = Gate()
@@ -302,7 +302,7 @@ struct CollapsingTests {
   }
 
   @Test(
-    "a request waits for nobody when another's answer would not do, or not soon",
+    "a request does not wait if another response would not satisfy it, or not soon",
     arguments: [
       [.range: "bytes=0-1"], [.cacheControl: "no-cache"], [.cacheControl: "max-age=0"], [.ifMatch: "\"1\""],
     ] as [HTTPFields])
@@ -316,7 +316,7 @@ struct CollapsingTests {
     _ = try await asked.value
   }
 
-  @Test("unsafe methods and requests with a body are sent, each of them")
+  @Test("unsafe methods and requests with a body are each sent")
   func unsafe() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -330,7 +330,7 @@ struct CollapsingTests {
     _ = try await (get, post, search, options)
   }
 
-  @Test("who comes after a purge does not wait for who asked before it")
+  @Test("a request after a purge does not wait for a request before it")
   func purge() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -345,7 +345,7 @@ struct CollapsingTests {
     #expect(try await fixture.ask().text == "new")
   }
 
-  @Test("who looked into the stores before an answer was there, and comes after it, finds it")
+  @Test("a request that looked into the stores too early finds the response that was stored since")
   func late() async throws {
     let (fixture, store) = try ManagerFixture.held()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60") }

@@ -6,7 +6,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Equal requests at once, and an answer that comes slowly")
+@Suite("Request coalescing with slow responses")
 struct CollapsingStreamTests {
   private static let text = String(repeating: "0123456789", count: 100)
 
@@ -24,7 +24,7 @@ struct CollapsingStreamTests {
     return String(decoding: data, as: UTF8.self)
   }
 
-  @Test("who comes while the body comes reads it from its first byte on, at its own pace", arguments: Keeping.allCases)
+  @Test("a request that arrives during the body reads it from the first byte, at its own pace", arguments: Keeping.allCases)
   func joining(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     let gate = Gate()
@@ -37,7 +37,7 @@ struct CollapsingStreamTests {
     #expect(follower.status.description == ManagerFixture.collapsed && follower.body.length == 1_000)
     var seen = 0
     while seen < 200 { seen += try #require(try await follower.body.source.next()).count }
-    // The follower needs more than has come, and does not wait until the first reader does.
+    // The follower needs more bytes than have arrived, and does not wait for the first reader.
     gate.open()
     #expect(try await rest(of: follower.body) == String(Self.text.dropFirst(200)))
     #expect(try await rest(of: leader.body) == String(Self.text.dropFirst(200)))
@@ -46,7 +46,7 @@ struct CollapsingStreamTests {
   }
 
   @Test(
-    "a first reader who leaves takes nothing from the others, and when all have left the transfer ends",
+    "a first reader that leaves does not affect the other readers, and the transfer ends with the last reader",
     arguments: Keeping.allCases)
   func leaving(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
@@ -70,7 +70,7 @@ struct CollapsingStreamTests {
   }
 
   @Test(
-    "a first reader who is cancelled while it waits for bytes takes nothing from those who read along",
+    "a first reader that is cancelled while it waits for bytes does not affect the other readers",
     arguments: Keeping.allCases)
   func cancelled(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
@@ -87,7 +87,7 @@ struct CollapsingStreamTests {
     try fixture.network.verify()
   }
 
-  @Test("who comes while a single reader waits for bytes, and that one is cancelled, asks anew", arguments: Keeping.allCases)
+  @Test("a request that joins a single waiting reader is sent again if that reader is cancelled", arguments: Keeping.allCases)
   func cancelledAlone(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     let gate = Gate()
@@ -103,7 +103,7 @@ struct CollapsingStreamTests {
     try fixture.network.verify()
   }
 
-  @Test("who has waited as long as it waits, for a head or for bytes, asks for itself", arguments: Keeping.allCases)
+  @Test("a request that has waited for a head or for bytes until the time limit is sent itself", arguments: Keeping.allCases)
   func stalled(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     let gate = Gate()
@@ -121,7 +121,7 @@ struct CollapsingStreamTests {
   }
 
   @Test(
-    "an answer that has become stale while a slow reader reads it keeps nobody from asking together", arguments: Keeping.allCases)
+    "a response that became stale during a slow read does not keep later requests from coalescing", arguments: Keeping.allCases)
   func slowReader(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     let (slow, gate) = (Gate(), Gate())
@@ -140,7 +140,7 @@ struct CollapsingStreamTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("who reads a large body along gets all of it, though it is purged before it is whole", arguments: [100, 3_000])
+  @Test("a reader of a large body receives all of it, even if the body is purged before it is complete", arguments: [100, 3_000])
   func purged(chunk: Int) async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -157,7 +157,7 @@ struct CollapsingStreamTests {
     #expect(try await fixture.ask().text == "new")
   }
 
-  @Test("a body that breaks breaks for all who read it, and is asked for anew by who comes then", arguments: Keeping.allCases)
+  @Test("an interrupted body fails for all its readers, and later requests are sent again", arguments: Keeping.allCases)
   func broken(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     fixture.network.answer(
@@ -168,7 +168,7 @@ struct CollapsingStreamTests {
     #expect(try await fixture.ask().text == "whole")
   }
 
-  @Test("a body that is too large for memory is read from the disk by who is slow", arguments: [100, 3_000])
+  @Test("a slow reader reads a body that is too large for memory from the disk", arguments: [100, 3_000])
   func large(chunk: Int) async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -187,7 +187,7 @@ struct CollapsingStreamTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("a body that turns out too large to be kept anywhere is its reader's own: all others ask at once")
+  @Test("a body that turns out too large for every layer is for its reader alone, and all other requests are sent at once")
   func tooLarge() async throws {
     let fixture = try fixture(.memory)
     let text = String(repeating: "x", count: 3_000)

@@ -5,11 +5,12 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Bodies that are damaged on the way")
+@Suite("Damaged response bodies")
 struct DamagedBodyTests {
   private static let damaged = CacheError(.damagedContentCoding, reason: "the body's gzip coding is damaged")
 
-  /// An answer that may be kept, then one whose coding is damaged: told by the engine, or found while the body is read.
+  /// Returns a storable response, and then one with a damaged content coding. The engine reports the damage, or the reader finds
+  /// it.
   private func fixture(_ cacheControl: String, inBody: Bool) throws -> ManagerFixture {
     let asked = Lock(0)
     let network = ClosureDownloader { _ throws(CacheError) in
@@ -24,7 +25,7 @@ struct DamagedBodyTests {
     return try ManagerFixture { $0.downloader = network }
   }
 
-  @Test("a stored answer stands in, as it does for one that is cut short", arguments: [false, true])
+  @Test("a stored response is served in place of a damaged body", arguments: [false, true])
   func standIn(inBody: Bool) async throws {
     let fixture = try fixture("max-age=0", inBody: inBody)
     _ = try await fixture.manager.load(fixture.url)
@@ -34,7 +35,7 @@ struct DamagedBodyTests {
     #expect(shown.text == "old" && shown.validation == .failed)
   }
 
-  @Test("but not where its origin forbids that (RFC 9111 §5.2.2.2)", arguments: [false, true])
+  @Test("a stored response is not served if its origin forbids stale use (RFC 9111 §5.2.2.2)", arguments: [false, true])
   func forbidden(inBody: Bool) async throws {
     let fixture = try fixture("max-age=0, must-revalidate", inBody: inBody)
     _ = try await fixture.manager.load(fixture.url)

@@ -15,7 +15,7 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A temporary folder, which is removed when the test releases it.
 final class DownloadFolder: Sendable {
   let url: URL
 
@@ -29,13 +29,13 @@ final class DownloadFolder: Sendable {
 
   func file(_ name: String = "film.mp4") -> URL { url.appending(path: name, directoryHint: .notDirectory) }
 
-  /// Everything that is in the folder, hidden files too.
+  /// The names of all files in the folder, including hidden files.
   var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []).sorted() }
 
   func content(_ name: String = "film.mp4") -> Data? { try? Data(contentsOf: file(name)) }
 }
 
-/// Bytes that tell their position, so that a lost or repeated part shows.
+/// Bytes that depend on their position, so that a lost or repeated part is detected.
 func filePattern(_ count: Int) -> Data { longestFilePattern.prefix(count) }
 
 private let longestFilePattern = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })

@@ -15,7 +15,7 @@ struct EverydayCallTests {
 
   // MARK: Overloads
 
-  @Test("a transform is loaded from a URL in every way in which it is loaded from a request")
+  @Test("a transform is loaded from a URL in every form in which it is loaded from a request")
   func transformOfURL() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
@@ -33,7 +33,7 @@ struct EverydayCallTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("a URL is loaded into a file in every way in which a request is")
+  @Test("a URL is loaded into a file in every form in which a request is")
   func fileOfURL() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -55,7 +55,7 @@ struct EverydayCallTests {
     #expect(fixture.network.requests.count == 3)
   }
 
-  @Test("progress is reported to a callback of a load with a transform")
+  @Test("a load with a transform reports progress to its callback")
   func progress() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("0123456789").chunked(by: 5) }
@@ -71,7 +71,7 @@ struct EverydayCallTests {
     #expect(received.withLock { $0.last } == 10)
   }
 
-  @Test("a value in memory is returned at once, and nothing else is")
+  @Test("only a value in memory is returned at once")
   func cachedInMemory() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("chair", etag: "\"1\"", cacheControl: "max-age=60") }
@@ -87,7 +87,7 @@ struct EverydayCallTests {
 
   // MARK: Bytes of one's own
 
-  @Test("stored bytes are the response of their URL until they are no longer fresh, also after a restart")
+  @Test("stored bytes are the response of their URL until they are stale, also after a restart")
   func store() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("the origin's", etag: "\"2\"") }
@@ -104,7 +104,7 @@ struct EverydayCallTests {
     #expect(later.text == "the origin's" && later.source == .network)
   }
 
-  @Test("stored bytes with an entity tag are confirmed by the origin")
+  @Test("the origin confirms stored bytes with an entity tag")
   func storedWithTag() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { request in
@@ -115,7 +115,7 @@ struct EverydayCallTests {
     #expect(confirmed.text == "own" && confirmed.validation == .notModified)
   }
 
-  @Test("stored bytes replace what was cached of the URL, with its transformed values")
+  @Test("stored bytes replace the cached response of the URL, and its transformed values")
   func storedReplaces() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=60") }
@@ -125,7 +125,7 @@ struct EverydayCallTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("bytes that cannot be stored are an error", arguments: [true, false])
+  @Test("storing bytes that cannot be stored is an error", arguments: [true, false])
   func storeFails(isForbidden: Bool) async throws {
     let fixture = try ManagerFixture()
     if !isForbidden { fixture.disk.failure = CacheError(.diskFull, reason: "no space left") }
@@ -136,7 +136,7 @@ struct EverydayCallTests {
     #expect(error?.code == (isForbidden ? .notCached : .diskFull))
   }
 
-  @Test("bytes that memory alone does not take are an error")
+  @Test("storing bytes that memory alone does not accept is an error")
   func storeFailsInMemory() async throws {
     let fixture = try ManagerFixture { $0.store = nil }
     let error = await #expect(throws: CacheError.self) {
@@ -161,7 +161,7 @@ struct EverydayCallTests {
     #expect(try await fixture.manager.load(fixture.url).text == "own")
   }
 
-  @Test("a response that was requested while bytes were stored does not replace them")
+  @Test("a response that is requested while bytes are being stored does not replace them")
   func responseInBetween() async throws {
     let (fixture, store) = try ManagerFixture.held()
     let (commit, answer) = (store.hold(.commit), Gate())
@@ -201,7 +201,7 @@ struct EverydayCallTests {
     #expect(try await store.base.variants(of: ResourceID.make(uri: fixture.url.absoluteString)).count == 1)
   }
 
-  @Test("without a validator, stored bytes live as long as the caller says", arguments: [true, false])
+  @Test("without a validator, stored bytes live as long as the caller specifies", arguments: [true, false])
   func storedWithoutValidator(isInMemoryAlone: Bool) async throws {
     let fixture = try ManagerFixture {
       $0.validator = nil
@@ -228,7 +228,7 @@ struct EverydayCallTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("bytes are stored in memory alone where there is no durable store")
+  @Test("bytes are stored in memory alone if there is no durable store")
   func storeInMemory() async throws {
     let fixture = try ManagerFixture { $0.store = nil }
     try await fixture.manager.store(Data("own".utf8), for: fixture.url)
@@ -237,7 +237,7 @@ struct EverydayCallTests {
 
   // MARK: Usage
 
-  @Test("the usage names entries and bytes of both stores")
+  @Test("the usage counts the entries and bytes of both stores")
   func usage() async throws {
     let fixture = try ManagerFixture()
     try await fixture.manager.store(Data(count: 1_000), for: fixture.url)
@@ -248,7 +248,7 @@ struct EverydayCallTests {
     #expect(usage.disk == StoreUsage(entries: 1, bytes: 1_000))
   }
 
-  @Test("a manager without stores has no usage, and the error of a store is the caller's")
+  @Test("a manager without stores has no usage, and the caller receives the error of a store")
   func usageWithoutStores() async throws {
     let usage = try await ResourceManager(ResourceManager.Configuration()).usage()
     #expect(usage.memory == nil && usage.disk == nil)
@@ -260,7 +260,7 @@ struct EverydayCallTests {
 
   // MARK: Interceptors
 
-  @Test("events do not call the interceptor before they are iterated")
+  @Test("an event stream calls the interceptor only when it is iterated")
   func eventsAreLazy() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("chair") }
@@ -275,7 +275,7 @@ struct EverydayCallTests {
 
   // MARK: Retries of one request
 
-  @Test("one request is retried by the manager's downloader, and another one is not")
+  @Test("only the request with a retrying downloader is retried")
   func adaptedDownloader() async throws {
     let fixture = try ManagerFixture()
     let clock = fixture.clock
@@ -292,7 +292,7 @@ struct EverydayCallTests {
 
   // MARK: Closing within a time
 
-  @Test("closing within a time ends the loads that take longer, and says so")
+  @Test("closing with a time limit ends the loads that take longer, and reports that")
   func closeWithin() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -315,7 +315,7 @@ struct EverydayCallTests {
     await fixture.manager.close()
   }
 
-  @Test("closing within a time returns as soon as all loads have ended")
+  @Test("closing with a time limit returns as soon as all loads have ended")
   func closeEarly() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("chair") }

@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Runs jobs on a queue of its own, which knows itself.
+/// Runs jobs on its own queue, and detects whether the current code runs there.
 private final class QueueExecutor: TaskExecutor {
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
   private let queue = DispatchQueue(label: "etagere.test.engine")
@@ -21,7 +21,7 @@ private final class QueueExecutor: TaskExecutor {
   }
 }
 
-/// An engine that answers on a thread of its own, and notes where its body is read.
+/// An engine that responds on its own thread, and records whether its body is read there.
 private final class ThreadedDownloader: Downloader {
   private final class Bytes: ResourceBody.Source {
     let read: @Sendable () -> Bool
@@ -38,7 +38,7 @@ private final class ThreadedDownloader: Downloader {
   var preferredExecutor: (any TaskExecutor)? { executor }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    // A wait that is over before it began changes no threads; so many can't all be.
+    // A wait that ends before it begins changes no thread, but this many waits cannot all do so.
     for _ in 0..<10_000 where !executor.isCurrent {
       await withCheckedContinuation { continuation in DispatchQueue.global().async { continuation.resume() } }
     }
@@ -53,9 +53,9 @@ private final class ThreadedDownloader: Downloader {
   }
 }
 
-@Suite("Where a load runs")
+@Suite("The executor of a load")
 struct ExecutorTests {
-  @Test("the bytes are read where the engine says; the value is made elsewhere, where it may take its time")
+  @Test("the engine's executor reads the bytes, and another executor makes the value")
   func engineExecutor() async throws {
     let engine = ThreadedDownloader()
     let fixture = try ManagerFixture { $0.downloader = engine }
@@ -69,7 +69,7 @@ struct ExecutorTests {
     #expect(isMadeAtHome.withLock { $0 } == false)
   }
 
-  @Test("hooks around an engine leave its executor as it is")
+  @Test("hooks around an engine do not change its executor")
   func hooked() {
     final class Silent: DownloaderHooks {}
     let (engine, hooks) = (ThreadedDownloader(), Silent())

@@ -6,10 +6,10 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("What goes wrong")
+@Suite("Failures of loads")
 struct FailureTests {
   @Test(
-    "a status that is not accepted is an error that carries it, and the stored answer stays", arguments: [404, 410, 500, 503])
+    "a status that is not accepted is an error with that status, and the stored response remains", arguments: [404, 410, 500, 503])
   func status(_ code: Int) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("kept", etag: "\"1\""), .response(.init(code: code)))
@@ -22,7 +22,7 @@ struct FailureTests {
   }
 
   @Test(
-    "a status is told in words, also when the engine gives none",
+    "the error of a status includes its reason phrase, even if the engine reports none",
     arguments: [(404, "404 Not Found"), (503, "503 Service Unavailable"), (599, "599")])
   func phrase(_ code: Int, _ words: String) async throws {
     let fixture = try ManagerFixture()
@@ -43,7 +43,7 @@ struct FailureTests {
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
-  @Test("a body that is cut short while a stored answer is being replaced leaves that answer, and shows it")
+  @Test("if a replacement is cut short, the stored response remains and is shown")
   func truncatedReplacement() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok(Data(count: 1_000), etag: "\"2\"").cut(after: 10))
@@ -73,7 +73,7 @@ struct FailureTests {
     #expect(!reports.isEmpty && reports.allSatisfy { $0 == .diskFull })
   }
 
-  @Test("a damaged entry is a miss that heals: one unconditional request, then hits again")
+  @Test("a damaged entry is a miss, and one unconditional request replaces it")
   func damagedEntry() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -91,7 +91,7 @@ struct FailureTests {
     #expect(try await fixture.manager.load(fixture.url).source == .disk)
   }
 
-  @Test("a 304 for a body that turns out damaged is followed by one unconditional request")
+  @Test("a 304 for a damaged stored body leads to one unconditional request")
   func notModifiedWithoutBody() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .ok("again", etag: "\"1\""))
@@ -105,7 +105,7 @@ struct FailureTests {
     #expect(fixture.network.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\"", nil])
   }
 
-  @Test("a 304 to a request without a condition is an error, not an empty picture")
+  @Test("a 304 to a request without a condition is an error and not an empty body")
   func unaskedNotModified() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .notModified(), .notModified())
@@ -114,7 +114,7 @@ struct FailureTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
-  @Test("a body beyond the limit is refused, by its announced length or while it comes", arguments: [true, false])
+  @Test("a body that exceeds the limit is rejected by its announced length or while it arrives", arguments: [true, false])
   func tooLarge(announced: Bool) async throws {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let answer = ScriptedAnswer.ok(Data(count: 5_000)).chunked(by: 100)
@@ -125,14 +125,14 @@ struct FailureTests {
   }
 
   @Test(
-    "a URL that can't be loaded is an error before anything is asked",
+    "a URL that cannot be loaded is an error before any request is sent",
     arguments: ["https://", "picture.png", "https://host:99999/"])
   func invalidURL(_ text: String) async throws {
     let error = #expect(throws: CacheError.self) { _ = try ResourceRequest(text) }
     #expect(error?.code == .invalidURL && error?.url == text)
   }
 
-  @Test("a scheme that nobody loads is an error that names it")
+  @Test("the error of an unsupported scheme names the scheme")
   func unknownScheme() async throws {
     let fixture = try ManagerFixture()
     let url = try #require(URL(string: "ftp://example.com/a"))
@@ -141,7 +141,7 @@ struct FailureTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a short body that is not wanted, and does not come, is given up soon: nobody waits for it, and it holds a connection")
+  @Test("a short unwanted body that does not arrive is cancelled soon, and no load waits for it")
   func unwantedBody() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -156,7 +156,7 @@ struct FailureTests {
     try await Turns.until { fixture.network.cancelledBodies > 0 }
   }
 
-  @Test("a whole load's deadline ends it with a time-out, and stops the transfer")
+  @Test("the deadline of a load ends it with a timeout and stops the transfer")
   func deadline() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()

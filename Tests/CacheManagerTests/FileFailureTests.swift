@@ -16,18 +16,17 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
-@Suite("Files that can't be written")
+@Suite("Files that cannot be written")
 struct FileFailureTests {
-  /// Where a file can't be.
+  /// A path that cannot be written.
   struct Place: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var errno: Int32
     var file: @Sendable (DownloadFolder) throws -> URL
 
     static let all = [
-      Place(testDescription: "in a folder that is not there", errno: ENOENT) { $0.file("none/film") },
-      Place(testDescription: "in the place of a folder", errno: EISDIR) { folder in
+      Place(testDescription: "in a missing folder", errno: ENOENT) { $0.file("none/film") },
+      Place(testDescription: "at the path of a folder", errno: EISDIR) { folder in
         try FileManager.default.createDirectory(at: folder.file("film"), withIntermediateDirectories: false)
         return folder.file("film")
       },
@@ -39,7 +38,7 @@ struct FileFailureTests {
     ]
   }
 
-  @Test("a place that can't be written is named, with the error's number, and nobody is asked", arguments: Place.all)
+  @Test("an unwritable path is an error with the path and the error number, and no request is sent", arguments: Place.all)
   func place(_ place: Place) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -52,7 +51,7 @@ struct FileFailureTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a folder without permission is named", .enabled(if: geteuid() != 0, "root may write everywhere"))
+  @Test("a missing permission is an error with the path", .enabled(if: geteuid() != 0, "root may write everywhere"))
   func noPermission() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -64,7 +63,7 @@ struct FileFailureTests {
     #expect(error?.errno == EACCES && error?.path == folder.file().path)
   }
 
-  @Test("a load does not wait for its temporary file to be closed", .timeLimit(.minutes(1)))
+  @Test("a load does not wait until its temporary file is closed", .timeLimit(.minutes(1)))
   func slowClose() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -80,7 +79,7 @@ struct FileFailureTests {
     }
 
     _ = try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
-    // The coalesced load, which held the file, has ended too.
+    // The coalesced load, which had the file open, has ended too.
     await fixture.manager.close()
     held.signal()
 
@@ -88,7 +87,7 @@ struct FileFailureTests {
     try await Turns.until { isClosed.withLock { $0 } }
   }
 
-  @Test("only file: URLs are files")
+  @Test("a destination that is not a file URL is an error")
   func noFile() async throws {
     let fixture = try ManagerFixture()
     let error = await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url, to: fixture.url) }
@@ -96,7 +95,7 @@ struct FileFailureTests {
   }
 
   @Test(
-    "a disk that fills up, or fails, while the file is written: the old file stays, and the cache is as it was",
+    "if the disk fills up or fails during the write, the old file and the cache stay unchanged",
     arguments: [ENOSPC, EIO])
   func diskFull(_ number: Int32) async throws {
     let fixture = try ManagerFixture()
@@ -106,7 +105,7 @@ struct FileFailureTests {
     var calls = FileSystemCalls.system
     let write = calls.write
     calls.write = { descriptor, bytes, offset in
-      // The first batch goes through, in two parts.
+      // The first batch is written in two parts.
       guard offset < 200_000 else { return .failure(.init(number: number)) }
       return write(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(200_000)), offset)
     }
@@ -124,7 +123,7 @@ struct FileFailureTests {
   }
 
   @Test(
-    "a rename, or a flush, that fails leaves the old file; the answer is in the store all the same", arguments: [true, false])
+    "if the rename or the flush fails, the old file remains, and the response is still stored", arguments: [true, false])
   func lastStep(isRename: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()

@@ -15,12 +15,11 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
 @Suite("Loads into a file")
 struct FileLoadTests {
   private let bytes = filePattern(700_000)
 
-  @Test("the bytes are in the file, on the disk, and not in memory")
+  @Test("a load into a file stores the bytes in the file and on disk, but not in memory")
   func cold() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -35,7 +34,7 @@ struct FileLoadTests {
     #expect(fixture.memory.counters.insertions == 0)
   }
 
-  @Test("a fresh stored answer is copied, and nobody is asked", arguments: [false, true])
+  @Test("a fresh stored response is copied without a request", arguments: [false, true])
   func fresh(fromMemory: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -50,7 +49,7 @@ struct FileLoadTests {
     try fixture.network.verify()
   }
 
-  @Test("a 304 confirms what is stored, which then is in the file")
+  @Test("a 304 confirms the stored response, which is then copied into the file")
   func notModified() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -62,12 +61,12 @@ struct FileLoadTests {
 
     #expect(film.source == .revalidated && film.validation == .notModified)
     #expect(folder.content() == bytes)
-    // What memory knew has become fresh, and still has its bytes.
+    // The metadata in memory became fresh, and its bytes are still there.
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
     try fixture.network.verify()
   }
 
-  @Test("a new answer takes the place of the old one everywhere: memory shows the old one no more")
+  @Test("a new response replaces the old one in every layer, and memory no longer serves the old one")
   func replaced() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -82,7 +81,7 @@ struct FileLoadTests {
     try fixture.network.verify()
   }
 
-  @Test("an answer that may not be stored is in the file alone")
+  @Test("a response that may not be stored is written to the file alone")
   func notStorable() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -94,7 +93,7 @@ struct FileLoadTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
-  @Test("a redirect's own body is not in the file")
+  @Test("the body of a redirect is not written to the file")
   func redirect() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -111,7 +110,7 @@ struct FileLoadTests {
     #expect(folder.content() == Data("short".utf8))
   }
 
-  @Test("maximumBodySize is about memory; a file has a limit of its own, told or found out", arguments: [true, false])
+  @Test("a file has its own size limit, for an announced or a counted length, and maximumBodySize does not apply", arguments: [true, false])
   func limits(lengthIsTold: Bool) async throws {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let folder = try DownloadFolder()
@@ -130,7 +129,7 @@ struct FileLoadTests {
     #expect(folder.content() == bytes)
   }
 
-  @Test("the old file stays whole until the new one is there, and after a failure", arguments: [true, false])
+  @Test("the old file stays unchanged until the new one replaces it, and after a failure", arguments: [true, false])
   func oldFileStays(isCut: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -154,7 +153,7 @@ struct FileLoadTests {
     #expect(fixture.disk.keys.isEmpty == isCut)
   }
 
-  @Test("a cancelled load leaves nothing behind")
+  @Test("a cancelled load leaves no file behind")
   func cancelled() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -175,7 +174,7 @@ struct FileLoadTests {
     #expect(fixture.disk.keys.isEmpty && fixture.network.cancelledBodies == 1)
   }
 
-  @Test("an entry that turns out damaged half-way is a miss: the file holds the new bytes alone")
+  @Test("an entry whose damage is found during the copy is a miss, and the file contains only the new bytes")
   func damaged() async throws {
     let folder = try DownloadFolder()
     let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
@@ -210,7 +209,7 @@ struct FileLoadTests {
     await small.close()
   }
 
-  @Test("stale-while-revalidate: the stored answer is in the file, the fresh one goes into the store")
+  @Test("with staleWhileRevalidate, the file gets the stored response, and the store the fresh one")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -245,7 +244,7 @@ struct FileLoadTests {
     #expect(folder.content() == Data("new".utf8))
   }
 
-  @Test("progress and the outcome come as events and as callbacks too")
+  @Test("events and callbacks report the progress and the result of a load into a file")
   func otherTransforms() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()

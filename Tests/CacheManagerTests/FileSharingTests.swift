@@ -15,12 +15,11 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
-@Suite("Loads into files that share")
+@Suite("Coalesced loads into files")
 struct FileSharingTests {
   private let bytes = filePattern(600_000)
 
-  @Test("20 loads of one resource into 20 files make one transfer; the files are files of their own")
+  @Test("20 loads of one resource into 20 files make one transfer and 20 independent files")
   func manyFiles() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -49,7 +48,7 @@ struct FileSharingTests {
     #expect(inodes.count == 20)
   }
 
-  @Test("when the first of two leaves, or can't write, the other one has its file", arguments: [true, false])
+  @Test("if the first of two loads leaves, or cannot write, the other load still completes its file", arguments: [true, false])
   func firstLeaves(isCancelled: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -77,7 +76,7 @@ struct FileSharingTests {
     #expect(fixture.network.requests.count == (isCancelled ? 1 : 2))
   }
 
-  @Test("an answer that others may not have: each asks for itself")
+  @Test("if a response is not shareable, each load sends its own request")
   func unshareable() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
@@ -94,7 +93,7 @@ struct FileSharingTests {
     #expect(folder.content("first") == bytes && folder.content("second") == bytes)
   }
 
-  @Test("a load into a file beside one into memory: both have the bytes")
+  @Test("a load into a file and one into memory both receive the bytes")
   func besideMemory() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()

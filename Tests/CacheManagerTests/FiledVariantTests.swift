@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("A stored answer that turns out to be another request's too")
+@Suite("A 304 that names the variant of another request")
 struct FiledVariantTests {
   private static let text = String(repeating: "text", count: 100)
 
@@ -24,7 +24,7 @@ struct FiledVariantTests {
     try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
   }
 
-  @Test("an exchange files it as its caller reads it: the next equal request is a hit", arguments: Keeping.allCases)
+  @Test("an HTTP request stores the confirmed variant as its caller reads it, and the next equal request is a hit", arguments: Keeping.allCases)
   func exchange(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     _ = try await fixture.ask([.acceptLanguage: "de"])
@@ -39,7 +39,7 @@ struct FiledVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("so does a load", arguments: Keeping.allCases)
+  @Test("a load stores the confirmed variant", arguments: Keeping.allCases)
   func load(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     #expect(try await load(fixture, "de").source == .network)
@@ -52,7 +52,7 @@ struct FiledVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("equal requests at once wait for it")
+  @Test("equal requests wait for the variant that is being stored")
   func collapsed() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -68,7 +68,7 @@ struct FiledVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("what a purge meets meanwhile is not filed")
+  @Test("a variant that is purged in the meantime is not stored")
   func purged() async throws {
     let fixture = try fixture(.everywhere)
     _ = try await fixture.ask([.acceptLanguage: "de"])

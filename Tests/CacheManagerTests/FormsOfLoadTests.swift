@@ -8,7 +8,7 @@ import MemoryStore
 import Synchronization
 import Testing
 
-/// One way of asking, reduced to what it answered.
+/// One form of a load, with its result as text.
 struct LoadForm: Sendable, CustomTestStringConvertible {
   var testDescription: String
   var load: @Sendable (ResourceManager, URL, RequestOptions) async throws -> Resource<Data>
@@ -30,7 +30,7 @@ struct LoadForm: Sendable, CustomTestStringConvertible {
   ]
 }
 
-@Suite("Three forms of one load")
+@Suite("The three forms of a load")
 struct FormsOfLoadTests {
   @Test("all forms agree on values, sources and validation", arguments: LoadForm.all)
   func agreement(_ form: LoadForm) async throws {
@@ -76,7 +76,7 @@ struct FormsOfLoadTests {
     }
   }
 
-  @Test("progress comes in order, ends at the total, and knows no total that nobody told", arguments: [true, false])
+  @Test("progress arrives in order, ends at the total, and has no total if the length is unknown", arguments: [true, false])
   func progress(lengthIsTold: Bool) async throws {
     let fixture = try ManagerFixture()
     let answer = ScriptedAnswer.ok(Data(count: 1_000)).chunked(by: 300)
@@ -93,7 +93,7 @@ struct FormsOfLoadTests {
     #expect(reports.last?.fraction == (lengthIsTold ? 1 : nil))
   }
 
-  @Test("callbacks come on the queue that was asked for, progress first, the outcome once and last")
+  @Test("callbacks run on the requested queue, with progress first and one completion last")
   func callbackQueue() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100))
@@ -118,7 +118,7 @@ struct FormsOfLoadTests {
     #expect(log.lines == (1...10).map { "\($0 * 100)" } + ["end"])
   }
 
-  @Test("an untouched callback of a hit in memory is called before the call returns")
+  @Test("a callback of a hit in memory on the immediate queue is called before the call returns")
   func synchronousHit() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
@@ -131,7 +131,7 @@ struct FormsOfLoadTests {
     #expect(fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)?.text == "bytes")
   }
 
-  @Test("an event stream that nobody iterates asks for nothing; one that is left early stops the transfer")
+  @Test("an event stream sends no request until it is iterated, and leaving it stops the transfer")
   func lazyStream() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -155,7 +155,7 @@ struct FormsOfLoadTests {
 
 @Suite("Values made from bytes")
 struct DerivedValueTests {
-  @Test("a value is made once for many waiters, and kept in memory in its own form")
+  @Test("a value is made once for many waiters, and cached in memory under its transform")
   func madeOnce() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -178,7 +178,7 @@ struct DerivedValueTests {
     #expect(made.value == 1)
   }
 
-  @Test("a 304 keeps the values made from the body; a changed body makes each of them a miss")
+  @Test("a 304 keeps the values that were made from the body, and a changed body makes each of them a miss")
   func tiedToTheBody() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -208,7 +208,7 @@ struct DerivedValueTests {
     try fixture.network.verify()
   }
 
-  @Test("bytes that make no value are an error with the decoder's reason, and stay cached as bytes")
+  @Test("bytes that cannot be decoded are an error with the decoder's reason, and stay cached as bytes")
   func undecodable() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
@@ -240,7 +240,7 @@ struct DerivedValueTests {
     #expect(forms.allSatisfy { $0.hasPrefix("TextDecoder#4:text|Suffix#") })
   }
 
-  @Test("values are made on the executor that was asked for")
+  @Test("values are made on the requested executor")
   func executor() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abc"))
@@ -261,7 +261,7 @@ final class Counter: Sendable {
 }
 
 extension ResourceTransform where Value == String {
-  /// Upper case; counts how often a value was made.
+  /// A transform to upper case that counts how often it makes a value.
   static func counting(_ counter: Counter) -> ResourceTransform<String> {
     ResourceTransform(id: "upper", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
       counter.increment()
@@ -296,7 +296,7 @@ final class CountingExecutor: TaskExecutor {
   }
 }
 
-/// What was called, in order.
+/// The recorded calls, in order.
 final class CallLog: Sendable {
   private let log = Lock<[String]>([])
 

@@ -8,7 +8,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// The folder that version 1 of the disk format has left (`Tests/Golden/disk-1`), as a manager of this version finds it.
+/// A folder in version 1 of the disk format (`Tests/Golden/disk-1`), opened by a manager of this version.
 private final class GoldenDisk: Sendable {
   let cache: DiskCache
   let clock = ManualClock(now: Timestamp(seconds: 1_767_225_600) + .seconds(30))
@@ -23,7 +23,7 @@ private final class GoldenDisk: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  /// A manager over it that can ask nobody.
+  /// Returns a manager over the folder that cannot send requests.
   func manager(_ mode: CacheMode = .private, parts: PartialAnswers = .ignored) -> ResourceManager {
     ResourceManager(
       ResourceManager.Configuration {
@@ -35,7 +35,7 @@ private final class GoldenDisk: Sendable {
   }
 }
 
-@Suite("Answers that an earlier version has stored")
+@Suite("Responses that an earlier version stored")
 struct GoldenAnswerTests {
   private func ask(
     _ manager: ResourceManager, _ path: String, _ fields: HTTPFields = [:], _ options: RequestOptions = RequestOptions()
@@ -46,7 +46,7 @@ struct GoldenAnswerTests {
     return (response, String(decoding: try await response.body.collect(), as: UTF8.self))
   }
 
-  @Test("are used by their lifetime, and answer conditions by their tags")
+  @Test("stored responses are used within their lifetime, and satisfy conditions by their entity tags")
   func plain() async throws {
     let disk = try GoldenDisk()
     let manager = disk.manager()
@@ -58,7 +58,7 @@ struct GoldenAnswerTests {
     #expect(try await ask(manager, "/plain", [.range: "bytes=6-9"]).text == "text")
   }
 
-  @Test("are found by their selecting fields, credentials too, under the secret that they were stored with")
+  @Test("stored responses are found by their selecting fields, including credentials, with the stored secret")
   func variant() async throws {
     let disk = try GoldenDisk()
     let manager = disk.manager()
@@ -73,7 +73,7 @@ struct GoldenAnswerTests {
     }
   }
 
-  @Test("are filed under the names that this version gives them, so that a new answer takes the place of the old one")
+  @Test("a new response replaces the old one under the same name")
   func names() async throws {
     let disk = try GoldenDisk()
     let network = ScriptedDownloader(clock: disk.clock)
@@ -100,7 +100,7 @@ struct GoldenAnswerTests {
     }
   }
 
-  @Test("are confirmed by their tags, weak ones as they came")
+  @Test("stored responses are confirmed by their entity tags, including weak ones")
   func weak() async throws {
     let disk = try GoldenDisk()
     let network = ScriptedDownloader(clock: disk.clock)
@@ -113,7 +113,7 @@ struct GoldenAnswerTests {
     #expect(network.requests.map { $0.headerFields[.ifNoneMatch] } == ["W/\"7\""])
   }
 
-  @Test("have the lifetime that a 304 gave them, and are shown while they are asked about as long as it said")
+  @Test("a stored response has the lifetime of its last 304, and is served stale as long as that 304 allows")
   func confirmed() async throws {
     let disk = try GoldenDisk()
     disk.clock.advance(by: .seconds(3_630))
@@ -124,7 +124,7 @@ struct GoldenAnswerTests {
     #expect(fresh.response.status.description == "Etagere;hit;ttl=59")
   }
 
-  @Test("are parts of what is asked for, errors, and what was filed under keys and in partitions")
+  @Test("parts, errors, keys and partitions are found")
   func others() async throws {
     let disk = try GoldenDisk()
 

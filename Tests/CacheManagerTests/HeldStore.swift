@@ -4,9 +4,9 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// A durable store whose calls can be held at the moment that matters.
+/// A durable store whose calls a test can hold.
 final class HeldStore: CacheStore {
-  /// What has been read is handed over late; what is to be removed or committed is so late.
+  /// The kinds of calls. Look-ups and reads are held after the call, and removals and commits before it.
   enum Call: Hashable, Sendable { case look, open, removal, commit }
 
   let id = ComponentID.unique(HeldStore.self)
@@ -15,7 +15,7 @@ final class HeldStore: CacheStore {
 
   init(clock: any CacheClock) { base = VolatileStore(clock: clock) }
 
-  /// Holds the next call of this kind; those after it go through, unless all are to be held.
+  /// Holds the next call of this kind, or all calls of this kind.
   func hold(_ call: Call, all isForAll: Bool = false) -> Gate {
     let gate = Gate()
     gates.withLock { $0[call] = (gate, isForAll) }
@@ -85,7 +85,7 @@ private final class HeldWriter: EntryWriter {
 }
 
 extension ManagerFixture {
-  /// A fixture whose disk can be held.
+  /// Returns a fixture with a disk that can be held.
   static func held() throws -> (fixture: ManagerFixture, store: HeldStore) {
     let kept = Lock<HeldStore?>(nil)
     let fixture = try ManagerFixture {

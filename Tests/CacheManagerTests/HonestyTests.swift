@@ -8,9 +8,9 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("No older word over a later one")
+@Suite("Older responses do not replace later ones")
 struct HonestyTests {
-  @Test("a late 304 does not bring the replaced answer back", arguments: [false, true])
+  @Test("a late 304 does not bring back the replaced response", arguments: [false, true])
   func lateConfirmation(onDisk: Bool) async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture { if onDisk { $0.store = disk.cache } }
@@ -34,7 +34,7 @@ struct HonestyTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("what was cleared while a revalidation was out stays cleared")
+  @Test("a response that was cleared during its revalidation stays cleared")
   func clearedMeanwhile() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -53,7 +53,7 @@ struct HonestyTests {
     #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 
-  @Test("a layer that does not take the new answer stops serving the old one", arguments: ["memory", "disk", "unwritten memory"])
+  @Test("a layer that refuses the new response stops serving the old one", arguments: ["memory", "disk", "unwritten memory"])
   func refusingLayer(_ layer: String) async throws {
     let fixture = try ManagerFixture {
       if layer == "memory" { $0.memory = MemoryCache(limits: .init(cost: 1 << 20, entryCost: 5_000)) }
@@ -95,7 +95,7 @@ struct HonestyTests {
     try fixture.network.verify()
   }
 
-  @Test("a stored answer that is larger than a load takes is no reason to remove it")
+  @Test("a stored response that exceeds the limit of a load is not removed")
   func limitedRead() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok(Data(count: 10_000), etag: "\"1\""), .notModified(), .notModified())
@@ -108,7 +108,7 @@ struct HonestyTests {
     #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
   }
 
-  @Test("a redirect in memory is followed as one from the network is")
+  @Test("a redirect in memory is followed like one from the network")
   func redirectInMemory() async throws {
     let fixture = try ManagerFixture { $0.acceptedStatuses = AcceptedStatuses(200..<400) }
     fixture.network.answer(
@@ -120,7 +120,7 @@ struct HonestyTests {
     try fixture.network.verify()
   }
 
-  @Test("a chain with a private hop goes to its leader alone")
+  @Test("a chain with a private hop is for its leader alone")
   func privateRedirect() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -141,7 +141,7 @@ struct HonestyTests {
     #expect(try await Set([one.text, two.text]) == ["own 1", "own 2"])
   }
 
-  @Test("a 304 does not put off the end that the validator has set for an error")
+  @Test("a 304 does not extend the expiration that the validator set for an error")
   func expiringError() async throws {
     let fixture = try ManagerFixture { $0.acceptedStatuses = AcceptedStatuses(200..<500) }
     let missing = ScriptedAnswer.response(
@@ -161,7 +161,7 @@ struct HonestyTests {
     #expect(try await fixture.failure(fixture.url, .policy(.cacheOnly)).code == .notCached)
   }
 
-  @Test("errors and events name no password")
+  @Test("errors and events contain no password")
   func passwords() async throws {
     let fixture = try ManagerFixture()
     let url = try #require(URL(string: "https://user:hunter2@example.com/x"))
@@ -173,7 +173,7 @@ struct HonestyTests {
     #expect(!fixture.observer.events.map { "\($0)" }.joined().contains("hunter2"))
   }
 
-  @Test("nobody to ask: a stored answer is shown as one that could not be validated")
+  @Test("without a downloader, a stored response is served as one that could not be revalidated")
   func noDownloader() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""))
@@ -186,7 +186,7 @@ struct HonestyTests {
 
 @Suite("Leaving and closing")
 struct LeavingTests {
-  @Test("who leaves a stream after the stale value stops the transfer; who was satisfied by it does not")
+  @Test("leaving a stream after the stale value stops the transfer, unless the stale value was enough")
   func leavingAfterStale() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -207,7 +207,7 @@ struct LeavingTests {
     #expect(fixture.network.cancelledBodies == 1)
   }
 
-  @Test("closing stops what only survives its waiters, values included, and does not hang", arguments: 0..<10)
+  @Test("closing stops loads and values that have no waiters, and returns", arguments: 0..<10)
   func closing(_ round: Int) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -224,7 +224,7 @@ struct LeavingTests {
     gate.open()
   }
 
-  @Test("closing waits for those who have to ask for themselves")
+  @Test("closing waits for requests that have to send their own request")
   func closingFollowers() async throws {
     let fixture = try ManagerFixture()
     let (first, others) = (Gate(), Gate())
@@ -247,7 +247,7 @@ struct LeavingTests {
     #expect(Set(outcomes.all.compactMap { try? $0.get().text }).count == 3)
   }
 
-  @Test("a revalidation that fails with nobody left is reported", arguments: [false, true])
+  @Test("a revalidation that fails without waiters is reported", arguments: [false, true])
   func backgroundFailure(asValue: Bool) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .failure(.offline))
@@ -265,7 +265,7 @@ struct LeavingTests {
     #expect(fixture.observer.events.contains { if case .backgroundFailed = $0 { true } else { false } })
   }
 
-  @Test("no progress comes after the completion, also when a cancel overtakes what was queued")
+  @Test("no progress is reported after the completion, even if a cancellation overtakes queued reports")
   func progressAfterCompletion() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -288,7 +288,7 @@ struct LeavingTests {
   }
 }
 
-/// Words, in order.
+/// The recorded words, in order.
 final class EventLog: Sendable {
   private let words = Lock<[String]>([])
 
@@ -297,7 +297,7 @@ final class EventLog: Sendable {
   func append(_ word: String) { words.withLock { $0.append(word) } }
 }
 
-/// A `DiskCache` in a folder of its own.
+/// A `DiskCache` in a temporary folder.
 final class TemporaryDisk: Sendable {
   let cache: DiskCache
   private let folder: URL

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Interceptors")
 struct InterceptorTests {
-  @Test("a field that is set before the look-up is sent, and takes part in coalescing and in Vary")
+  @Test("a field that is set before the look-up is sent, and affects coalescing and Vary")
   func fields() async throws {
     let language = Lock("de")
     let fixture = try ManagerFixture {
@@ -65,7 +65,7 @@ struct InterceptorTests {
     #expect(fixture.manager.cachedInMemory(request, as: .bytes)?.text == "own")
   }
 
-  @Test("a redirect keeps the fields that were set before the look-up; an alternative is intercepted by itself")
+  @Test("a redirect keeps the fields that were set before the look-up, and an alternative is intercepted itself")
   func followUps() async throws {
     let calls = Counter()
     let fixture = try ManagerFixture {
@@ -85,7 +85,7 @@ struct InterceptorTests {
     #expect(fixture.network.requests.map { $0.headerFields[.accept] } == ["example.com", "example.com", "mirror.example"])
   }
 
-  @Test("an HTTP request is intercepted once before the look-up, as it stands")
+  @Test("an HTTP request is intercepted once before the look-up, unchanged")
   func exchange() async throws {
     let seen = Lock<[HTTPRequest]>([])
     let fixture = try ManagerFixture {
@@ -101,7 +101,7 @@ struct InterceptorTests {
 
   // MARK: Before sending
 
-  @Test("each request that is sent is intercepted: the first, the redirect's, the alternative's and the revalidation")
+  @Test("the interceptor sees each request: the first one, redirects, alternatives and revalidations")
   func sending() async throws {
     let signature = Counter()
     let fixture = try ManagerFixture {
@@ -126,7 +126,7 @@ struct InterceptorTests {
     #expect(agents == (1...5).map { "App/\($0)" })
   }
 
-  @Test("what is set before sending is no part of the stored request: the response is found without it")
+  @Test("a field that is set before sending is not part of the stored request, and the response is found without it")
   func sendingIsBelowTheCache() async throws {
     let fixture = try ManagerFixture {
       $0.interceptor = RequestInterceptor(willSend: { $0.head.headerFields[.accept] = "image/png" })
@@ -142,7 +142,7 @@ struct InterceptorTests {
     #expect([first, second].map(\.text) == ["image/png", "image/png"] && second.source == .memory)
   }
 
-  @Test("an interceptor that only sends does not stand between a load and the plain look into memory")
+  @Test("an interceptor without a look-up stage does not slow down the plain memory look-up")
   func sendingKeepsHitsPlain() async throws {
     let calls = Counter()
     let fixture = try ManagerFixture { $0.interceptor = RequestInterceptor(willSend: { _ in calls.increment() }) }
@@ -166,7 +166,7 @@ struct InterceptorTests {
     #expect(error?.code == .refused && error?.underlying is Locked && fixture.network.requests.isEmpty)
   }
 
-  @Test("loads that differ in what is set before sending are not coalesced")
+  @Test("loads with different fields before sending are not coalesced")
   func sendingAndCoalescing() async throws {
     let gate = Gate()
     let fixture = try ManagerFixture()
