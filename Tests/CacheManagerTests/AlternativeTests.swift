@@ -78,7 +78,7 @@ struct AlternativeTests {
   }
 
   @Test(
-    "alternative sources receive no request after a refusal, a cancellation or a configuration error",
+    "alternative sources receive no request after a refusal or a cancellation",
     arguments: [CacheError.Code.refused, .addressRefused, .cancelled])
   func decisions(_ code: CacheError.Code) async throws {
     fixture.network.answer(fixture.url, .failure(code))

@@ -51,7 +51,7 @@ struct FileFailureTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a missing permission is an error with the path", .enabled(if: geteuid() != 0, "root may write everywhere"))
+  @Test("a missing permission is an error with the path", .enabled(if: geteuid() != 0, "root can write everywhere"))
   func noPermission() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()

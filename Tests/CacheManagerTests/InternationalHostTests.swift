@@ -16,7 +16,7 @@ struct InternationalHostTests {
 
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-  /// A manager that has loaded one spelling.
+  /// Returns a manager that has loaded the URL in one spelling.
   private func loaded(_ text: String = spellings[0]) async throws -> ManagerFixture {
     let fixture = try ManagerFixture()
     fixture.network.serve(try url(text)) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
@@ -37,7 +37,7 @@ struct InternationalHostTests {
   }
 
   @Test(
-    "a request as it stands is answered from the same entry, and goes out with the ASCII host",
+    "an HTTP request in any spelling uses the same entry, and is sent with the ASCII host",
     arguments: [
       "bücher.example", "b%C3%BCcher.example", "xn--bcher-kva.example",
     ])
@@ -70,7 +70,7 @@ struct InternationalHostTests {
   }
 
   @Test(
-    "a redirect leads to an international host, and two spellings of it are one origin",
+    "a redirect can lead to an international host, and two spellings of it are one origin",
     arguments: ["//bücher.example/b", "https://b%C3%BCcher.example/b", "/b"])
   func redirect(location: String) async throws {
     let fixture = try ManagerFixture()

@@ -15,10 +15,9 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
 @Suite("Files of any size")
 struct LargeFileTests {
-  /// A body of so many bytes that lie nowhere, and what of it has been pulled and written.
+  /// A downloader of a long generated body, which counts the pulled and the written bytes.
   private final class Flow: Downloader, Sendable {
     private struct Account {
       var pulled: Int64 = 0
@@ -42,7 +41,7 @@ struct LargeFileTests {
 
     init(length: Int64) { self.length = length }
 
-    /// The most bytes that were ever pulled and not written.
+    /// The largest number of bytes that were pulled and not yet written.
     var highest: Int64 { account.withLock { $0.highest } }
     var written: Int64 { account.withLock { $0.written } }
 
@@ -62,10 +61,10 @@ struct LargeFileTests {
     }
   }
 
-  @Test("of 2 GB no more is held than a batch: the next bytes are pulled when the ones before are written")
+  @Test("a load of 2 GB holds at most one batch, because it pulls more bytes only after the last ones were written")
   func backPressure() async throws {
     let flow = Flow(length: 2_000_000_000)
-    // A store that is too small says so at the start, and not after it has taken half of it.
+    // A store that is too small refuses the body at the start, and not after half of it.
     let folder = try DownloadFolder()
     let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
     let fixture = try ManagerFixture {
@@ -89,7 +88,7 @@ struct LargeFileTests {
     await disk.close()
   }
 
-  @Test("a cancel that comes when the file is put into place comes too late: the load tells that the file is there")
+  @Test("a cancellation while the file is put into place comes too late, and the load succeeds")
   func lateCancel() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()

@@ -60,7 +60,7 @@ struct LoadEventTests {
     #expect(Array(words.dropFirst(before)) == ["hit: memory", "hit: memory"])
   }
 
-  @Test("a look into memory that finds nothing, or only a stale response, is no load")
+  @Test("a memory look-up that finds nothing, or only a stale response, has no event")
   func looks() async throws {
     let options = RequestOptions.policy(.staleWhileRevalidate)
     _ = fixture.manager.cachedInMemory(fixture.url, options: options)
@@ -84,13 +84,13 @@ struct LoadEventTests {
       Array(words.dropFirst(before)) == ["started", "asked", "304", "0 bytes", "confirmed", "finished: revalidated"])
   }
 
-  @Test("an origin that cannot be reached, a cut body and a refused status each end their transfer once")
+  @Test("an unreachable origin, a cut body and a refused status each end their transfer once")
   func failures() async throws {
     fixture.network.answer(
       fixture.url, .failure(.connectionRefused), .ok("bytes").cut(after: 2), .response(.notFound, body: Data("gone".utf8)))
     for _ in 1...3 { _ = try await fixture.failure(fixture.url, .policy(.reload)) }
     #expect(transfers.sent == 3)
-    // A short body that is not wanted is read behind the load.
+    // A short unwanted body is read after the load has ended.
     try await Turns.until { transfers.ended == 3 }
     #expect(words.contains("connectionRefused"))
     #expect(words.contains("truncatedBody"))
@@ -111,7 +111,7 @@ struct LoadEventTests {
     #expect(words.contains("finished: cancelled"))
   }
 
-  @Test("each hop of a chain of redirects has a transfer of its own, with its own metrics")
+  @Test("each redirect of a chain has its own transfer, with its own metrics")
   func redirects() async throws {
     fixture.network.answer(fixture.url, .redirect(to: "/second"))
     fixture.network.answer(try fixture.url("/second"), .ok("bytes"))
@@ -123,7 +123,7 @@ struct LoadEventTests {
     #expect(Set(ended) == ["https://example.com/picture.png 0", "https://example.com/second 5"])
   }
 
-  @Test("a body that is at hand ends its transfer behind its head")
+  @Test("the transfer of a body that has already arrived ends after its head")
   func wholeBody() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in
       DownloadResponse(
@@ -134,7 +134,7 @@ struct LoadEventTests {
     #expect(transfers.ended == 1)
   }
 
-  @Test("the events of a value and of an entry state how long each took")
+  @Test("the events of a value and of an entry state their durations")
   func durations() async throws {
     let store = HeldStore(clock: fixture.clock)
     let commit = store.hold(.commit)
@@ -190,7 +190,7 @@ struct LoadEventTests {
     #expect(transfers.ended == 1)
   }
 
-  @Test("a 504 of the cache itself, and an origin that fails, end an HTTP request with an error")
+  @Test("a generated 504 and a failed origin end an HTTP request with an error")
   func unanswered() async throws {
     fixture.network.answer(fixture.url, .failure(.connectionRefused))
     _ = try await fixture.ask([.cacheControl: "only-if-cached"])
@@ -201,7 +201,7 @@ struct LoadEventTests {
 
   // MARK: The last event
 
-  /// Waits for the last event of the first load, and returns the index of it among the load's events.
+  /// Waits for the last event of the first load, and returns its index among the load's events.
   private func lastEvent() async throws -> Int {
     let load = try #require(observer.loads.first)
     func index() -> Int? { observer.events(of: load).firstIndex { if case .workEnded = $0 { true } else { false } } }
@@ -209,7 +209,7 @@ struct LoadEventTests {
     return try #require(index())
   }
 
-  @Test("the work of a load ends once, as its last event, behind a revalidation in the background")
+  @Test("the work of a load ends once, as its last event, after a background revalidation")
   func background() async throws {
     let gate = Gate()
     fixture.network.answer(
@@ -228,7 +228,7 @@ struct LoadEventTests {
     #expect(words.suffix(3) == ["3 bytes", "on disk", "in memory"])
   }
 
-  @Test("the work of a load ends behind a commit that the load did not wait for")
+  @Test("the work of a load ends after a commit for which the load did not wait")
   func slowCommit() async throws {
     let store = HeldStore(clock: fixture.clock)
     let commit = store.hold(.commit)
@@ -257,7 +257,7 @@ struct LoadEventTests {
     #expect(words.contains("on disk"))
   }
 
-  @Test("a load that is cancelled before it starts has no last event without a first")
+  @Test("a load that is cancelled before it starts has no last event without a first one")
   func balance() async throws {
     fixture.network.serve(fixture.url) { _ in .ok("bytes") }
     for _ in 0..<20 {

@@ -66,7 +66,7 @@ struct LoadIdentifierTests {
     #expect(observer.loads == [load] && requests(of: load) == 3 && ends(of: load) == 1)
   }
 
-  @Test("a revalidation in the background belongs to the load that started it")
+  @Test("a background revalidation belongs to the load that started it")
   func background() async throws {
     fixture.network.answer(
       fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),

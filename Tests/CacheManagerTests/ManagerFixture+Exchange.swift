@@ -3,7 +3,7 @@ import CacheManager
 import Foundation
 import HTTPTypes
 
-/// A head and all bytes of an answer.
+/// The head and all bytes of a response.
 struct Told {
   var status: Int
   var fields: HTTPFields
@@ -16,7 +16,7 @@ struct Told {
 }
 
 extension ManagerFixture {
-  /// An answer whose body has not been read yet.
+  /// Returns a response whose body has not been read.
   func exchange(
     _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
     options: RequestOptions = RequestOptions()
@@ -37,7 +37,7 @@ extension ManagerFixture {
       cache: response.status.description, source: response.source)
   }
 
-  /// Asks many times at once.
+  /// Sends many requests at once.
   func ask(times count: Int, _ fields: @escaping @Sendable (Int) -> HTTPFields = { _ in [:] }) -> Task<[Told], any Error> {
     Task {
       try await withThrowingTaskGroup(of: Told.self) { group in

@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// A manager over a scripted network, with time that stands still: what each test starts from.
+/// A manager with a scripted network and a manual clock.
 struct ManagerFixture {
   let clock = ManualClock()
   let network: ScriptedDownloader
@@ -36,10 +36,10 @@ struct ManagerFixture {
 
   func url(_ path: String) throws -> URL { try #require(URL(string: "https://example.com\(path)")) }
 
-  /// What a restart leaves: the disk, and nothing in memory.
+  /// Simulates a restart: memory is empty, and the disk is unchanged.
   func restart() { memory.removeAll() }
 
-  /// The error of a load that must fail.
+  /// Returns the error of a load that must fail.
   func failure(_ url: URL, _ options: RequestOptions = RequestOptions()) async throws -> CacheError {
     do {
       let resource = try await manager.load(url, options: options)
@@ -55,7 +55,7 @@ extension Resource where Value == Data {
 }
 
 extension HTTPFields {
-  /// One field, by its name as text; none where that is no name.
+  /// A field with this name, or no field if the name is invalid.
   static func field(_ name: String, _ value: String) -> HTTPFields { HTTPField.Name(name).map { [$0: value] } ?? [:] }
 }
 
@@ -63,7 +63,7 @@ extension RequestOptions {
   static func policy(_ policy: LoadPolicy) -> RequestOptions { RequestOptions { $0.policy = policy } }
 }
 
-/// How many requests went out that could have been answered with a 304.
+/// The number of conditional requests, which a 304 could satisfy.
 extension ScriptedDownloader {
   var conditional: Int { requests.filter { $0.headerFields[.ifNoneMatch] != nil }.count }
 }

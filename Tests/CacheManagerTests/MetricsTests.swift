@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Metrics")
 struct MetricsTests {
-  @Test("of a chain: what its hops cost together, and the head, protocol and connection of the last")
+  @Test("the metrics of a redirect chain are sums, with the head, protocol and connection of the last response")
   func chain() async throws {
     let network = ClosureDownloader { seen throws(CacheError) in
       seen.head.path == "/last"
@@ -34,7 +34,7 @@ struct MetricsTests {
     #expect(resource.metrics == expected && resource.bytesOnWire == 11)
   }
 
-  @Test("what the engine does not measure is taken by the manager's clock")
+  @Test("the manager's clock measures the durations that the engine does not report")
   func ownClock() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -57,7 +57,7 @@ struct MetricsTests {
     #expect(reported == [resource.metrics])
   }
 
-  @Test("of a hit: nothing was sent; of a 304: one request and no body")
+  @Test("the metrics of a hit are empty, and those of a 304 have one request and no body")
   func hits() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
@@ -70,7 +70,7 @@ struct MetricsTests {
     #expect(confirmed.metrics.attempts == 1 && confirmed.metrics.bytesOnWire == 0 && confirmed.source == .revalidated)
   }
 
-  @Test("are complete when the body has ended, not when its head came")
+  @Test("the metrics are complete when the body has ended, and not with its head")
   func completeness() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok(Data(count: 10_000)).chunked(by: 100))
@@ -78,7 +78,7 @@ struct MetricsTests {
     #expect(try await fixture.manager.load(fixture.url).metrics.bytesDecoded == 10_000)
   }
 
-  @Test("an error says which attempt it was, unless nothing was sent")
+  @Test("an error states the number of its attempt, unless nothing was sent")
   func attempts() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .failure(.connectionLost), .response(.notFound))
@@ -93,7 +93,7 @@ struct MetricsTests {
   }
 }
 
-@Suite("Where values are made")
+@Suite("Executors of values")
 struct ProcessingPlaceTests {
   private static let mark = DispatchSpecificKey<String>()
 
@@ -103,7 +103,7 @@ struct ProcessingPlaceTests {
     return ProcessingExecutor(queue: queue)
   }
 
-  /// The name of the queue on which it was made, before and after a suspension.
+  /// The name of the queue that makes the value, before and after a suspension.
   private static let place = ResourceTransform<String>(id: "place", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
     let before = DispatchQueue.getSpecific(key: mark) ?? "-"
     _ = try await body.collect()
@@ -111,7 +111,7 @@ struct ProcessingPlaceTests {
     return "\(before) \(DispatchQueue.getSpecific(key: mark) ?? "-")"
   }
 
-  @Test("on the queue that the request names, else on the manager's, else on none")
+  @Test("a value is made on the queue of the request, or of the manager, or on no queue")
   func queues() async throws {
     let fixture = try ManagerFixture { $0.executor = Self.queue("manager") }
     fixture.network.serve(fixture.url) { _ in .ok("bytes") }
@@ -130,7 +130,7 @@ struct ProcessingPlaceTests {
     #expect(try await place(nil, ResourceManager(bare)) == "- -")
   }
 
-  @Test("two loads that name two queues share the transfer, and each gets its own place")
+  @Test("two loads with different queues share the transfer, and each value is made on its own queue")
   func sharing() async throws {
     let fixture = try ManagerFixture { $0.memory = nil }
     let gate = Gate()

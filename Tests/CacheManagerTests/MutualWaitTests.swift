@@ -6,9 +6,9 @@ import Testing
 
 @testable import CacheManager
 
-@Suite("A load and a prefetch to disk that begin at the same moment")
+@Suite("A load and a simultaneous prefetch to disk")
 struct MutualWaitTests {
-  @Test("one waits for the other, not both for each other", .timeLimit(.minutes(30)))
+  @Test("only one of the two waits for the other", .timeLimit(.minutes(30)))
   func bothAtOnce() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("picture", cacheControl: "max-age=60") }
@@ -23,7 +23,7 @@ struct MutualWaitTests {
         }
         _ = core.coalescer.join(CoalescedLoadID(request: CoalescingKey(load)), load, alone: false, task: loading, waiter: waiter)
         { coalesced in
-          // The load can be found from here on, and has not looked for others yet.
+          // From now on other loads can find this one, but it has not looked for other loads yet.
           core.startStoring(load, storing, .init(event: nil, end: { _ in }, endsWithStale: true)) { _ in }
           coalesced.start { coalesced in
             await core.fetch(load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }

@@ -5,11 +5,11 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Requests that are as most are have a way to memory of their own, which leaves out what only others need. An interceptor that
-/// changes nothing is enough to have to go the long way, so that both can be compared.
-@Suite("Hits in memory: the short way and the long one")
+/// Most requests are plain and have a short path to memory. Every request with an interceptor uses the long path, so an
+/// interceptor without effect makes both paths comparable.
+@Suite("The short and the long path to a hit in memory")
 struct PlainHitTests {
-  /// What lies in memory, and with what options it is asked for.
+  /// The response in memory, and the options of the request for it.
   struct Situation: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var isHit: Bool
@@ -27,40 +27,40 @@ struct PlainHitTests {
 
     static let all = [
       Situation("fresh", isHit: true),
-      Situation("at the end of its lifetime", isHit: false) { $0.age = .seconds(60) },
-      Situation("a moment before it", isHit: true) { $0.age = .milliseconds(59_999) },
-      Situation("to be asked about each time", isHit: false) { $0.answer = .ok("body", etag: "\"1\"", cacheControl: "no-cache") },
-      Situation("past its own time to live", isHit: false) {
+      Situation("a response at the end of its lifetime", isHit: false) { $0.age = .seconds(60) },
+      Situation("a response just before the end of its lifetime", isHit: true) { $0.age = .milliseconds(59_999) },
+      Situation("a response that must be revalidated each time", isHit: false) { $0.answer = .ok("body", etag: "\"1\"", cacheControl: "no-cache") },
+      Situation("a response past its own time to live", isHit: false) {
         ($0.stored.expiration, $0.age) = (.after(.seconds(10)), .seconds(10))
       },
-      Situation("within its own time to live", isHit: true) {
+      Situation("a response within its own time to live", isHit: true) {
         ($0.stored.expiration, $0.age) = (.after(.seconds(10)), .seconds(9))
       },
-      Situation("with a query", isHit: true) { $0.path = "/search?q=a%20b" },
-      Situation("with a fragment", isHit: true) { $0.path = "/page#part" },
-      Situation("of a partition", isHit: true) { ($0.stored.partition, $0.asked.partition) = ("ann", "ann") },
-      Situation("of another's partition", isHit: false) { ($0.stored.partition, $0.asked.partition) = ("ann", "bob") },
-      Situation("under a key", isHit: true) { ($0.stored.key, $0.asked.key) = ("k", "k") },
-      Situation("under another key", isHit: false) { ($0.stored.key, $0.asked.key) = ("k", nil) },
-      Situation("of one variant, and asked for with its field", isHit: true) {
+      Situation("a URL with a query", isHit: true) { $0.path = "/search?q=a%20b" },
+      Situation("a URL with a fragment", isHit: true) { $0.path = "/page#part" },
+      Situation("a response of the same partition", isHit: true) { ($0.stored.partition, $0.asked.partition) = ("ann", "ann") },
+      Situation("a response of another partition", isHit: false) { ($0.stored.partition, $0.asked.partition) = ("ann", "bob") },
+      Situation("a response under the same key", isHit: true) { ($0.stored.key, $0.asked.key) = ("k", "k") },
+      Situation("a response under another key", isHit: false) { ($0.stored.key, $0.asked.key) = ("k", nil) },
+      Situation("a response of one variant, requested with its field", isHit: true) {
         $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
         $0.fields = [.accept: "image/png"]
       },
-      Situation("of one variant, and asked for without its field", isHit: false) {
+      Situation("a response of one variant, requested without its field", isHit: false) {
         $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
         $0.stored.interceptor = .use(RequestInterceptor(willLookUp: { $0.headerFields[.accept] = "image/png" }))
       },
-      Situation("of the variant without the field", isHit: true) {
+      Situation("a response of the variant without the field", isHit: true) {
         $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
       },
-      Situation("asked for with a field that is a condition", isHit: false) { $0.fields = [.ifNoneMatch: "\"1\""] },
-      Situation("asked for with a field that forbids it", isHit: false) { $0.fields = [.cacheControl: "no-cache"] },
+      Situation("a request with a field that is a condition", isHit: false) { $0.fields = [.ifNoneMatch: "\"1\""] },
+      Situation("a request with a field that forbids the hit", isHit: false) { $0.fields = [.cacheControl: "no-cache"] },
       Situation("a status that is accepted", isHit: true) {
         $0.answer = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
         $0.stored.acceptedStatuses = AcceptedStatuses(200..<500)
         $0.asked.acceptedStatuses = AcceptedStatuses(200..<500)
       },
-      Situation("a status that is none of those accepted", isHit: false) {
+      Situation("a status that is not accepted", isHit: false) {
         $0.answer = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
         $0.stored.acceptedStatuses = AcceptedStatuses(200..<500)
       },
@@ -77,18 +77,18 @@ struct PlainHitTests {
         $0.stored.redirectLimit = 0
         $0.asked.acceptedStatuses = AcceptedStatuses(200..<400)
       },
-      Situation("by another policy", isHit: false) { $0.asked.policy = .reload },
-      Situation("by a policy that takes what is stale", isHit: true) {
+      Situation("a request with another policy", isHit: false) { $0.asked.policy = .reload },
+      Situation("a request with a policy that allows stale responses", isHit: true) {
         ($0.asked.policy, $0.age) = (.cacheFirst, .seconds(1_000))
       },
       Situation("without memory", isHit: false) { $0.asked.memory = .disabled },
-      Situation("without reading memory", isHit: false) { $0.asked.reads = .disk },
-      Situation("without a validator", isHit: true) { ($0.asked.validator, $0.age) = (.disabled, .seconds(1_000)) },
-      Situation("by a clock of its own", isHit: false) { $0.asked.clock = ManualClock(now: .distantFuture) },
+      Situation("a request that does not read memory", isHit: false) { $0.asked.reads = .disk },
+      Situation("a request without a validator", isHit: true) { ($0.asked.validator, $0.age) = (.disabled, .seconds(1_000)) },
+      Situation("a request with its own clock", isHit: false) { $0.asked.clock = ManualClock(now: .distantFuture) },
     ]
   }
 
-  /// All that a hit tells, as text.
+  /// Everything that a hit reports, as text.
   private func told(_ resource: Resource<Data>?) -> String {
     guard let resource else { return "nothing" }
     return """
@@ -98,7 +98,7 @@ struct PlainHitTests {
       """
   }
 
-  @Test("tell the same of every situation", arguments: Situation.all)
+  @Test("both paths have the same result in every situation", arguments: Situation.all)
   func agreement(_ situation: Situation) async throws {
     let fixture = try ManagerFixture()
     let url = try fixture.url(situation.path)
@@ -115,7 +115,7 @@ struct PlainHitTests {
     #expect(told(hit) == told(same))
   }
 
-  @Test("an answer of a mirror tells where it came from, either way")
+  @Test("a mirror's response states its source on both paths")
   func mirror() async throws {
     let fixture = try ManagerFixture()
     let elsewhere = try #require(URL(string: "https://mirror.example/picture.png"))
@@ -142,7 +142,7 @@ struct PlainHitTests {
     #expect(try await fixture.failure(fixture.url).code == .refused)
   }
 
-  @Test("the observer is told once of each hit, whichever form the load has", arguments: LoadForm.all)
+  @Test("the observer receives one event for each hit, in every form of a load", arguments: LoadForm.all)
   func observed(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
@@ -158,7 +158,7 @@ struct PlainHitTests {
     #expect(url.description == fixture.url.absoluteString)
   }
 
-  @Test("a closed manager has no hits to give", arguments: LoadForm.all)
+  @Test("a closed manager returns no hit", arguments: LoadForm.all)
   func closed(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Load policies")
 struct PolicyTests {
-  @Test("standard: a fresh answer is used from memory, and after a restart from disk, without a request")
+  @Test("standard uses a fresh response from memory, and after a restart from disk, without a request")
   func freshIsUsed() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"))
@@ -25,7 +25,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("standard: a stale answer is confirmed by a 304 that restarts its freshness, in memory and on disk")
+  @Test("standard revalidates a stale response, and a 304 makes it fresh again in memory and on disk")
   func staleIsConfirmed() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -47,7 +47,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("standard: same URL, new picture: a stale answer that has changed is replaced everywhere")
+  @Test("standard replaces a stale response that has changed in every layer")
   func changedIsReplaced() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -64,7 +64,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("standard: an answer that states no lifetime is revalidated each time, never guessed fresh")
+  @Test("standard revalidates a response without a stated lifetime each time")
   func unstatedLifetime() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .notModified())
@@ -78,7 +78,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("standard: what must not be stored is not stored, in no layer")
+  @Test("standard stores no response that must not be stored, in any layer")
   func noStore() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"))
@@ -90,7 +90,7 @@ struct PolicyTests {
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
-  @Test("cacheFirst: whatever is stored is used, however stale; the store's own time to live ends that")
+  @Test("cacheFirst uses every stored response, even if it is stale, within its time to live")
   func cacheFirst() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"), .ok("later", etag: "\"2\""))
@@ -110,7 +110,7 @@ struct PolicyTests {
     #expect(expired.source == .network && expired.text == "later")
   }
 
-  @Test("revalidate: even a fresh answer is asked about")
+  @Test("revalidate revalidates even a fresh response")
   func revalidate() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=600"), .notModified())
@@ -122,7 +122,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("revalidate(atMostEvery:): not again within the floor, counted from the last confirmation")
+  @Test("revalidate(atMostEvery:) sends no second request within the interval since the last confirmation")
   func revalidateAtMostEvery() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
@@ -138,7 +138,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("revalidate(showCachedAfter:): a slow network shows the stored answer, and its own answer is stored behind it")
+  @Test("revalidate(showCachedAfter:) shows the stored response on a slow network, and stores the new one afterwards")
   func showCachedAfter() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"").after(.seconds(10)))
@@ -156,7 +156,7 @@ struct PolicyTests {
     #expect(try await fixture.manager.load(fixture.url, options: .policy(.cacheOnly)).text == "newer")
   }
 
-  @Test("reload: the cache is not read, the answer is stored")
+  @Test("reload does not read the cache, and stores the response")
   func reload() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -171,7 +171,7 @@ struct PolicyTests {
     #expect(stored.text == "new" && stored.source == .memory)
   }
 
-  @Test("cacheOnly: never a request; a miss is an error that says so")
+  @Test("cacheOnly sends no request, and a miss is an error that says so")
   func cacheOnly() async throws {
     let fixture = try ManagerFixture()
 
@@ -181,7 +181,7 @@ struct PolicyTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("memoryElseReload: memory, else the network; the disk is not read")
+  @Test("memoryElseReload uses memory or the network, and does not read the disk")
   func memoryElseReload() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", etag: "\"2\""))
@@ -197,7 +197,7 @@ struct PolicyTests {
     #expect(fixture.disk.opened == openedBefore && fixture.network.conditional == 0)
   }
 
-  @Test("staleWhileRevalidate: the stream yields the stored value, then the fresh one")
+  @Test("staleWhileRevalidate yields the stored value and then the fresh one")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new", etag: "\"2\""))
@@ -219,7 +219,7 @@ struct PolicyTests {
     try fixture.network.verify()
   }
 
-  @Test("staleWhileRevalidate: one answer is the stored one, and the revalidation survives the caller, once")
+  @Test("staleWhileRevalidate returns the stored response, and its single revalidation outlives the caller")
   func backgroundRevalidation() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -252,7 +252,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "when nobody can be asked the stored answer is shown, marked as not validated",
+    "a stored response is shown, marked as not validated, if no origin responds",
     arguments: [LoadPolicy.standard, .revalidate()])
   func offline(_ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
@@ -264,7 +264,7 @@ struct PolicyTests {
     #expect(shown.text == "bytes" && shown.source == .memory && shown.validation == .failed && shown.isStale)
   }
 
-  @Test("must-revalidate forbids that")
+  @Test("must-revalidate forbids a stale response if no origin responds")
   func offlineForbidden() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(

@@ -4,7 +4,7 @@ import CacheTesting
 import Foundation
 import Testing
 
-@Suite("Failures of a prefetcher that lives long")
+@Suite("Failures of a long-lived prefetcher")
 struct PrefetchFailuresTests {
   private let fixture: ManagerFixture
   private let urls: [URL]
@@ -15,7 +15,7 @@ struct PrefetchFailuresTests {
     urls = try (0..<2_500).map { try some.url("/\($0)") }
   }
 
-  @Test("the latest are listed, in the order of asking, and those before them counted")
+  @Test("the latest failures are listed in the order of the requests, and earlier ones are counted")
   func bounded() async {
     let prefetcher = fixture.manager.prefetcher()
     for url in urls {
@@ -30,7 +30,7 @@ struct PrefetchFailuresTests {
     #expect(report.unlistedFailures == 1_500 && prefetcher.progress.failed == 2_500)
   }
 
-  @Test("those of one call are all listed")
+  @Test("all failures of one call are listed")
   func oneCall() async {
     let report = await fixture.manager.prefetch(urls)
 

@@ -17,7 +17,7 @@ struct PrefetchedValueTests {
     for url in urls { fixture.network.serve(url) { _ in .ok("a body of some length", cacheControl: "max-age=60") } }
   }
 
-  @Test("are in memory when they are shown, made once")
+  @Test("prefetched values are in memory when they are shown, and were made once")
   func memory() async throws {
     let report = await fixture.manager.prefetch(urls, as: text.short())
 
@@ -29,7 +29,7 @@ struct PrefetchedValueTests {
     #expect(text.decoded.value == 5)
   }
 
-  @Test("are read from disk after a restart, without another step", arguments: [PrefetchDestination.cache, .disk])
+  @Test("prefetched values are read from disk after a restart, without another step", arguments: [PrefetchDestination.cache, .disk])
   func disk(_ destination: PrefetchDestination) async throws {
     let prefetcher = fixture.manager.prefetcher(as: text.short(), into: destination)
     prefetcher.append(urls)
@@ -48,7 +48,7 @@ struct PrefetchedValueTests {
     #expect(fixture.network.requests.count == 5)
   }
 
-  @Test("stay in memory alone if that is the destination")
+  @Test("prefetched values stay in memory alone if that is the destination")
   func memoryAlone() async throws {
     #expect(await fixture.manager.prefetch(urls, as: text.short(), into: .memory).loaded == 5)
 
@@ -56,7 +56,7 @@ struct PrefetchedValueTests {
     #expect(fixture.manager.cachedInMemory(urls[0], as: text.short())?.value == "A ")
   }
 
-  @Test("are skipped if the cache has them, and made if it has their originals", arguments: [PrefetchDestination.cache, .disk])
+  @Test("cached values are skipped, and values whose originals are cached are made", arguments: [PrefetchDestination.cache, .disk])
   func skipping(_ destination: PrefetchDestination) async throws {
     _ = try await fixture.manager.load(urls[0], as: text.short())
     _ = try await fixture.manager.load(urls[1])
@@ -64,12 +64,12 @@ struct PrefetchedValueTests {
     let report = await fixture.manager.prefetch(Array(urls[0...2]), as: text.short(), into: destination)
 
     #expect(report.skipped == 2 && report.loaded == 1)
-    // One for the load, one for the original, one for the response that was not there.
+    // There is one for the load, one for the original, and one for the missing response.
     #expect(text.decoded.value == 3)
     #expect(fixture.network.requests.count == 3)
   }
 
-  @Test("that cannot be made are failures, and the others go on")
+  @Test("values that cannot be made are failures, and the prefetch continues with the others")
   func failing() async throws {
     let bad = text.whole.map("none") { text throws(CacheError) in
       guard text.hasPrefix("a") else { throw CacheError(.decodingFailed, reason: "no text") }
@@ -84,7 +84,7 @@ struct PrefetchedValueTests {
     #expect(report.failed.first?.error.code == .decodingFailed)
   }
 
-  @Test("that are not stored are failures if the disk is the destination")
+  @Test("values that are not stored are failures if the disk is the destination")
   func unstorable() async throws {
     fixture.network.serve(urls[0]) { _ in .ok("a body of some length", cacheControl: "no-store") }
     let report = await fixture.manager.prefetch(Array(urls[0...1]), as: text.short(), into: .disk)

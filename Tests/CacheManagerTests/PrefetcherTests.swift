@@ -22,7 +22,7 @@ struct PrefetcherTests {
   }
 
   @Test(
-    "keeps within its bound, in the order of asking, and tells what it has done",
+    "the prefetcher stays within its concurrency, in the order of the requests, and reports its results",
     arguments: [
       PrefetchDestination.cache, .memory, .disk,
     ])
@@ -45,7 +45,7 @@ struct PrefetcherTests {
     }
   }
 
-  @Test("skips what the cache can answer", arguments: [PrefetchDestination.cache, .disk])
+  @Test("the prefetcher skips cached resources", arguments: [PrefetchDestination.cache, .disk])
   func skips(_ destination: PrefetchDestination) async throws {
     gate.open()
     _ = try await fixture.manager.load(urls[0])
@@ -59,7 +59,7 @@ struct PrefetcherTests {
     #expect(fixture.network.requests.count == 8)
   }
 
-  @Test("a failure does not stop the others, and is told in the order of asking")
+  @Test("a failure does not stop the other items, and failures are reported in the order of the requests")
   func failures() async throws {
     gate.open()
     let (missing, gone) = (try fixture.url("/missing"), try fixture.url("/gone"))
@@ -74,7 +74,7 @@ struct PrefetcherTests {
     #expect(report.failed.map(\.error.code) == [.unacceptableStatus, .invalidURL, .hostNotFound])
   }
 
-  @Test("what is asked for twice is loaded once, and again when it is asked for later")
+  @Test("simultaneous duplicates are loaded once, and a later request is loaded again")
   func duplicates() async throws {
     gate.open()
     let prefetcher = fixture.manager.prefetcher(concurrency: 1)
@@ -91,7 +91,7 @@ struct PrefetcherTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("a pause starts nothing more and lets what is under way end; then it goes on")
+  @Test("pausing starts no more loads and lets running loads end, until the prefetcher resumes")
   func pause() async throws {
     let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
@@ -106,7 +106,7 @@ struct PrefetcherTests {
     #expect(await prefetcher.report().loaded == 8)
   }
 
-  @Test("a cancel ends what waits and what is under way; some of it can be cancelled alone")
+  @Test("cancelling ends the waiting and the running items, or only those of some URLs")
   func cancel() async throws {
     let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
@@ -125,7 +125,7 @@ struct PrefetcherTests {
     #expect(fixture.network.requests.count == 3)
   }
 
-  @Test("a released prefetcher starts nothing more; what is under way comes to its end")
+  @Test("a released prefetcher starts no more loads, and its running loads continue to their end")
   func released() async throws {
     var prefetcher: Prefetcher? = fixture.manager.prefetcher(concurrency: 1)
     prefetcher?.append(urls)
@@ -138,7 +138,7 @@ struct PrefetcherTests {
     #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 
-  @Test("progress only ever grows, and its sequence ends with the last step")
+  @Test("progress never decreases, and its sequence ends with the last step")
   func updates() async throws {
     gate.open()
     let prefetcher = fixture.manager.prefetcher(concurrency: 2)
@@ -156,7 +156,7 @@ struct PrefetcherTests {
     #expect(late.map(\.isFinished) == [true])
   }
 
-  @Test("waiting for the report can be given up; the prefetch goes on")
+  @Test("cancelling the wait for the report does not stop the prefetch")
   func reportIsCancelled() async throws {
     let prefetcher = fixture.manager.prefetcher(concurrency: 2)
     prefetcher.append(urls)
@@ -168,7 +168,7 @@ struct PrefetcherTests {
     #expect(await prefetcher.report().loaded == 8)
   }
 
-  @Test("a prefetch of a closed manager ends, and says so")
+  @Test("a prefetch of a closed manager ends with an error")
   func closed() async throws {
     await fixture.manager.close()
     for destination in [PrefetchDestination.cache, .disk] {
@@ -177,7 +177,7 @@ struct PrefetcherTests {
     }
   }
 
-  @Test("10,000 that are stored already end without a deep stack")
+  @Test("10,000 stored resources end without a deep stack")
   func many() async throws {
     gate.open()
     _ = try await fixture.manager.load(urls[0])
@@ -189,7 +189,7 @@ struct PrefetcherTests {
 
 @Suite("The prefetcher and loads of the same resource")
 struct PrefetchSharingTests {
-  /// Tells the priorities of what it is asked, and answers when the gate opens.
+  /// A downloader that records the priorities of its requests, and responds when the gate opens.
   private final class Ranking: Downloader {
     let id = ComponentID.unique(Ranking.self)
     let gate = Gate()
@@ -214,7 +214,7 @@ struct PrefetchSharingTests {
   }
 
   @Test(
-    "a load joins the prefetch that is under way, whose priority rises: one transfer",
+    "a load joins the running prefetch and raises its priority, and both share one transfer",
     arguments: [PrefetchDestination.cache, .disk])
   func joinsTransfer(_ destination: PrefetchDestination) async throws {
     let network = Ranking(.ok("bytes"))
@@ -235,7 +235,7 @@ struct PrefetchSharingTests {
     #expect(try await fixture.manager.contains(fixture.url, in: .memory))
   }
 
-  @Test("a load into a file takes its bytes from the prefetch that is under way")
+  @Test("a load into a file gets its bytes from the running prefetch")
   func fileJoins() async throws {
     let network = Ranking(.ok("bytes"))
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -253,7 +253,7 @@ struct PrefetchSharingTests {
     #expect(network.paths.count == 1)
   }
 
-  @Test("when the prefetch is cancelled the load that joined it goes on, and the other way round", arguments: [true, false])
+  @Test("if the prefetch or the load that joined it is cancelled, the other one continues", arguments: [true, false])
   func oneLeaves(isPrefetch: Bool) async throws {
     let network = Ranking(.ok("bytes"))
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -273,7 +273,7 @@ struct PrefetchSharingTests {
     #expect(network.paths.count == 1 && fixture.disk.keys.count == 1)
   }
 
-  @Test("an answer that the store does not take: the load that waited for it asks for itself")
+  @Test("if the store does not accept the response, the load that waited for it sends its own request")
   func notStored() async throws {
     let network = Ranking(.ok("bytes", cacheControl: "no-store"))
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -290,7 +290,7 @@ struct PrefetchSharingTests {
     #expect(network.paths.count == 2)
   }
 
-  @Test("a prefetch to disk waits for the load that is under way")
+  @Test("a prefetch to disk waits for the running load")
   func prefetchJoins() async throws {
     let network = Ranking(.ok("bytes"))
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -306,7 +306,7 @@ struct PrefetchSharingTests {
   }
 
   @Test(
-    "what waits in the prefetcher's own queue moves to the front when somebody asks for it",
+    "a waiting item moves to the front when a load requests it",
     arguments: [PrefetchDestination.cache, .disk])
   func movesUp(_ destination: PrefetchDestination) async throws {
     let network = Ranking(.ok("bytes", cacheControl: "max-age=60"))
@@ -318,7 +318,7 @@ struct PrefetchSharingTests {
 
     let load = Task { try await fixture.manager.load(urls[4]) }
     await network.gate.arrived(2)
-    // The first one ends; the next in its place is what somebody else has asked for.
+    // The first item ends, and the requested item replaces it.
     network.gate.letThrough()
     for await progress in prefetcher.updates where progress.finished == 1 { break }
     network.gate.open()
@@ -329,7 +329,7 @@ struct PrefetchSharingTests {
     #expect(report.loaded + report.skipped == 5)
   }
 
-  @Test("without a durable store that may be written, a prefetch to disk says so")
+  @Test("a prefetch to disk without a writable durable store is an error")
   func noStore() async throws {
     let fixture = try ManagerFixture { $0.store = nil }
     let report = await fixture.manager.prefetch([fixture.url], into: .disk)
@@ -337,7 +337,7 @@ struct PrefetchSharingTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a store that is full ends the transfer, with the store's error")
+  @Test("a full store ends the transfer with the store's error")
   func storeRefuses() async throws {
     let fixture = try ManagerFixture()
     fixture.disk.refusesWrites = true

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The priority of a load")
 struct PriorityTests {
-  @Test("lets a visible load overtake a hundred prefetches")
+  @Test("a visible load overtakes a hundred prefetches")
   func overtaking() async throws {
     let gate = Gate()
     let limited = Lock<LimitedDownloader?>(nil)
@@ -18,7 +18,7 @@ struct PriorityTests {
       }
       limited.withLock { $0 = limit }
       configuration.downloader = limit
-      // Room for all of them, so that they wait for a transfer and not for memory.
+      // There is room for all bodies, so the loads wait for a transfer and not for memory.
       configuration.memoryBudget = 1 << 30
     }
     let limit = try #require(limited.withLock { $0 })
@@ -39,11 +39,11 @@ struct PriorityTests {
     #expect(try await visible.value == "visible")
     #expect(try await joined.value == "prefetched")
     #expect(await prefetcher.report().loaded == 100)
-    // The next two to go, before 98 prefetches that came first.
+    // The next two requests, before 98 prefetches that were requested first.
     #expect(Set(fixture.network.requests.compactMap(\.path)[1...2]) == [fixture.url.path(), "/90"])
   }
 
-  @Test("is that of the task which works for it", arguments: LoadPriority.Level.allCases)
+  @Test("the priority of a load is that of its task", arguments: LoadPriority.Level.allCases)
   func task(_ level: LoadPriority.Level) async throws {
     let seen = Lock<TaskPriority?>(nil)
     let fixture = try ManagerFixture { configuration in
@@ -52,7 +52,7 @@ struct PriorityTests {
         return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data("body".utf8)))
       }
     }
-    // Not through a task that waits for it: that would raise it.
+    // The result is not awaited through a task, because that would raise the priority.
     let isOver = Lock(false)
     fixture.manager.load(fixture.url, options: RequestOptions { $0.priority = level }) { _ in isOver.withLock { $0 = true } }
     try await Turns.until { isOver.withLock { $0 } }
@@ -63,7 +63,7 @@ struct PriorityTests {
     #expect(seen.withLock { $0 } == expected[level])
   }
 
-  @Test("rises for the task when a more urgent waiter joins")
+  @Test("the task's priority is raised when a more urgent waiter joins")
   func escalation() async throws {
     let gate = Gate()
     let seen = Lock<[TaskPriority]>([])
@@ -85,7 +85,7 @@ struct PriorityTests {
   }
 }
 
-/// Tells the priority of the task before a download and after its head has come.
+/// A downloader that reports the priority of the task before a download and after its head.
 private struct HookedPriority: Downloader {
   let id = ComponentID.unique(HookedPriority.self)
   private let base: any Downloader

@@ -9,7 +9,7 @@ import Testing
 
 private let tagged = HTTPFields.field("Cache-Tag", "t")
 
-/// How an answer is asked for.
+/// The way to request a response.
 enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
 
 extension ManagerFixture {
@@ -24,10 +24,10 @@ extension ManagerFixture {
   }
 }
 
-@Suite("Purging what is under way")
+@Suite("Purging responses that are being loaded")
 struct PurgeRaceTests {
   @Test(
-    "an answer that was asked for before a purge reaches its caller, and is not stored",
+    "a response that was requested before a hard purge reaches its caller and is not stored",
     arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
   func hard(_ asking: Asking, _ selection: PurgeSelection) async throws {
     let fixture = try ManagerFixture()
@@ -46,7 +46,7 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("or is stored as a stale one", arguments: Asking.allCases)
+  @Test("a response that was requested before a soft purge is stored as a stale one", arguments: Asking.allCases)
   func soft(_ asking: Asking) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -64,7 +64,7 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
   }
 
-  @Test("an answer that a purge does not meet is stored as ever")
+  @Test("a response that a purge does not match is stored")
   func unmet() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -81,7 +81,7 @@ struct PurgeRaceTests {
     #expect(fixture.disk.keys.count == 1)
   }
 
-  @Test("what it replaces does not stay either, though the purge meets the new answer alone")
+  @Test("a purge that matches only the new response also removes the response that it replaces")
   func replaced() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -100,7 +100,7 @@ struct PurgeRaceTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
-  @Test("a 304 that was asked for before a soft purge makes nothing fresh", arguments: [Asking.load, .exchange])
+  @Test("a 304 that was requested before a soft purge makes no response fresh", arguments: [Asking.load, .exchange])
   func lateConfirmation(_ asking: Asking) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -121,7 +121,7 @@ struct PurgeRaceTests {
     try fixture.network.verify()
   }
 
-  @Test("who comes after a purge does not join those who asked before it")
+  @Test("a request after a purge does not join a request before it")
   func joining() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -133,7 +133,7 @@ struct PurgeRaceTests {
     try await fixture.manager.purge(.url(fixture.url))
 
     let next = Task { try await fixture.manager.load(fixture.url).text }
-    // Who had joined would wait behind the gate, and send nothing.
+    // A request that had joined would wait behind the gate, and send nothing.
     try await Turns.until { fixture.network.requests.count == 2 }
     #expect(try await next.value == "new")
     gate.open()
@@ -143,7 +143,7 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("after more purges than a manager remembers, an answer from before them is not stored")
+  @Test("a response is not stored if more purges than a manager remembers followed its request")
   func many() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -162,7 +162,7 @@ struct PurgeRaceTests {
 
 @Suite("Purging stores that fail")
 struct PurgeFailureTests {
-  @Test("a store that can't list what it holds says so; a URL needs no list, and the other layer is purged all the same")
+  @Test("a store that cannot list its entries is an error for a tag, but not for a URL, and the other layer is purged")
   func unlistable() async throws {
     let store = UnlistedStore()
     let fixture = try ManagerFixture { $0.store = store }
@@ -178,7 +178,7 @@ struct PurgeFailureTests {
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
-  @Test("a memory store that can't list what it holds says so too, and the disk is purged")
+  @Test("a memory store that cannot list its entries is an error, and the disk is purged")
   func unlistableMemory() async throws {
     let fixture = try ManagerFixture { $0.memory = UnlistedMemory() }
     fixture.network.serve(fixture.url) { _ in .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged) }
@@ -192,7 +192,7 @@ struct PurgeFailureTests {
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
-  @Test("a disk that fails is the error, and memory is purged all the same", arguments: PurgeMode.allCases)
+  @Test("a disk that fails is an error, and memory is purged", arguments: PurgeMode.allCases)
   func failing(_ mode: PurgeMode) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
@@ -208,7 +208,7 @@ struct PurgeFailureTests {
   }
 }
 
-/// A store that leaves listing to the seam's default.
+/// A store that does not implement listing.
 private final class UnlistedStore: CacheStore {
   let id = ComponentID.unique(UnlistedStore.self)
   private let base = VolatileStore()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheManager
 
-/// A accounting by reference: `#expect` takes what it looks at for constant.
+/// An accounting in a class, because `#expect` treats values as constants.
 private final class Book {
   private var accounting: MemoryAccounting
 
@@ -20,7 +20,7 @@ private final class Book {
     accounting.claim(claim, ticket, level: level)
   }
 
-  /// Whether it is granted, and to nobody else.
+  /// Whether this claim is granted, and no other one.
   func claim(_ claim: MemoryAccounting.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> Bool {
     served(claim, ticket, level: level) == [ticket]
   }
@@ -35,12 +35,12 @@ private final class Book {
   }
 }
 
-@Suite("How a memory budget is spent")
+@Suite("The accounting of a memory budget")
 struct MemoryAccountingTests {
-  /// 400, of which bodies may have 300.
+  /// An accounting of 400 bytes, of which bodies may use 300.
   private let accounting = Book(limit: 400)
 
-  @Test("places are given out as long as there is room, then by urgency")
+  @Test("places are granted while there is room, and then by priority")
   func places() {
     #expect(accounting.claim(.place(200), 1, level: .normal))
     #expect(!accounting.claim(.place(150), 2, level: .low))
@@ -52,7 +52,7 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(places: 150)) == [2])
   }
 
-  @Test("who needs much is waited for, and who leaves lets those behind it in")
+  @Test("a large claim is not overtaken, and a withdrawn claim admits the claims behind it")
   func headOfLine() {
     #expect(accounting.claim(.place(200), 1, level: .normal))
     #expect(!accounting.claim(.place(250), 2, level: .normal))
@@ -62,7 +62,7 @@ struct MemoryAccountingTests {
     #expect(accounting.waiting == 0)
   }
 
-  @Test("a body is measured against bodies, not against places, and goes before those who want a place")
+  @Test("a body counts against bodies and not against places, and is granted before places")
   func bodies() {
     for ticket in 1...3 { #expect(accounting.claim(.place(100), UInt64(ticket), level: .normal)) }
     #expect(accounting.claim(.body(250), 4, level: .normal))
@@ -74,7 +74,7 @@ struct MemoryAccountingTests {
     #expect(accounting.peak == 250)
   }
 
-  @Test("a body that is larger than the budget comes alone")
+  @Test("a body that is larger than the budget is granted if nothing else is held")
   func giant() {
     #expect(accounting.claim(.body(10), 1, level: .normal))
     #expect(!accounting.claim(.body(5_000), 2, level: .normal))
@@ -83,7 +83,7 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(bodies: 5_000)) == [3])
   }
 
-  @Test("of those that grow beyond what there is, one at a time goes on, to its end")
+  @Test("of the bodies that grow beyond the budget, one at a time continues to its end")
   func growth() {
     #expect(accounting.claim(.body(150), 1, level: .normal))
     #expect(accounting.claim(.body(150), 2, level: .normal))
@@ -95,7 +95,7 @@ struct MemoryAccountingTests {
     #expect(accounting.held.bodies == 200)
   }
 
-  @Test("the one that grows beyond what there is goes on however often it grows, past those who wait for its end")
+  @Test("the body that grows beyond the budget continues before bodies that wait for its end")
   func secondGrowth() {
     #expect(accounting.claim(.body(150), 1, level: .normal))
     #expect(accounting.claim(.body(150), 2, level: .normal))
@@ -106,7 +106,7 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(bodies: 300), endOf: 1) == [4])
   }
 
-  @Test("who grew beyond what there is, and is back within it, grows like everybody")
+  @Test("a body that is within the budget again grows like every other body")
   func backWithin() {
     #expect(accounting.claim(.body(150), 1, level: .normal))
     #expect(accounting.claim(.body(150), 2, level: .normal))
@@ -119,7 +119,7 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(bodies: 150), endOf: 4) == [6])
   }
 
-  @Test("who becomes urgent and fits is served at once, and so is everybody whose turn comes by somebody else's claim")
+  @Test("a claim that becomes urgent and fits is granted at once, with all claims that can then be granted")
   func turns() {
     #expect(accounting.claim(.place(200), 1, level: .normal))
     #expect(!accounting.claim(.place(250), 2, level: .normal))
@@ -128,14 +128,14 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(places: 250)) == [2])
     #expect(accounting.giveBack(.init(places: 250)).isEmpty)
 
-    // Three were served in this line; the eighth turn is the longest waiting one's.
+    // This queue has served three claims. Every eighth turn goes to the oldest one.
     for ticket in UInt64(4)...6 { #expect(accounting.claim(.place(10), ticket, level: .normal)) }
     #expect(!accounting.claim(.place(280), 7, level: .high))
     #expect(accounting.served(.place(5), 8, level: .veryHigh) == [8])
     #expect(accounting.giveBack(.init(places: 35)) == [7])
   }
 
-  @Test("one who computes is never made to wait, others while there is no room")
+  @Test("the first piece of work is always granted, and others wait while there is no room")
   func work() {
     #expect(accounting.claim(.body(300), 1, level: .normal))
     #expect(accounting.claim(.work(150), 2, level: .normal))
@@ -146,7 +146,7 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(bodies: 300)) == [4])
   }
 
-  @Test("what is expected of a body follows those that came, within bounds")
+  @Test("the expected size of a body follows the last bodies, within bounds")
   func expectation() {
     let accounting = Book(limit: 400 << 20)
     #expect(accounting.expectation == 4 << 20)
@@ -165,7 +165,7 @@ struct MemoryAccountingTests {
     var awaited: UInt64?
   }
 
-  @Test("whatever comes in whatever order: everybody ends, within the budget but for one", arguments: UInt64(1)...40)
+  @Test("claims in any order all end, within the budget except for one body and one value", arguments: UInt64(1)...40)
   func anyOrder(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     let limit = 1_000

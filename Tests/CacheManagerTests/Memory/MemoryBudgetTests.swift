@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Loads against a memory budget of 400,000 bytes, of which bodies may have 300,000.
+/// Tests with a memory budget of 400,000 bytes, of which bodies may use 300,000.
 @Suite("A memory budget")
 struct MemoryBudgetTests {
   private let fixture: ManagerFixture
@@ -20,7 +20,7 @@ struct MemoryBudgetTests {
     }
   }
 
-  /// Apart from the cooperative pool: decoders that are held hold a thread.
+  /// An executor apart from the cooperative pool, because decoders that are held block a thread.
   private static var place: ProcessingExecutor {
     ProcessingExecutor(queue: DispatchQueue(label: "held", attributes: .concurrent))
   }
@@ -44,7 +44,7 @@ struct MemoryBudgetTests {
     for number in 0..<30 { _ = try await load(serve("/small/\(number)", bytes: 1_000)).value }
   }
 
-  @Test("many loads at once take no more than there is, and none is lost", arguments: [true, false])
+  @Test("many simultaneous loads stay within the budget, and all of them end", arguments: [true, false])
   func bounded(statesLength: Bool) async throws {
     try await teach()
     let gate = Gate()
@@ -65,7 +65,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("who finds no room is not asked for yet; the next is, by urgency, once a body has been handed on")
+  @Test("a load over budget sends no request until a body has been delivered, and the highest priority is next")
   func admission() async throws {
     let gate = Gate()
     let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
@@ -85,7 +85,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("a prefetch, say, that becomes urgent while it waits goes before who came earlier")
+  @Test("a waiting load that becomes urgent overtakes earlier loads")
   func raised() async throws {
     let gate = Gate()
     let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
@@ -104,7 +104,7 @@ struct MemoryBudgetTests {
     #expect(network.requests.map(\.path) == ["/first", "/raised", "/other"])
   }
 
-  @Test("who is cancelled while it waits is never asked for, and holds nobody up")
+  @Test("a load that is cancelled while it waits sends no request and blocks no other load")
   func cancelled() async throws {
     let gate = Gate()
     let first = load(try serve("/first", bytes: 200_000) { $0.bodyHeld(by: gate) })
@@ -124,7 +124,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("what fails gives back what it took", arguments: [0, 1, 2, 3])
+  @Test("a failed load returns its memory", arguments: [0, 1, 2, 3])
   func failures(kind: Int) async throws {
     for number in 0..<5 {
       let url = try serve("/\(number)", bytes: 250_000) { answer in
@@ -141,7 +141,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("bodies of which only a part is taken at first take no more than there is, but for one of them")
+  @Test("bodies that are reserved in parts stay within the budget, except for one")
   func large() async throws {
     try await teach()
     let gate = Gate()
@@ -153,7 +153,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("who announces much and sends nothing holds nobody up: neither loads that come later nor what is read from the disk")
+  @Test("a server that announces much and sends nothing blocks neither later loads nor disk reads")
   func slow() async throws {
     let stored = try serve("/stored", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(stored).value
@@ -184,7 +184,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("loads that are joined take one share, of whatever forms they are")
+  @Test("joined loads of any form use one reservation")
   func joined() async throws {
     let gate = Gate()
     let url = try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) }
@@ -202,7 +202,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("loads into files take little, whatever they bring")
+  @Test("loads into files reserve little memory for any body")
   func files() async throws {
     let fixture = try ManagerFixture { $0.memoryBudget = 4 << 20 }
     let folder = try DownloadFolder()
@@ -219,7 +219,7 @@ struct MemoryBudgetTests {
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 
-  @Test("bodies from the disk count while they are read, and until the value is made of them")
+  @Test("bodies from the disk count while they are read, and until the value is made")
   func disk() async throws {
     let url = try serve("/first", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(url).value
@@ -234,7 +234,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("making values takes what the decoder says, and one is made whatever it takes")
+  @Test("making a value reserves the decoder's working memory, and one value is always made")
   func work() async throws {
     let fixture = try ManagerFixture {
       $0.memoryBudget = 400_000
@@ -257,7 +257,7 @@ struct MemoryBudgetTests {
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 
-  @Test("a downloader that loads something of the same manager, while all places are taken, waits for none")
+  @Test("a nested load of a downloader does not wait while all places are taken")
   func nested() async throws {
     let token = try fixture.url("/token")
     let manager = Lock<ResourceManager?>(nil)
@@ -278,7 +278,7 @@ struct MemoryBudgetTests {
     #expect(values == [String](repeating: "secret", count: 10))
   }
 
-  @Test("a form that loads something of the same manager keeps nobody waiting")
+  @Test("a transform that loads something through the same manager blocks no load")
   func nestedTransform() async throws {
     let manager = manager
     let other = try serve("/other", bytes: 300_000)
@@ -291,7 +291,7 @@ struct MemoryBudgetTests {
   }
 }
 
-/// Tells how many bytes there were, once its gate is open.
+/// A decoder that returns the number of bytes once its gate is open.
 private struct HeldDecoder: ResourceDecoder {
   let gate: Gate
   let memory: Int
@@ -308,7 +308,7 @@ private struct HeldDecoder: ResourceDecoder {
 }
 
 extension Gate {
-  /// Arrives and waits for the gate, with the thread.
+  /// Arrives and blocks the thread until the gate opens.
   func hold() {
     let passage = DispatchSemaphore(value: 0)
     _ = arrive { passage.signal() }

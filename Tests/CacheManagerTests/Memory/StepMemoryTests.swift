@@ -6,12 +6,12 @@ import Testing
 
 @testable import CacheManager
 
-@Suite("Values between two steps")
+@Suite("Memory of values between two steps")
 struct StepMemoryTests {
-  /// Apart from the cooperative pool: steps that are held hold a thread.
+  /// An executor apart from the cooperative pool, because steps that are held block a thread.
   private let place = ProcessingExecutor(queue: DispatchQueue(label: "steps", attributes: .concurrent))
 
-  @Test("few lie there at once, however many loads have begun", arguments: [1, 2])
+  @Test("few values exist between two steps, even if many loads have begun", arguments: [1, 2])
   func bounded(limit: Int) async throws {
     let fixture = try ManagerFixture {
       $0.maximumConcurrentTransforms = limit
@@ -28,13 +28,13 @@ struct StepMemoryTests {
     gate.open()
     for load in loads { try await load.value }
 
-    // Of those in work, and of those whose place has been given on a moment before they ask for the next.
+    // The limit includes the steps that run, and those that have left their slot but not yet requested the next one.
     #expect(alive.most <= 2 * limit + ProcessInfo.processInfo.activeProcessorCount)
     #expect(alive.now == 0)
   }
 
   @Test(
-    "what a step is made of, and as much again for what it makes, takes of the budget until it is done; so does what it made, until it is handed over"
+    "the budget counts the input and the result of a step until the step ends, and the result until it is delivered"
   )
   func counted() async throws {
     let fixture = try ManagerFixture {
@@ -66,7 +66,7 @@ struct StepMemoryTests {
     try await Turns.until { fixture.manager.memoryUse.waiting == 1 }
     #expect(other.arrivals == 0)
 
-    // It no longer computes by the accounting's word, and one always may: the other one goes on beside what it made.
+    // The encoding does not count as work, and one piece of work is always granted, so the other one runs beside it.
     steps.open()
     await encoding.arrived()
     await other.arrived()
@@ -80,18 +80,18 @@ struct StepMemoryTests {
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 && fixture.manager.memoryUse.waiting == 0 }
   }
 
-  @Test("a step that fails gives back what it took")
+  @Test("a step that fails returns its memory")
   func failed() async throws {
     let fixture = try ManagerFixture { $0.executor = place }
     let transform = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
-      .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "no picture") }
+      .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "not an image") }
     fixture.network.answer(fixture.url, .ok("abcdefgh"))
     await #expect(throws: CacheError.self) { try await fixture.load(transform) }
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 }
 
-/// How many there are, and were at most.
+/// The current and the largest number of values.
 private final class Population: Sendable {
   private let state = Lock((now: 0, most: 0))
   var now: Int { state.withLock { $0.now } }
@@ -116,7 +116,7 @@ private final class Piece: Sendable {
   deinit { alive?.change(by: -1) }
 }
 
-/// Makes pieces of 50,000 bytes, once its gate is open.
+/// A decoder that makes pieces of 50,000 bytes once its gate is open.
 private struct HeldPieces: ResourceDecoder {
   let gate: Gate
   let alive: Population

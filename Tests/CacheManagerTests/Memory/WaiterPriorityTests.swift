@@ -33,7 +33,7 @@ struct WaiterPriorityTests {
     #expect(shared.observers == 0 && order.lines.count == 51)
   }
 
-  @Test("a shared step is raised with each load that waits for it, for as long as it waits")
+  @Test("a shared step is raised with each waiting load, while that load waits")
   func sharedStep() async throws {
     let (steps, gate) = (StepCoalescer(), Gate())
     let (first, second) = (LoadPriority(.low), LoadPriority(.low))
