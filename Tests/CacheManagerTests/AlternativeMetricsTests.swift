@@ -13,8 +13,8 @@ struct AlternativeMetricsTests {
 
   init() throws {
     fixture = try ManagerFixture()
-    mirror = try #require(URL(string: "https://mirror.example/picture.png"))
-    second = try #require(URL(string: "https://second.example/picture.png"))
+    mirror = try #require(URL(string: "https://mirror.example/image.png"))
+    second = try #require(URL(string: "https://second.example/image.png"))
   }
 
   private var options: RequestOptions { RequestOptions { $0.alternatives = [.mirror(mirror), .mirror(second)] } }
@@ -52,7 +52,7 @@ struct AlternativeMetricsTests {
     let (first, last) = (fixture.url, mirror)
     let network = ClosureDownloader { seen throws(CacheError) in
       switch (seen.head.authority, seen.head.path) {
-      case (first.host, "/picture.png"):
+      case (first.host, "/image.png"):
         .streaming([], status: .found, fields: [.location: "/moved"], metrics: TransferMetrics(bytesOnWire: 3, attempts: 2))
       case (last.host, _): .streaming(["bytes"], metrics: TransferMetrics(bytesOnWire: 5))
       default: throw CacheError(.connectionLost, reason: "lost", attempt: 3)

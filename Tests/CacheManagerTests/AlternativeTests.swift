@@ -14,8 +14,8 @@ struct AlternativeTests {
 
   init() throws {
     fixture = try ManagerFixture()
-    mirror = try #require(URL(string: "https://mirror.example/picture.png"))
-    second = try #require(URL(string: "https://second.example/picture.png"))
+    mirror = try #require(URL(string: "https://mirror.example/image.png"))
+    second = try #require(URL(string: "https://second.example/image.png"))
   }
 
   private func options(

@@ -23,7 +23,8 @@ extension ManagerFixture {
 
 @Suite("Request coalescing in respond(to:)")
 struct CollapsingTests {
-  @Test("forty requests for a resource that is not stored make one request to the origin", arguments: Keeping.allCases, [true, false])
+  @Test(
+    "forty requests for a resource that is not stored make one request to the origin", arguments: Keeping.allCases, [true, false])
   func missing(_ keeping: Keeping, statesLength: Bool) async throws {
     let fixture = try ManagerFixture(keeping)
     let gate = Gate()
@@ -157,7 +158,7 @@ struct CollapsingTests {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
-      .ok(request.headerFields[.authorization] ?? "nobody", cacheControl: "max-age=60").held(by: gate)
+      .ok(request.headerFields[.authorization] ?? "anonymous", cacheControl: "max-age=60").held(by: gate)
     }
     let asked = fixture.ask(times: 4) { [.authorization: "Bearer \($0)"] }
     try await Turns.until { gate.arrivals >= 4 }

@@ -85,7 +85,7 @@ struct EverydayCallTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  // MARK: Bytes of one's own
+  // MARK: Storing bytes
 
   @Test("stored bytes are the response of their URL until they are stale, also after a restart")
   func store() async throws {

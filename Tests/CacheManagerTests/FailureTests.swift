@@ -9,7 +9,8 @@ import Testing
 @Suite("Failures of loads")
 struct FailureTests {
   @Test(
-    "a status that is not accepted is an error with that status, and the stored response remains", arguments: [404, 410, 500, 503])
+    "a status that is not accepted is an error with that status, and the stored response remains",
+    arguments: [404, 410, 500, 503])
   func status(_ code: Int) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("kept", etag: "\"1\""), .response(.init(code: code)))
@@ -126,7 +127,7 @@ struct FailureTests {
 
   @Test(
     "a URL that cannot be loaded is an error before any request is sent",
-    arguments: ["https://", "picture.png", "https://host:99999/"])
+    arguments: ["https://", "image.png", "https://host:99999/"])
   func invalidURL(_ text: String) async throws {
     let error = #expect(throws: CacheError.self) { _ = try ResourceRequest(text) }
     #expect(error?.code == .invalidURL && error?.url == text)

@@ -110,7 +110,9 @@ struct FileLoadTests {
     #expect(folder.content() == Data("short".utf8))
   }
 
-  @Test("a file has its own size limit, for an announced or a counted length, and maximumBodySize does not apply", arguments: [true, false])
+  @Test(
+    "a file has its own size limit, for an announced or a counted length, and maximumBodySize does not apply",
+    arguments: [true, false])
   func limits(lengthIsTold: Bool) async throws {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let folder = try DownloadFolder()

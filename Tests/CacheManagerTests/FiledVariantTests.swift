@@ -24,7 +24,9 @@ struct FiledVariantTests {
     try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
   }
 
-  @Test("an HTTP request stores the confirmed variant as its caller reads it, and the next equal request is a hit", arguments: Keeping.allCases)
+  @Test(
+    "an HTTP request stores the confirmed variant as its caller reads it, and the next equal request is a hit",
+    arguments: Keeping.allCases)
   func exchange(_ keeping: Keeping) async throws {
     let fixture = try fixture(keeping)
     _ = try await fixture.ask([.acceptLanguage: "de"])

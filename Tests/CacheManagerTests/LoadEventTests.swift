@@ -120,7 +120,7 @@ struct LoadEventTests {
     let ended = observer.events.compactMap { event in
       if case .transferEnded(let url, let metrics, nil, _) = event { "\(url) \(metrics.bytesOnWire)" } else { nil }
     }
-    #expect(Set(ended) == ["https://example.com/picture.png 0", "https://example.com/second 5"])
+    #expect(Set(ended) == ["https://example.com/image.png 0", "https://example.com/second 5"])
   }
 
   @Test("the transfer of a body that has already arrived ends after its head")

@@ -18,7 +18,7 @@ struct Told {
 extension ManagerFixture {
   /// Returns a response whose body has not been read.
   func exchange(
-    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
+    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/image.png", sending text: String? = nil,
     options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> CachedResponse {
     let request = HTTPRequest(
@@ -27,7 +27,7 @@ extension ManagerFixture {
   }
 
   func ask(
-    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/picture.png", sending text: String? = nil,
+    _ fields: HTTPFields = [:], _ method: HTTPRequest.Method = .get, path: String = "/image.png", sending text: String? = nil,
     options: RequestOptions = RequestOptions()
   ) async throws -> Told {
     let response = try await exchange(fields, method, path: path, sending: text, options: options)

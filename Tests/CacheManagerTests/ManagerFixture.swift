@@ -31,7 +31,7 @@ struct ManagerFixture {
     configuration.callbackQueue = .immediate
     change(&configuration)
     manager = ResourceManager(configuration)
-    url = try #require(URL(string: "https://example.com/picture.png"))
+    url = try #require(URL(string: "https://example.com/image.png"))
   }
 
   func url(_ path: String) throws -> URL { try #require(URL(string: "https://example.com\(path)")) }

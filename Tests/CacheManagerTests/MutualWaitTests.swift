@@ -11,7 +11,7 @@ struct MutualWaitTests {
   @Test("only one of the two waits for the other", .timeLimit(.minutes(30)))
   func bothAtOnce() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.serve(fixture.url) { _ in .ok("picture", cacheControl: "max-age=60") }
+    fixture.network.serve(fixture.url) { _ in .ok("image", cacheControl: "max-age=60") }
     let core = fixture.manager.core
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, core)
     let (loading, storing) = (LoadTask(priority: LoadPriority()), LoadTask(priority: LoadPriority(.low)))
@@ -36,7 +36,7 @@ struct MutualWaitTests {
     }
     await fixture.manager.close()
 
-    #expect(try result.get().data == Data("picture".utf8))
+    #expect(try result.get().data == Data("image".utf8))
     #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 }

@@ -14,7 +14,7 @@ struct PlainHitTests {
     var testDescription: String
     var isHit: Bool
     var answer = ScriptedAnswer.ok("body", etag: "\"1\"", cacheControl: "max-age=60")
-    var path = "/picture.png"
+    var path = "/image.png"
     var age = Duration.seconds(30)
     var stored = RequestOptions()
     var asked = RequestOptions()
@@ -29,7 +29,9 @@ struct PlainHitTests {
       Situation("fresh", isHit: true),
       Situation("a response at the end of its lifetime", isHit: false) { $0.age = .seconds(60) },
       Situation("a response just before the end of its lifetime", isHit: true) { $0.age = .milliseconds(59_999) },
-      Situation("a response that must be revalidated each time", isHit: false) { $0.answer = .ok("body", etag: "\"1\"", cacheControl: "no-cache") },
+      Situation("a response that must be revalidated each time", isHit: false) {
+        $0.answer = .ok("body", etag: "\"1\"", cacheControl: "no-cache")
+      },
       Situation("a response past its own time to live", isHit: false) {
         ($0.stored.expiration, $0.age) = (.after(.seconds(10)), .seconds(10))
       },
@@ -118,7 +120,7 @@ struct PlainHitTests {
   @Test("a mirror's response states its source on both paths")
   func mirror() async throws {
     let fixture = try ManagerFixture()
-    let elsewhere = try #require(URL(string: "https://mirror.example/picture.png"))
+    let elsewhere = try #require(URL(string: "https://mirror.example/image.png"))
     fixture.network.answer(fixture.url, .failure(.connectionRefused))
     fixture.network.answer(elsewhere, .ok("body", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.alternatives = [.mirror(elsewhere)] }

@@ -29,7 +29,8 @@ struct PrefetchedValueTests {
     #expect(text.decoded.value == 5)
   }
 
-  @Test("prefetched values are read from disk after a restart, without another step", arguments: [PrefetchDestination.cache, .disk])
+  @Test(
+    "prefetched values are read from disk after a restart, without another step", arguments: [PrefetchDestination.cache, .disk])
   func disk(_ destination: PrefetchDestination) async throws {
     let prefetcher = fixture.manager.prefetcher(as: text.short(), into: destination)
     prefetcher.append(urls)
@@ -56,7 +57,8 @@ struct PrefetchedValueTests {
     #expect(fixture.manager.cachedInMemory(urls[0], as: text.short())?.value == "A ")
   }
 
-  @Test("cached values are skipped, and values whose originals are cached are made", arguments: [PrefetchDestination.cache, .disk])
+  @Test(
+    "cached values are skipped, and values whose originals are cached are made", arguments: [PrefetchDestination.cache, .disk])
   func skipping(_ destination: PrefetchDestination) async throws {
     _ = try await fixture.manager.load(urls[0], as: text.short())
     _ = try await fixture.manager.load(urls[1])

@@ -222,10 +222,10 @@ struct PrefetchSharingTests {
     let prefetcher = fixture.manager.prefetcher(into: destination)
     prefetcher.append([fixture.url])
     await network.gate.arrived()
-    #expect(network.level("/picture.png") == .low)
+    #expect(network.level("/image.png") == .low)
 
     let load = Task { try await fixture.manager.load(fixture.url, options: RequestOptions { $0.priority = .high }) }
-    try await Turns.until { network.level("/picture.png") == .high }
+    try await Turns.until { network.level("/image.png") == .high }
     network.gate.open()
 
     let resource = try await load.value
@@ -245,7 +245,7 @@ struct PrefetchSharingTests {
     await network.gate.arrived()
 
     let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
-    try await Turns.until { network.level("/picture.png") == .normal }
+    try await Turns.until { network.level("/image.png") == .normal }
     network.gate.open()
 
     _ = try await load.value
@@ -261,7 +261,7 @@ struct PrefetchSharingTests {
     prefetcher.append([fixture.url])
     await network.gate.arrived()
     let load = Task { try await fixture.manager.load(fixture.url) }
-    try await Turns.until { network.level("/picture.png") == .normal }
+    try await Turns.until { network.level("/image.png") == .normal }
 
     if isPrefetch { prefetcher.cancel() } else { load.cancel() }
     if !isPrefetch { _ = await load.result }
@@ -281,7 +281,7 @@ struct PrefetchSharingTests {
     prefetcher.append([fixture.url])
     await network.gate.arrived()
     let load = Task { try await fixture.manager.load(fixture.url) }
-    try await Turns.until { network.level("/picture.png") == .normal }
+    try await Turns.until { network.level("/image.png") == .normal }
     network.gate.open()
 
     #expect(try await load.value.text == "bytes")

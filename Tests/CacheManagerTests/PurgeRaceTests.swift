@@ -17,7 +17,7 @@ extension ManagerFixture {
     switch asking {
     case .load: return try await manager.load(url).text
     case .exchange:
-      let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
       return String(decoding: try await manager.respond(to: request).body.collect(), as: UTF8.self)
     case .prefetch: return await manager.prefetch([url]).failed.isEmpty ? "old" : "failed"
     }

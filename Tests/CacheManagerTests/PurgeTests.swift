@@ -8,7 +8,7 @@ import MemoryStore
 import Testing
 
 extension ManagerFixture {
-  /// Serves and loads `url`, which then is in memory and on disk.
+  /// Serves and loads `url`, which is then in memory and on disk.
   @discardableResult
   fileprivate func keep(
     _ path: String, _ fields: HTTPFields = [:], options: RequestOptions = RequestOptions()
@@ -27,7 +27,7 @@ extension ManagerFixture {
     try await manager.contains(url, options: options)
   }
 
-  /// Whether a load would use it without asking: in memory, and after a restart.
+  /// Whether a load would use the response without revalidation, in memory and after a restart.
   fileprivate func isFresh(_ url: URL) async throws -> [Bool] {
     let inMemory = try await manager.lookup(url) == .memory(isFresh: true)
     let onDisk = try await manager.lookup(url, options: RequestOptions { $0.reads = .disk }) == .disk(isFresh: true)
@@ -37,13 +37,13 @@ extension ManagerFixture {
 
 @Suite("Purging")
 struct PurgeTests {
-  @Test("a selection prints as it is written")
+  @Test("a selection prints in Swift notation")
   func printed() {
     #expect("\(PurgeSelection.tag("news"))" == "tag(\"news\")" && "\(PurgeSelection.everything)" == "everything")
   }
 
   @Test(
-    "soft: the next use asks the origin, whose 304 makes it fresh again; in memory, and after a restart",
+    "after a soft purge, the next use revalidates the response, which a 304 makes fresh again, in memory and after a restart",
     arguments: [true, false])
   func softByURL(inMemory: Bool) async throws {
     let fixture = try ManagerFixture()
@@ -61,7 +61,7 @@ struct PurgeTests {
     #expect(try await fixture.isFresh(url) == [true, true])
   }
 
-  @Test("soft: what may be shown stale is, as long after the purge as it could have been after its lifetime")
+  @Test("after a soft purge, a response may be served stale as long as after the end of its lifetime")
   func softThenStale() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -79,7 +79,7 @@ struct PurgeTests {
     await fixture.manager.close()
   }
 
-  @Test("soft: nobody answers, and it stands in where it may; must-revalidate forbids that", arguments: [true, false])
+  @Test("a softly purged response is served if no origin responds, unless must-revalidate forbids it", arguments: [true, false])
   func softOffline(_ mayStandIn: Bool) async throws {
     let fixture = try ManagerFixture()
     let cacheControl = mayStandIn ? "max-age=600" : "max-age=600, must-revalidate"
@@ -94,7 +94,7 @@ struct PurgeTests {
     }
   }
 
-  @Test("hard: every variant is gone from both layers, and what was made of it")
+  @Test("a hard purge removes every variant and its values from both layers")
   func hardByURL() async throws {
     let fixture = try ManagerFixture()
     let other = try await fixture.keep("/other")
@@ -110,7 +110,7 @@ struct PurgeTests {
     #expect(try await fixture.manager.purge(.url(fixture.url)) == 0)
   }
 
-  @Test("by prefix: URIs below it, in bytes, and no other host", arguments: PurgeMode.allCases)
+  @Test("a purge by prefix matches the URIs below it, byte by byte, and no other host", arguments: PurgeMode.allCases)
   func byPrefix(_ mode: PurgeMode) async throws {
     let fixture = try ManagerFixture()
     let below = try await [fixture.keep("/news/1"), fixture.keep("/news/2?page=3"), fixture.keep("/newsletter")]
@@ -133,7 +133,7 @@ struct PurgeTests {
     #expect(try await fixture.manager.purge(.prefix(host), mode) == (mode == .hard ? 2 : 6))
   }
 
-  @Test("by tag: Cache-Tag and Surrogate-Key", arguments: PurgeMode.allCases)
+  @Test("a purge by tag matches Cache-Tag and Surrogate-Key", arguments: PurgeMode.allCases)
   func byTag(_ mode: PurgeMode) async throws {
     let fixture = try ManagerFixture()
     let listed = try await fixture.keep("/a", .field("Cache-Tag", "product-7, cache"))
@@ -149,7 +149,7 @@ struct PurgeTests {
     #expect(try await fixture.manager.purge(.tag(""), mode) == 0)
   }
 
-  @Test("in the cache that has no partition, in one partition, or in all", arguments: PurgeMode.allCases)
+  @Test("a purge affects the responses without a partition, one partition, or all partitions", arguments: PurgeMode.allCases)
   func partitions(_ mode: PurgeMode) async throws {
     let selections: [PurgeSelection] = [
       .url(try ManagerFixture().url), .prefix(try ManagerFixture().url), .tag("t"), .everything,
@@ -157,7 +157,7 @@ struct PurgeTests {
     for selection in selections {
       let fixture = try ManagerFixture()
       let (none, a, b) = (RequestOptions(), RequestOptions { $0.partition = "a" }, RequestOptions { $0.partition = "b" })
-      for options in [none, a, b] { try await fixture.keep("/picture.png", .field("Cache-Tag", "t"), options: options) }
+      for options in [none, a, b] { try await fixture.keep("/image.png", .field("Cache-Tag", "t"), options: options) }
       let sources = { (options: RequestOptions) in try await fixture.manager.load(fixture.url, options: options).source }
       let asked: ResourceSource = mode == .hard ? .network : .revalidated
 
@@ -170,7 +170,7 @@ struct PurgeTests {
     }
   }
 
-  @Test("by the caller's own key")
+  @Test("a purge by key matches the caller's own key")
   func byKey() async throws {
     let fixture = try ManagerFixture()
     let own = RequestOptions { $0.key = "report" }
@@ -181,7 +181,7 @@ struct PurgeTests {
     #expect(try await !fixture.isStored(url, options: own))
   }
 
-  @Test("values that were made of what is purged by a list are let go of too")
+  @Test("a purge that lists the entries also removes the values that were made from them")
   func values() async throws {
     let fixture = try ManagerFixture()
     let url = try await fixture.keep("/a", .field("Cache-Tag", "t"))
@@ -193,7 +193,7 @@ struct PurgeTests {
     #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 
-  @Test("on a disk, with nothing in memory; and what was stored survives a restart as purged", arguments: PurgeMode.allCases)
+  @Test("a purge affects the disk if memory is empty, and its effect survives a restart", arguments: PurgeMode.allCases)
   func onDisk(_ mode: PurgeMode) async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -212,7 +212,7 @@ struct PurgeTests {
     }
   }
 
-  @Test("a manager that asks nobody about an answer removes what it is to mark")
+  @Test("a manager without a validator removes the responses that a soft purge would mark")
   func withoutValidator() async throws {
     let fixture = try ManagerFixture { $0.validator = nil }
     let url = try await fixture.keep("/a")
@@ -222,7 +222,7 @@ struct PurgeTests {
     #expect(try await !fixture.isStored(url))
   }
 
-  @Test("a URL that is none is refused")
+  @Test("a purge of an invalid URL is refused")
   func invalid() async throws {
     let fixture = try ManagerFixture()
     let url = try #require(URL(string: "/relative"))

@@ -5,7 +5,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Errors behind a redirect")
+@Suite("Errors after a redirect")
 struct RedirectErrorTests {
   /// The ways to load a resource.
   enum Loading: CaseIterable {
@@ -45,7 +45,7 @@ struct RedirectErrorTests {
     }
   }
 
-  @Test("name the URL that was asked for and the URL that failed, however the resource is loaded", arguments: Loading.allCases)
+  @Test("the error names the requested URL and the failed URL, in every form of a load", arguments: Loading.allCases)
   func refused(_ loading: Loading) async throws {
     fixture.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
 
@@ -57,7 +57,7 @@ struct RedirectErrorTests {
     #expect("\(error)" == "\(fixture.url.absoluteString): redirected to https://b.example/y: connection refused")
   }
 
-  @Test("name the redirect when the status is not accepted", arguments: [404, 503])
+  @Test("the error names the redirect if the status is not accepted", arguments: [404, 503])
   func status(_ code: Int) async throws {
     fixture.network.answer(target, .response(.init(code: code)))
 
@@ -69,7 +69,7 @@ struct RedirectErrorTests {
     )
   }
 
-  @Test("name each redirect in order")
+  @Test("the error names each redirect in order")
   func chain() async throws {
     let third = try #require(URL(string: "https://c.example/z"))
     fixture.network.answer(target, .redirect(to: "https://c.example/z", status: .temporaryRedirect))
@@ -84,7 +84,7 @@ struct RedirectErrorTests {
         "\(fixture.url.absoluteString): redirected to https://b.example/y: redirected to https://c.example/z: "))
   }
 
-  @Test("name the URL whose redirect is not followed as the one that failed")
+  @Test("the error names the redirecting URL as the failed one if its redirect is not followed")
   func refusedRedirect() async throws {
     fixture.network.answer(target, .redirect(to: "ftp://c.example/z"))
 
@@ -93,7 +93,7 @@ struct RedirectErrorTests {
     #expect(error.code == .redirectRefused && error.failedURL == "https://b.example/y")
   }
 
-  @Test("name no redirect when the first request fails")
+  @Test("the error names no redirect if the first request fails")
   func first() async throws {
     let url = try fixture.url("/other")
     fixture.network.answer(url, .failure(.connectionRefused, reason: "connection refused"))
@@ -104,7 +104,7 @@ struct RedirectErrorTests {
     #expect("\(error)" == "\(url.absoluteString): connection refused")
   }
 
-  @Test("name the redirect when the bytes cannot be made into a value")
+  @Test("the error names the redirect if the bytes cannot be made into a value")
   func undecodable() async throws {
     fixture.network.answer(target, .ok("a page"))
     let transform = TextTransformFixture().whole.map("fails") { (_: String) throws(CacheError) -> String in
@@ -116,7 +116,7 @@ struct RedirectErrorTests {
     #expect(error?.url == fixture.url.absoluteString && error?.failedURL == "https://b.example/y")
   }
 
-  @Test("name the redirect when the response may not be stored")
+  @Test("the error names the redirect if the response may not be stored")
   func unstorable() async throws {
     fixture.network.answer(target, .ok("bytes", cacheControl: "no-store"))
 
@@ -125,7 +125,7 @@ struct RedirectErrorTests {
     #expect(error.code == .notCached && error.url == fixture.url.absoluteString && error.failedURL == "https://b.example/y")
   }
 
-  @Test("name the redirect when a stale response is served instead")
+  @Test("the fallback reason names the redirect if a stale response is served")
   func stale() async throws {
     fixture.network.answer(target, .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
     _ = try await fixture.manager.load(fixture.url)
@@ -137,7 +137,7 @@ struct RedirectErrorTests {
       resource.fallbackReason?.url == fixture.url.absoluteString && resource.fallbackReason?.failedURL == "https://b.example/y")
   }
 
-  @Test("name the original when the stale response came from a mirror")
+  @Test("the fallback reason names the original if the stale response came from a mirror")
   func staleFromMirror() async throws {
     let url = try fixture.url("/mirrored")
     let mirror = try #require(URL(string: "https://mirror.example/"))
@@ -152,7 +152,7 @@ struct RedirectErrorTests {
     #expect(resource.fallbackReason?.url == url.absoluteString && resource.fallbackReason?.redirectTargets == [])
   }
 
-  @Test("name the redirects of each source that failed")
+  @Test("the error names the redirects of each failed source")
   func alternatives() async throws {
     let mirror = try #require(URL(string: "https://mirror.example/"))
     let mirrored = try #require(URL(string: "https://mirror.example/y"))
@@ -169,7 +169,7 @@ struct RedirectErrorTests {
   }
 
   @Test(
-    "show no credential of a redirect's target",
+    "the error contains no credential of a redirect's target",
     arguments: [
       "https://user:secret@b.example/y", "https://:secret@b.example/y", "https://b.example/y?signature=secret",
       "https://b.example/y#token=secret",
@@ -186,7 +186,7 @@ struct RedirectErrorTests {
     #expect(!error.description.contains("secret") && !"\(error.redirectTargets)".contains(":secret@"))
   }
 
-  @Test("keep the URL of another request that a downloader sent first")
+  @Test("the error keeps the URL of another request that a downloader sent first")
   func otherRequest() async throws {
     let network = ClosureDownloader { seen throws(CacheError) in
       guard seen.head.authority == "b.example" else { return .redirect(to: "https://b.example/y", status: .found) }

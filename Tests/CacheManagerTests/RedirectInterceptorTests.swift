@@ -23,7 +23,7 @@ struct RedirectInterceptorTests {
     RequestOptions { $0.interceptor = .use(RequestInterceptor(willRedirect: { try change(&$0) })) }
   }
 
-  @Test("an interceptor sees each redirect: both URLs, the status, the number and the next request")
+  @Test("an interceptor receives each redirect: both URLs, the status, the number and the next request")
   func sees() async throws {
     let log = Lock<[Redirection]>([])
     let options = options { redirection in
@@ -67,7 +67,7 @@ struct RedirectInterceptorTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("an interceptor may refuse a redirect, with a reason")
+  @Test("an interceptor may refuse a redirect with a reason")
   func refuses() async throws {
     let error = try await fixture.failure(
       fixture.url, options { if $0.number == 2 { throw CacheError(.refused, reason: "far enough") } })
@@ -77,7 +77,7 @@ struct RedirectInterceptorTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("an interceptor sees redirects that come from the cache as well")
+  @Test("an interceptor also receives redirects from the cache")
   func cached() async throws {
     let moved = try fixture.url("/moved")
     fixture.network.answer(
@@ -90,7 +90,7 @@ struct RedirectInterceptorTests {
     #expect(fixture.network.requests(for: moved).count == 1)
   }
 
-  @Test("an interceptor cannot lead out of HTTP, nor to plain HTTP, nor beyond the limit")
+  @Test("an interceptor cannot redirect to another scheme, to plain HTTP, or beyond the limit")
   func bounds() async throws {
     let file = try HTTPRequest(resource: #require(URL(string: "file:///etc/passwd")))
     let plain = try HTTPRequest(resource: #require(URL(string: "http://example.com/x")))

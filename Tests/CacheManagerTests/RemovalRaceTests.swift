@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// What makes everything outdated that was asked for before.
+/// The actions that make earlier requests outdated.
 enum Outdating: CaseIterable, Sendable { case unsafeRequest, unsafeLoad, otherTarget, storedPost, removal, clearing }
 
 extension ManagerFixture {
@@ -18,8 +18,8 @@ extension ManagerFixture {
     case .unsafeLoad:
       _ = try await manager.load(ResourceRequest(url, method: .delete))
     case .otherTarget:
-      network.answer(try url("/pictures"), .response(.created, fields: [.location: "/picture.png"]))
-      _ = try await ask([:], .post, path: "/pictures", sending: "x")
+      network.answer(try url("/images"), .response(.created, fields: [.location: "/image.png"]))
+      _ = try await ask([:], .post, path: "/images", sending: "x")
     case .storedPost:
       network.answer(url, .ok("new", cacheControl: "max-age=600", fields: [.contentLocation: url.absoluteString]))
       _ = try await ask([:], .post, sending: "x")
@@ -29,9 +29,9 @@ extension ManagerFixture {
   }
 }
 
-@Suite("What is under way when it is outdated")
+@Suite("Responses that become outdated while they are loaded")
 struct RemovalRaceTests {
-  /// Answers a GET's head at once and its body behind the gate, all later ones with `new`, and every other method.
+  /// Responds to the first GET with a head at once and a body behind the gate. Later GETs get `new`, and other methods succeed.
   private func fixture(_ gate: Gate) throws -> ManagerFixture {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
@@ -40,7 +40,7 @@ struct RemovalRaceTests {
   }
 
   @Test(
-    "an older answer is handed to who asked for it, not stored (RFC 9111 §4.4), and not joined", arguments: Outdating.allCases)
+    "an older response reaches its own load, is not stored (RFC 9111 §4.4), and is not joined", arguments: Outdating.allCases)
   func load(_ means: Outdating) async throws {
     let gate = Gate()
     let fixture = try fixture(gate)
@@ -49,7 +49,7 @@ struct RemovalRaceTests {
     try await fixture.outdate(by: means)
 
     let next = Task { try await fixture.manager.load(fixture.url).text }
-    // Who had joined would wait behind the gate.
+    // A load that had joined would wait behind the gate.
     #expect(try await next.value == "new")
     gate.open()
     #expect(try await late.value == "old")
@@ -58,7 +58,7 @@ struct RemovalRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("so is an exchange's", arguments: Outdating.allCases)
+  @Test("an older response reaches its own HTTP request, and is not stored", arguments: Outdating.allCases)
   func exchange(_ means: Outdating) async throws {
     let gate = Gate()
     let fixture = try fixture(gate)
@@ -73,7 +73,8 @@ struct RemovalRaceTests {
   }
 
   @Test(
-    "where nothing new was asked for meanwhile, nothing is stored", arguments: Outdating.allCases.filter { $0 != .storedPost })
+    "if no new response was requested in the meantime, nothing is stored",
+    arguments: Outdating.allCases.filter { $0 != .storedPost })
   func nothing(_ means: Outdating) async throws {
     let gate = Gate()
     let fixture = try fixture(gate)
@@ -84,7 +85,7 @@ struct RemovalRaceTests {
     #expect(fixture.memory.count == 0 && fixture.disk.keys.isEmpty)
   }
 
-  @Test("other resources' answers are stored as ever, and so is one that lost a layer alone")
+  @Test("responses of other resources are stored, and so is a response that was removed from one layer")
   func others() async throws {
     let gate = Gate()
     let fixture = try fixture(gate)
@@ -113,7 +114,7 @@ struct RemovalRaceTests {
     #expect(try await fixture.ask().text == "old")
   }
 
-  @Test("after more invalidations than a manager remembers, an answer from before them is not stored")
+  @Test("a response is not stored if more invalidations than a manager remembers followed its request")
   func many() async throws {
     let gate = Gate()
     let fixture = try fixture(gate)

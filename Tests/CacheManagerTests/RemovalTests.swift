@@ -6,7 +6,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// How everything that is stored of a resource is removed.
+/// The ways to remove all stored responses of a resource.
 enum Removing: CaseIterable, Sendable { case remove, clear, purge, unsafeRequest }
 
 extension ManagerFixture {
@@ -20,9 +20,9 @@ extension ManagerFixture {
   }
 }
 
-@Suite("Who reads the disk while it is emptied")
+@Suite("Disk reads during a removal")
 struct RemovalTests {
-  /// What is stored lies on the disk alone.
+  /// Returns a fixture whose stored response is only on disk.
   private func fixture() async throws -> (fixture: ManagerFixture, store: HeldStore) {
     let (fixture, store) = try ManagerFixture.held()
     fixture.network.serve(fixture.url) { $0.method == .get ? .ok("old", cacheControl: "max-age=600") : .response(.noContent) }
@@ -31,14 +31,15 @@ struct RemovalTests {
     return (fixture, store)
   }
 
-  @Test("brings nothing back into memory before that has ended", arguments: Removing.allCases)
+  @Test(
+    "a load that reads the disk before the end of a removal brings no response back into memory", arguments: Removing.allCases)
   func before(_ means: Removing) async throws {
     let (fixture, store) = try await fixture()
     let removal = store.hold(.removal)
     let removing = Task { try await fixture.remove(by: means) }
     await removal.arrived()
 
-    // Memory has been emptied, and the disk still has it.
+    // Memory is empty, and the disk still has the response.
     #expect(try await fixture.manager.load(fixture.url).source == .disk)
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
     removal.open()
@@ -48,7 +49,7 @@ struct RemovalTests {
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
-  @Test("nor afterwards", arguments: Removing.allCases)
+  @Test("a load that reads the disk after a removal brings no response back into memory", arguments: Removing.allCases)
   func afterwards(_ means: Removing) async throws {
     let (fixture, store) = try await fixture()
     let (removal, opening) = (store.hold(.removal), store.hold(.open))
@@ -66,9 +67,9 @@ struct RemovalTests {
   }
 }
 
-@Suite("Removing what a redirect leads to")
+@Suite("Removing the target of a redirect")
 struct RedirectRemovalTests {
-  @Test("a load that comes afterwards does not join one from before, which was redirected there")
+  @Test("a load after the removal does not join an earlier one that was redirected to the target")
   func redirected() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -82,7 +83,7 @@ struct RedirectRemovalTests {
     try await fixture.manager.remove(target)
 
     let next = Task { try await fixture.manager.load(fixture.url).text }
-    // Who had joined would wait behind the gate, and send nothing.
+    // A load that had joined would wait behind the gate, and send nothing.
     try await Turns.until { fixture.network.requests(for: target).count == 2 }
     #expect(try await next.value == "new")
     gate.open()

@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Every component can be replaced for one request")
+@Suite("Components and settings of one request")
 struct ReplacementTests {
   let fixture: ManagerFixture
 
@@ -20,7 +20,7 @@ struct ReplacementTests {
     try await fixture.manager.load(fixture.url, options: RequestOptions(change))
   }
 
-  @Test("the downloader")
+  @Test("a request can replace the downloader")
   func downloader() async throws {
     let other = ScriptedDownloader()
     other.answer(fixture.url, .ok("other"))
@@ -29,7 +29,7 @@ struct ReplacementTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("no downloader at all: what is stored, or an error that says why")
+  @Test("a request without a downloader uses the stored response, or fails with a reason")
   func noDownloader() async throws {
     let error = await #expect(throws: CacheError.self) { _ = try await load { $0.downloader = .disabled } }
     #expect(error?.code == .noDownloader)
@@ -37,7 +37,7 @@ struct ReplacementTests {
     #expect(try await load { $0.downloader = .disabled }.source == .memory)
   }
 
-  @Test("the memory store, or none")
+  @Test("a request can replace or disable the memory store")
   func memory() async throws {
     let other = MemoryCache(clock: fixture.clock)
 
@@ -47,7 +47,7 @@ struct ReplacementTests {
     #expect(try await load { $0.memory = .use(other) }.source == .memory)
   }
 
-  @Test("the durable store, or none")
+  @Test("a request can replace or disable the durable store")
   func store() async throws {
     let other = VolatileStore()
 
@@ -60,7 +60,7 @@ struct ReplacementTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
-  @Test("the validator, or none")
+  @Test("a request can replace or disable the validator")
   func validator() async throws {
     let guessing = ETagValidator(defaultLifetime: .seconds(60))
     let url = try fixture.url("/unstated")
@@ -73,7 +73,7 @@ struct ReplacementTests {
     #expect(try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).text == "b")
   }
 
-  @Test("the clock")
+  @Test("a request can replace the clock")
   func clock() async throws {
     _ = try await load { _ in }
     let later = ManualClock(now: fixture.clock.now + .seconds(61))
@@ -81,7 +81,7 @@ struct ReplacementTests {
     #expect(try await load { $0.clock = later }.source == .network)
   }
 
-  @Test("the observer")
+  @Test("a request can replace the observer")
   func observer() async throws {
     let other = RecordingObserver()
 
@@ -90,7 +90,7 @@ struct ReplacementTests {
     #expect(fixture.observer.events.isEmpty && !other.events.isEmpty)
   }
 
-  @Test("the cache key: presigned URLs of one resource share an entry")
+  @Test("presigned URLs with the same cache key share an entry")
   func key() async throws {
     let (first, second) = (try fixture.url("/p?signature=1"), try fixture.url("/p?signature=2"))
     fixture.network.answer(first, .ok("bytes", cacheControl: "max-age=60"))
@@ -102,7 +102,7 @@ struct ReplacementTests {
     #expect(try await fixture.manager.lookup(first) == .miss)
   }
 
-  @Test("an answer that must not be kept removes what it replaces, also under the caller's own key")
+  @Test("a response that must not be stored removes the response that it replaces, also under the caller's own key")
   func invalidatedKey() async throws {
     let options = RequestOptions { $0.key = "avatar/7" }
     let url = try fixture.url("/private")
@@ -114,7 +114,7 @@ struct ReplacementTests {
     #expect(try await fixture.manager.lookup(url, options: options) == .miss)
   }
 
-  @Test("an unsafe request that succeeds removes what is stored of its resource")
+  @Test("an unsafe request that succeeds removes the stored responses of its resource")
   func unsafeMethod() async throws {
     _ = try await load { _ in }
     fixture.network.serve(fixture.url) { _ in .response(.noContent) }
@@ -125,7 +125,7 @@ struct ReplacementTests {
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
   }
 
-  @Test("the partition: tenants do not see each other's answers")
+  @Test("a partition does not share responses with other partitions")
   func partition() async throws {
     _ = try await load { $0.partition = "a" }
 
@@ -134,7 +134,7 @@ struct ReplacementTests {
     #expect(try await load { _ in }.source == .network)
   }
 
-  @Test("the layers that are read")
+  @Test("a request can limit the layers that are read")
   func reads() async throws {
     _ = try await load { _ in }
 
@@ -144,7 +144,7 @@ struct ReplacementTests {
     #expect(try await load { $0.reads = [] }.source == .network)
   }
 
-  @Test("the layers that are written")
+  @Test("a request can limit the layers that are written")
   func writes() async throws {
     _ = try await load { $0.writes = .memory }
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count > 0)
@@ -155,7 +155,7 @@ struct ReplacementTests {
     #expect(fixture.memory.count == 0)
   }
 
-  @Test("the accepted statuses")
+  @Test("a request can set the accepted statuses")
   func acceptedStatuses() async throws {
     let url = try fixture.url("/missing")
     fixture.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
@@ -165,7 +165,7 @@ struct ReplacementTests {
     #expect(page.response.status.code == 404 && page.text == "not here")
   }
 
-  @Test("the time to live, the priority and the largest body")
+  @Test("a request can set the time to live, the priority and the largest body")
   func bounds() async throws {
     let error = await #expect(throws: CacheError.self) { _ = try await load { $0.maximumBodySize = 2 } }
     #expect(error?.code == .bodyTooLarge)
@@ -180,7 +180,7 @@ struct ReplacementTests {
 
 @Suite("Redirects")
 struct RedirectTests {
-  @Test("are followed, each hop cached by its own rules, and the chain is visible")
+  @Test("redirects are followed, each is cached by its own rules, and the result lists the chain")
   func followed() async throws {
     let fixture = try ManagerFixture()
     let (second, third) = (try fixture.url("/second"), try fixture.url("/third?x=1"))
@@ -196,16 +196,18 @@ struct RedirectTests {
     #expect(fixture.network.requests(for: third).count == 1)
   }
 
-  @Test("a circle ends at the limit")
+  @Test("a circle of redirects ends at the limit")
   func circle() async throws {
     let fixture = try ManagerFixture { $0.redirectLimit = 3 }
-    fixture.network.serve(fixture.url) { _ in .redirect(to: "/picture.png") }
+    fixture.network.serve(fixture.url) { _ in .redirect(to: "/image.png") }
 
     #expect(try await fixture.failure(fixture.url).code == .tooManyRedirects)
     #expect(fixture.network.requests.count == 4)
   }
 
-  @Test("never lead out of HTTP", arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://example.com/"])
+  @Test(
+    "a redirect to another scheme than HTTP is refused",
+    arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://example.com/"])
   func otherSchemes(_ location: String) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .redirect(to: location))
@@ -213,10 +215,10 @@ struct RedirectTests {
     #expect(try await fixture.failure(fixture.url).code == .redirectRefused)
   }
 
-  @Test("credentials and conditions stay behind at another host, and go along within one")
+  @Test("credentials and conditions are not sent to another host, but within one host")
   func credentials() async throws {
     let fixture = try ManagerFixture()
-    let other = try #require(URL(string: "https://other.example/picture.png"))
+    let other = try #require(URL(string: "https://other.example/image.png"))
     fixture.network.answer(fixture.url, .redirect(to: "/here"))
     fixture.network.answer(try fixture.url("/here"), .redirect(to: other.absoluteString))
     fixture.network.answer(other, .ok("bytes"))
@@ -230,7 +232,7 @@ struct RedirectTests {
     #expect(last.headerFields[.accept] == "image/*")
   }
 
-  @Test("are an answer like any other when none are to be followed")
+  @Test("a redirect that is not followed is a response like any other")
   func notFollowed() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .redirect(to: "/second"))
@@ -243,9 +245,9 @@ struct RedirectTests {
   }
 }
 
-@Suite("Beside loading")
+@Suite("Look-ups, removals and prefetches")
 struct CacheLookTests {
-  @Test("a look finds memory, disk or nothing, and asks nobody")
+  @Test("a look-up finds memory, disk or nothing, and sends no request")
   func lookup() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
@@ -261,7 +263,7 @@ struct CacheLookTests {
     try fixture.network.verify()
   }
 
-  @Test("removal and clearing go by layer")
+  @Test("removals and clearing affect the given layers")
   func removal() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("bytes", cacheControl: "max-age=60") }
@@ -278,7 +280,7 @@ struct CacheLookTests {
     #expect(fixture.memory.count == 0)
   }
 
-  @Test("removing from a disk that fails says so, and memory is clean all the same")
+  @Test("removing from a disk that fails is an error, and memory is emptied")
   func failingRemoval() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
@@ -289,7 +291,7 @@ struct CacheLookTests {
     #expect(try await !fixture.manager.contains(fixture.url, in: .memory))
   }
 
-  @Test("prefetching skips what is cached, reports what failed, and keeps within its bound")
+  @Test("prefetching skips cached resources, reports failures, and stays within its concurrency")
   func prefetch() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -312,7 +314,7 @@ struct CacheLookTests {
     #expect(second.skipped == 5 && second.loaded == 0 && second.failed.isEmpty)
   }
 
-  @Test("a cancelled prefetch stops and says what it did not get to")
+  @Test("a cancelled prefetch stops and reports the resources that it did not load")
   func cancelledPrefetch() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()

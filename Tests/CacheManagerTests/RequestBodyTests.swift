@@ -11,7 +11,7 @@ struct RequestBodyTests {
     ResourceRequest(url, method: method, body: RequestBody(Data("hello".utf8), contentType: "text/plain"))
   }
 
-  @Test("the body goes out with its media type, unless the request states one")
+  @Test("the body is sent with its media type, unless the request states one")
   func contentType() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["done"]) }
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -26,7 +26,7 @@ struct RequestBodyTests {
   }
 
   @Test(
-    "307 and 308 send it again, also to another host; 303, and 301 or 302 after a POST, make a GET without it",
+    "307 and 308 send the body again, even to another host, and 303 and a 301 or 302 after a POST lead to a GET without it",
     arguments: [(307, true), (308, true), (301, false), (302, false), (303, false)])
   func redirects(_ status: Int, _ isSentAgain: Bool) async throws {
     let network = ClosureDownloader { seen throws(CacheError) in
@@ -43,7 +43,7 @@ struct RequestBodyTests {
     #expect(last.head.headerFields[.contentType] == (isSentAgain ? "text/plain" : nil))
   }
 
-  @Test("it is made anew for each sending, and what making it throws ends the load")
+  @Test("the body is opened for each request, and an error of opening it ends the load")
   func opening() async throws {
     let opened = Counter()
     let network = ClosureDownloader { seen throws(CacheError) in
@@ -67,7 +67,8 @@ struct RequestBodyTests {
   }
 
   @Test(
-    "such requests are not shared, not answered from what is stored, and not stored", arguments: [HTTPRequest.Method.post, .get])
+    "requests with a body are not shared, not satisfied from the cache, and not stored",
+    arguments: [HTTPRequest.Method.post, .get])
   func uncached(_ method: HTTPRequest.Method) async throws {
     let gate = Gate(isOpen: true)
     let network = ClosureDownloader { seen throws(CacheError) in
@@ -92,7 +93,7 @@ struct RequestBodyTests {
     }
   }
 
-  @Test("a 304 that nobody asked for does not send a forwarded request again with an empty body", arguments: [true, false])
+  @Test("an unexpected 304 does not send a forwarded request again with an empty body", arguments: [true, false])
   func forwarded(isStream: Bool) async throws {
     let network = PullingDownloader(.streaming([], status: .notModified), .streaming(["done"]))
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -112,7 +113,7 @@ struct RequestBodyTests {
     #expect(network.bodies == ["query"])
   }
 
-  @Test("a 304 that nobody asked for does not send a POST twice")
+  @Test("an unexpected 304 does not send a POST twice")
   func notModified() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming([], status: .notModified) }
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -123,7 +124,7 @@ struct RequestBodyTests {
   }
 }
 
-/// A network that reads each request's body chunk by chunk, as an engine does.
+/// A downloader that reads each request's body chunk by chunk, as an engine does.
 private final class PullingDownloader: Downloader {
   let id = ComponentID.unique(PullingDownloader.self)
   private let state: Lock<(bodies: [String], responses: [DownloadResponse])>

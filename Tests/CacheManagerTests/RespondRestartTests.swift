@@ -14,7 +14,7 @@ struct RespondRestartTests {
 
   init() throws { url = try #require(URL(string: "https://example.com/page")) }
 
-  /// What one process has: a store, a memory and a manager over a folder that outlives it.
+  /// The components of one process: a store, a memory store and a manager with a shared folder.
   private struct Run {
     let disk: DiskCache
     let manager: ResourceManager
@@ -46,7 +46,7 @@ struct RespondRestartTests {
     }
   }
 
-  @Test("variants, validators, times and ages are what they were")
+  @Test("variants, validators, times and ages are restored after a restart")
   func restart() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -78,7 +78,7 @@ struct RespondRestartTests {
     #expect(try await second.ask([.acceptLanguage: "nl", .ifNoneMatch: "W/\"nl\""]).head.status == .notModified)
     let confirmed = try await second.ask(german)
     #expect(confirmed.text == "Hallo" && confirmed.status == "Etagere;fwd=stale;fwd-status=304;ttl=600")
-    // Only what bears the same credentials, none, may be asked about.
+    // Only variants with the same credentials, in this case none, may be revalidated.
     #expect(network.requests.last?.headerFields[.ifNoneMatch]?.contains("\"de\"") == true)
     #expect(network.requests.last?.headerFields[.ifNoneMatch]?.contains("\"s\"") == false)
     await second.end()
@@ -91,7 +91,7 @@ struct RespondRestartTests {
     try network.verify()
   }
 
-  @Test("a soft purge outlives it: what was purged is asked about")
+  @Test("a soft purge survives a restart, and the purged response is revalidated")
   func purged() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -109,13 +109,13 @@ struct RespondRestartTests {
     try network.verify()
   }
 
-  @Test("under another secret nobody gets what was stored with credentials")
+  @Test("a response that was stored with credentials is not found with another secret")
   func otherSecret() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-restart-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)
-    network.serve(url) { .ok($0.headerFields[.authorization] ?? "nobody", cacheControl: "max-age=600") }
+    network.serve(url) { .ok($0.headerFields[.authorization] ?? "anonymous", cacheControl: "max-age=600") }
     let first = try Run(folder, network, clock)
     #expect(try await first.ask([.authorization: "Bearer a"]).text == "Bearer a")
     await first.end()

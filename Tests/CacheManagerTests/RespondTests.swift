@@ -8,27 +8,27 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Answering as an HTTP cache")
+@Suite("Responding as an HTTP cache")
 struct RespondTests {
-  @Test("an answer is handed on as it came and stored; the next caller gets it with its age", arguments: [true, false])
+  @Test("a response is passed on unchanged and stored, and the next caller gets it with its age", arguments: [true, false])
   func storedAndServed(inMemory: Bool) async throws {
     let fixture = try ManagerFixture { if !inMemory { $0.memory = nil } }
-    fixture.network.answer(fixture.url, .ok("a picture", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
+    fixture.network.answer(fixture.url, .ok("an image", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
 
     let first = try await fixture.ask()
-    #expect(first.status == 200 && first.text == "a picture" && first.fields[.server] == "s")
+    #expect(first.status == 200 && first.text == "an image" && first.fields[.server] == "s")
     #expect(first.cacheField == "Etagere;fwd=uri-miss;ttl=60;stored")
     #expect(first.fields[.age] == nil)
 
     fixture.clock.advance(by: .seconds(20))
     let second = try await fixture.ask()
-    #expect(second.status == 200 && second.text == "a picture" && second.fields[.age] == "20")
+    #expect(second.status == 200 && second.text == "an image" && second.fields[.age] == "20")
     #expect(second.cacheField == "Etagere;hit;ttl=40")
     #expect(second.source == (inMemory ? .memory : .disk))
     try fixture.network.verify()
   }
 
-  @Test("a stale answer is asked about, and a 304 is not the caller's")
+  @Test("a stale response is revalidated, and the 304 does not reach the caller")
   func revalidated() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -42,7 +42,7 @@ struct RespondTests {
     #expect(fixture.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
   }
 
-  @Test("a caller's own condition is answered here with 304, and a range with 206 or 416")
+  @Test("the cache satisfies the caller's own condition with 304, and a range with 206 or 416")
   func conditionsAndRanges() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
@@ -60,7 +60,7 @@ struct RespondTests {
     try fixture.network.verify()
   }
 
-  @Test("every method and status passes, and what changes something makes what is stored outdated")
+  @Test("every method and status is passed on, and an unsafe method makes the stored response outdated")
   func unsafe() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -75,7 +75,7 @@ struct RespondTests {
     #expect(fixture.network.requestBodies(for: fixture.url).map { String(decoding: $0, as: UTF8.self) } == ["", "x", "y", ""])
   }
 
-  @Test("a redirect and an error are answers")
+  @Test("a redirect and an error are passed on as responses")
   func redirect() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
@@ -84,14 +84,14 @@ struct RespondTests {
     #expect(try await fixture.ask().text == "gone")
   }
 
-  @Test("what is not read to the end, or breaks, is not in the cache")
+  @Test("a response that is not read to the end, or is interrupted, is not stored")
   func incomplete() async throws {
     let fixture = try ManagerFixture()
     let text = String(repeating: "x", count: 1_000)
     fixture.network.answer(
       fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100), .ok(text, cacheControl: "max-age=60").cut(after: 300),
       .ok("whole", cacheControl: "max-age=60"))
-    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     do {
       let response = try await fixture.manager.respond(to: request)
       #expect(try await response.body.source.next()?.count == 100)
@@ -103,7 +103,7 @@ struct RespondTests {
     #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
   }
 
-  @Test("a body that is too large for memory streams through the durable store, and leaves no older one in memory")
+  @Test("a body that is too large for memory streams through the durable store and replaces the older one in memory")
   func large() async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -120,7 +120,7 @@ struct RespondTests {
     #expect(try await fixture.ask([.range: "bytes=299998-"]).text == "yy")
   }
 
-  @Test("a stale answer that may be shown while it is asked about is shown at once, and asked about once")
+  @Test("a stale response with stale-while-revalidate is served at once and revalidated once")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -130,7 +130,7 @@ struct RespondTests {
     _ = try await fixture.ask()
     fixture.clock.advance(by: .seconds(2))
     for _ in 0..<3 {
-      // The caller's own conditions and fields are its own, but for those that go along.
+      // The background request omits the caller's own conditions and keeps the other fields.
       let shown = try await fixture.ask([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
       #expect(shown.text == "old" && shown.cache == "Etagere;hit;ttl=-1")
     }
@@ -143,7 +143,7 @@ struct RespondTests {
     try fixture.network.verify()
   }
 
-  @Test("closing stops what nobody waits for, and nothing is answered after it")
+  @Test("closing stops background revalidations, and later requests fail")
   func closing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -158,7 +158,7 @@ struct RespondTests {
     await #expect(throws: CacheError.self) { try await fixture.ask() }
   }
 
-  @Test("when nobody answers, a stored answer stands in where it may; else the error says why")
+  @Test("if no origin responds, a stored response is served if that is allowed, otherwise the error states why")
   func offline() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -173,7 +173,7 @@ struct RespondTests {
   }
 
   @Test(
-    "when nobody answers and what is stored must not be used stale, the error says that, and why",
+    "if no origin responds and the stored response must not be served stale, the error states both",
     arguments: [
       ("max-age=1, must-revalidate", CacheMode.private, true), ("no-cache", .private, true), ("s-maxage=1", .shared, true),
       ("max-age=1, proxy-revalidate", .shared, true), ("max-age=1, proxy-revalidate", .private, false),
@@ -181,19 +181,19 @@ struct RespondTests {
   func mustRevalidate(_ rule: String, mode: CacheMode, isForbidden: Bool) async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
     fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "nobody there"),
+      fixture.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "connection refused"),
       .failure(.malformedResponse))
     _ = try await fixture.ask()
     fixture.clock.advance(by: .seconds(10))
     guard isForbidden else { return #expect(try await fixture.ask().text == "old") }
     let error = await #expect(throws: CacheError.self) { try await fixture.ask() }
-    #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("nobody there") == true)
+    #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("connection refused") == true)
     #expect((error?.underlying as? CacheError)?.code == .connectionRefused)
     let nonsense = await #expect(throws: CacheError.self) { try await fixture.ask() }
     #expect(nonsense?.code == .malformedResponse)
   }
 
-  @Test("stale-if-error: the stored answer in place of a 503, which Cache-Status tells")
+  @Test("stale-if-error serves the stored response in place of a 503, and Cache-Status states that")
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -205,7 +205,7 @@ struct RespondTests {
     #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
   }
 
-  @Test("stored is told where something has begun to store it, and not where nothing does", arguments: [true, false])
+  @Test("Cache-Status states that a response is stored only if a layer has begun to store it", arguments: [true, false])
   func storedTold(isAccepted: Bool) async throws {
     let fixture = try ManagerFixture {
       $0.memory = nil
@@ -213,7 +213,7 @@ struct RespondTests {
     }
     fixture.disk.refusesWrites = !isAccepted
     fixture.network.answer(
-      fixture.url, .ok("", cacheControl: "max-age=60"), .ok("a picture of some size", cacheControl: "max-age=60"))
+      fixture.url, .ok("", cacheControl: "max-age=60"), .ok("an image of large size", cacheControl: "max-age=60"))
     for path in [[:], [.cacheControl: "no-cache"]] as [HTTPFields] {
       let answer = try await fixture.ask(path)
       #expect(answer.cache.hasSuffix(";stored") == isAccepted)
@@ -223,13 +223,13 @@ struct RespondTests {
       $0.maximumBodyInMemory = 10
     }
     memory.network.answer(
-      memory.url, .ok("a picture of some size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
+      memory.url, .ok("an image of large size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
     #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60")
     #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
     try memory.network.verify()
   }
 
-  @Test("where nobody may be asked and nothing is stored, the answer is 504")
+  @Test("the response is 504 if nothing is stored and the policy allows no request")
   func onlyIfCached() async throws {
     let fixture = try ManagerFixture()
     let answer = try await fixture.ask([.cacheControl: "only-if-cached"])
@@ -238,7 +238,7 @@ struct RespondTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a soft purge meets an answer that is still on its way, also one that is too large for memory")
+  @Test("a soft purge affects a response that is still arriving, even if it is too large for memory")
   func purgedOnTheWay() async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -247,7 +247,7 @@ struct RespondTests {
     }
     let text = String(repeating: "y", count: 300_000)
     fixture.network.answer(fixture.url, .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
-    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     let response = try await fixture.manager.respond(to: request)
     _ = try await response.body.source.next()
     try await fixture.manager.purge(.url(fixture.url), .soft)
@@ -256,7 +256,8 @@ struct RespondTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("a body that the store brings along goes into memory only within the limit of streams", arguments: [100, 300_000])
+  @Test(
+    "a body that the store has already loaded is promoted to memory only within the limit for streams", arguments: [100, 300_000])
   func memoryLimit(_ limit: Int64) async throws {
     let disk = try TemporaryDisk()
     let fixture = try ManagerFixture {
@@ -271,13 +272,13 @@ struct RespondTests {
     try fixture.network.verify()
   }
 
-  @Test("a slow reader's older answer does not take a later one's place")
+  @Test("an older response that is read slowly does not replace a later one")
   func slowReader() async throws {
     let fixture = try ManagerFixture()
     let text = String(repeating: "1", count: 200)
     fixture.network.answer(
       fixture.url, .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
-    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/picture.png")
+    let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     let slow = try await fixture.manager.respond(to: request)
     _ = try await slow.body.source.next()
     fixture.clock.advance(by: .seconds(5))
@@ -288,7 +289,7 @@ struct RespondTests {
     #expect(try await fixture.ask().text == "later")
   }
 
-  @Test("a cache alone asks nobody, without a validator too")
+  @Test("cacheOnly sends no request, even without a validator")
   func cacheOnly() async throws {
     let fixture = try ManagerFixture { $0.validator = nil }
     let only = RequestOptions.policy(.cacheOnly)
@@ -297,7 +298,7 @@ struct RespondTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a shared cache stores a part, serves from it, and asks for the rest alone")
+  @Test("a shared cache stores a part, serves from it, and requests only the rest")
   func parts() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, parts: .completed) }
     let part: HTTPFields = [.contentRange: "bytes 0-4/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
@@ -316,7 +317,7 @@ struct RespondTests {
     try fixture.network.verify()
   }
 
-  @Test("partitions are caches of their own")
+  @Test("partitions do not share responses")
   func partitions() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
@@ -327,7 +328,7 @@ struct RespondTests {
     try fixture.network.verify()
   }
 
-  @Test("what is asked has to be a whole target", arguments: ["", "relative"])
+  @Test("a request without an absolute target is refused", arguments: ["", "relative"])
   func target(path: String) async throws {
     let fixture = try ManagerFixture()
     let error = await #expect(throws: CacheError.self) {
@@ -337,7 +338,7 @@ struct RespondTests {
   }
 
   @Test(
-    "a target goes out as it stands, plain or not, and its answer is found again",
+    "a target is sent unchanged, plain or not, and its response is found again",
     arguments: ["/a", "/a%20b", "/it's", "/a?b=c&d=%2F", "/a/../b;c=~_-.,@:!$*+"])
   func targets(path: String) async throws {
     let fixture = try ManagerFixture()
@@ -347,7 +348,7 @@ struct RespondTests {
     #expect(try await fixture.ask(path: path).cache == "Etagere;hit;ttl=60")
   }
 
-  @Test("a host that is none, or a port that does not exist, is refused", arguments: ["", "example.com:0", "example.com:65536"])
+  @Test("an invalid host or port is refused", arguments: ["", "example.com:0", "example.com:65536"])
   func authority(text: String) async throws {
     let fixture = try ManagerFixture()
     let error = await #expect(throws: CacheError.self) {
@@ -357,7 +358,7 @@ struct RespondTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a resource load and an exchange use what the other has stored")
+  @Test("loads and HTTP requests use each other's stored responses")
   func sharedWithLoads() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("one", cacheControl: "max-age=60"))
@@ -370,7 +371,7 @@ struct RespondTests {
 }
 
 extension ManagerFixture {
-  /// Whether the cache has the answer with this tag.
+  /// Whether the cache has a response with this tag.
   fileprivate func isCurrent(_ tag: String) -> Bool {
     let request = ResourceRequest(url, options: RequestOptions { $0.policy = .cacheOnly })
     return manager.cachedInMemory(request, as: .bytes)?.response.headerFields[.eTag] == tag

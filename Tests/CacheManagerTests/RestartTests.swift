@@ -6,13 +6,13 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Beginning anew")
+@Suite("Repeated requests after an interruption")
 struct RestartTests {
   private static func broken(_ attempt: Int? = nil) -> CacheError {
     CacheError(.bodyInterrupted, reason: "broken off", attempt: attempt)
   }
 
-  @Test("a body that was interrupted is asked for anew: whole, stored once, and progress starts over", arguments: [nil, 3])
+  @Test("an interrupted body is requested again, stored once and completely, and progress starts over", arguments: [nil, 3])
   func restart(_ told: Int?) async throws {
     let network = ClosureDownloader { seen throws(CacheError) in
       seen.attempt == 1
@@ -40,7 +40,7 @@ struct RestartTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("an engine that breaks off for ever does not keep a load for ever")
+  @Test("a load ends even if the engine always interrupts the body")
   func bound() async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -52,7 +52,7 @@ struct RestartTests {
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
   }
 
-  @Test("a cancel ends it between two attempts")
+  @Test("a cancellation ends the load between two attempts")
   func cancelling() async throws {
     let gate = Gate()
     let network = ClosureDownloader { seen throws(CacheError) in
@@ -72,7 +72,7 @@ struct RestartTests {
     #expect(network.seen.count == 2)
   }
 
-  @Test("what may have changed something is not sent again", arguments: [HTTPRequest.Method.post, .patch])
+  @Test("a request that may have changed something is not sent again", arguments: [HTTPRequest.Method.post, .patch])
   func unsafe(_ method: HTTPRequest.Method) async throws {
     let network = ClosureDownloader { _ throws(CacheError) in .streaming(["x"], then: Self.broken()) }
     let fixture = try ManagerFixture { $0.downloader = network }
@@ -84,7 +84,7 @@ struct RestartTests {
     #expect(error?.code == .bodyInterrupted && network.seen.count == 1)
   }
 
-  @Test("when it never comes whole, a stored answer may stand in")
+  @Test("a stored response may be served if the body never arrives completely")
   func standIn() async throws {
     let isBroken = Lock(false)
     let network = ClosureDownloader { _ throws(CacheError) in
@@ -104,7 +104,7 @@ struct RestartTests {
 @Suite("Deadlines")
 struct DeadlineTests {
   @Test(
-    "a whole load's deadline ends a body that stalls, and an engine that waits before it tries again", arguments: [true, false])
+    "the deadline of a load ends a stalled body, and an engine that waits before its next attempt", arguments: [true, false])
   func deadline(inBody: Bool) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()

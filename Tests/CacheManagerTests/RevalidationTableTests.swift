@@ -5,9 +5,9 @@ import Testing
 
 @testable import CacheManager
 
-@Suite("The list of revalidations under way")
+@Suite("The table of running revalidations")
 struct RevalidationsTests {
-  @Test("closing runs no code while it waits for a revalidation to end, also when its own task is cancelled")
+  @Test("closing waits for a revalidation without running code, even if its own task is cancelled")
   func closing() async throws {
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, fixture.manager.core)
@@ -30,7 +30,7 @@ struct RevalidationsTests {
   }
 }
 
-/// Keeps the jobs of its tasks until a test runs them.
+/// An executor that holds jobs until a test runs them.
 private final class SteppedExecutor: TaskExecutor {
   private let waiting = Lock<[UnownedJob]>([])
 
@@ -42,7 +42,7 @@ private final class SteppedExecutor: TaskExecutor {
     waiting.withLock { $0.append(job) }
   }
 
-  /// Runs the jobs that wait now. Jobs that these add wait for the next call.
+  /// Runs the waiting jobs. Jobs that these add wait for the next call.
   func run() {
     let jobs = waiting.withLock { jobs in
       defer { jobs = [] }

@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Keeps an answer for each language, though no `Vary` says so.
+/// A validator that stores a response for each language, even without `Vary`.
 private struct LanguageValidator: ResponseValidator {
   let id = ComponentID.unique(LanguageValidator.self)
   private let base = ETagValidator()
@@ -33,10 +33,10 @@ private struct LanguageValidator: ResponseValidator {
   }
 }
 
-@Suite("Equal requests at once, and what makes them equal")
+@Suite("Selecting fields and request coalescing")
 struct SelectingFieldTests {
   @Test(
-    "who learns which fields select waits for those alone that have the same, whether Vary names them or the validator knows",
+    "a request that learns the selecting fields waits only for requests with equal values, from Vary or from the validator",
     arguments: [true, false])
   func validators(_ isOwn: Bool) async throws {
     let fixture = try ManagerFixture { if isOwn { $0.validator = LanguageValidator() } }
@@ -51,7 +51,7 @@ struct SelectingFieldTests {
     await fixture.clock.sleepers(11)
     gate.letThrough(1)
 
-    // The two others at the same time, and not one after the other.
+    // The two other requests are sent at the same time, and not one after the other.
     try await Turns.until { gate.arrivals == 3 && fixture.clock.pendingSleeps == 6 }
     gate.open()
 

@@ -6,12 +6,12 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Runs jobs on a queue, and notes whose they are.
+/// An executor that runs jobs on a queue, and records their tasks.
 private final class TaskNotes: TaskExecutor {
   private let queue = DispatchQueue(label: "etagere.test.pump")
   private let seen = Lock<Set<String>>([])
 
-  /// How many tasks have run here.
+  /// The number of tasks that have run on this executor.
   var tasks: Int { seen.withLock { $0.count } }
 
   func enqueue(_ job: consuming ExecutorJob) {
@@ -22,7 +22,7 @@ private final class TaskNotes: TaskExecutor {
   }
 }
 
-/// An engine whose answers arrive on an executor of its own.
+/// A downloader with a preferred executor.
 private struct HomeDownloader: Downloader {
   let base: any Downloader
   let preferredExecutor: (any TaskExecutor)?
@@ -45,7 +45,7 @@ struct SharedBodyTests {
     return fixture
   }
 
-  @Test("is pulled by one task, whoever of them is ahead", arguments: Keeping.allCases)
+  @Test("one task pulls the body, whichever reader is ahead", arguments: Keeping.allCases)
   func oneTask(_ keeping: Keeping) async throws {
     let notes = TaskNotes()
     let fixture = try fixture(keeping, notes)
@@ -53,7 +53,7 @@ struct SharedBodyTests {
     var texts = ["", ""]
 
     for turn in 0..<200 {
-      // One after the other takes the lead, by up to ten chunks.
+      // The readers take turns being ahead, by up to ten chunks.
       let reader = turn / 20 % 2
       guard let chunk = try await bodies[reader].source.next() else { continue }
       texts[reader] += String(decoding: chunk, as: UTF8.self)
@@ -67,7 +67,7 @@ struct SharedBodyTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("that all leave half-way leaves nothing behind that waits", arguments: Keeping.allCases)
+  @Test("if all readers leave early, no task is left waiting", arguments: Keeping.allCases)
   func left(_ keeping: Keeping) async throws {
     weak var left: TaskNotes?
     try await {
@@ -80,7 +80,7 @@ struct SharedBodyTests {
       for body in bodies { body.source.cancel() }
       #expect(fixture.network.cancelledBodies == 1)
     }()
-    // The task holds its executor until it has ended.
+    // The task retains its executor until the task has ended.
     try await Turns.until { left == nil }
   }
 }

@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// A manager whose origin is asked by many requests at once.
+/// A configuration in which many requests reach one manager at once.
 struct Crowd: Sendable, CustomTestStringConvertible {
   enum Call: CaseIterable, Sendable { case respond, load }
 
@@ -43,7 +43,7 @@ struct Crowd: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// The texts that so many requests get, spread evenly over the URLs.
+  /// Returns the texts of `count` requests, spread evenly over the URLs.
   func texts(_ count: Int, _ fixture: ManagerFixture, _ urls: [URL]) -> Task<[String], any Error> {
     Task {
       try await withThrowingTaskGroup(of: String.self) { group in
@@ -63,15 +63,15 @@ final class JoinCounter: LoadObserver {
     if case .joined = event { _ = gate.arrive {} }
   }
 
-  /// Returns when so many have joined.
+  /// Returns when `count` requests have joined.
   func joined(_ count: Int) async { await gate.arrived(count) }
 }
 
-@Suite("Requests that arrive before a response that states no lifetime")
+@Suite("Request coalescing without a stated lifetime")
 struct SharedValidationTests {
   private static let tag = "\"1\""
 
-  /// A manager with a stored response that has to be validated before each use.
+  /// Returns a manager with a stored response that must be validated before each use.
   private func fixture(
     mode: CacheMode = .private, _ cacheControl: String? = nil, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }
   ) async throws -> ManagerFixture {
@@ -84,7 +84,8 @@ struct SharedValidationTests {
     return fixture
   }
 
-  @Test("1,000 requests for 30 stored responses send 30 conditional requests; later ones are sent again", arguments: Crowd.all)
+  @Test(
+    "1,000 requests for 30 stored responses send 30 conditional requests, and later ones are sent again", arguments: Crowd.all)
   func stored(_ crowd: Crowd) async throws {
     let (joins, gate) = (JoinCounter(), Gate())
     let fixture = try crowd.fixture(joins)
@@ -104,7 +105,7 @@ struct SharedValidationTests {
     let expected = crowd.isModified ? "new" : "old"
     #expect(try await texts.value == Array(repeating: expected, count: 1_000))
     #expect(fixture.network.conditional == 30 && fixture.network.requests.count == 60)
-    // They arrive after the responses.
+    // These requests arrive after the responses.
     for url in urls { #expect(try await crowd.text(fixture, url) == expected) }
     #expect(fixture.network.conditional == 60 && fixture.network.requests.count == 90)
   }
@@ -126,7 +127,7 @@ struct SharedValidationTests {
     #expect(fixture.network.requests.count == 30)
   }
 
-  @Test("1,000 loads that come as they may never have two requests for one resource under way", arguments: [true, false])
+  @Test("1,000 loads at random times never have two simultaneous requests for one resource", arguments: [true, false])
   func overlap(isOnDiskAlone: Bool) async throws {
     let network = CountingDownloader()
     let fixture = try ManagerFixture {
@@ -143,7 +144,7 @@ struct SharedValidationTests {
   }
 
   @Test(
-    "a response that must be validated before each use is shared by those who waited for it, and by nobody else",
+    "a response that must be validated before each use is shared only by the requests that waited for it",
     arguments: ["no-cache", "max-age=0", "max-age=0, must-revalidate", "no-cache, public"], [CacheMode.private, .shared])
   func alwaysValidated(_ cacheControl: String, _ mode: CacheMode) async throws {
     let fixture = try await fixture(mode: mode, cacheControl)
@@ -175,7 +176,7 @@ struct SharedValidationTests {
     #expect(try await asked.value.allSatisfy { $0.text == "old" && !$0.cache.contains("collapsed") })
   }
 
-  @Test("another variant, and other credentials, need a request of their own", arguments: [CacheMode.private, .shared])
+  @Test("each variant, and each set of credentials, needs its own request", arguments: [CacheMode.private, .shared])
   func variants(_ mode: CacheMode) async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
     let gate = Gate()
@@ -186,7 +187,7 @@ struct SharedValidationTests {
     let asked = fixture.ask(times: 20) { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl", .authorization: $0 % 4 < 2 ? "a" : "b"] }
     await fixture.clock.sleepers(18)
     gate.letThrough(2)
-    // Of each user's other variant one request asks, and four wait.
+    // For the other variant of each user, one request is sent and four wait.
     try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 8 }
     gate.open()
     let told = try await asked.value
@@ -194,7 +195,7 @@ struct SharedValidationTests {
     #expect(fixture.network.requests.count == 4)
   }
 
-  @Test("a request that demands more than a validated response gets a response of its own")
+  @Test("a request that requires more than a validated response is sent itself")
   func directives() async throws {
     let fixture = try await fixture()
     let gate = Gate()
@@ -203,7 +204,7 @@ struct SharedValidationTests {
     await gate.arrived()
     let fields = ["min-fresh=10", "max-age=10", "max-stale", "no-cache", "max-age=0"]
     let asked = fixture.ask(times: fields.count) { [.cacheControl: fields[$0]] }
-    // `max-stale` is content with what is stored, and the last two are never collapsed.
+    // The stored response satisfies `max-stale`, and the last two requests are never coalesced.
     await fixture.clock.sleepers(2)
     await gate.arrived(3)
     gate.open()
@@ -215,13 +216,14 @@ struct SharedValidationTests {
     #expect(fixture.network.conditional == 4)
   }
 
-  @Test("a purge between the arrival and the response makes all who wait ask again, once", arguments: [PurgeMode.hard, .soft])
+  @Test(
+    "after a purge between arrival and response, the waiting requests make one new request", arguments: [PurgeMode.hard, .soft])
   func purge(_ mode: PurgeMode) async throws {
     let joins = JoinCounter()
     let fixture = try await fixture { $0.observer = joins }
     let (first, second) = (Gate(), Gate())
     fixture.network.answer(fixture.url, .notModified(etag: Self.tag).held(by: first))
-    // The first request finds its confirmed response gone.
+    // The first request no longer finds its confirmed response.
     if mode == .hard { fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"")) }
     fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"").held(by: second))
     let asked = fixture.ask(times: 10)
@@ -237,7 +239,7 @@ struct SharedValidationTests {
     try fixture.network.verify()
   }
 
-  @Test("a request that arrives while the body comes sends its own request; those who came before read the body along")
+  @Test("a request that arrives during the body is sent itself, and earlier requests read the body as it arrives")
   func slowBody() async throws {
     let fixture = try ManagerFixture()
     let (head, body) = (Gate(), Gate())
@@ -256,7 +258,7 @@ struct SharedValidationTests {
     #expect(fixture.network.requests.count == 2)
   }
 
-  @Test("a request that arrives while a body of unknown length comes does not wait for its end")
+  @Test("a request that arrives during a body of unknown length does not wait for its end")
   func unknownLength() async throws {
     let fixture = try ManagerFixture(.memory)
     let body = Gate()
@@ -272,7 +274,7 @@ struct SharedValidationTests {
     try fixture.network.verify()
   }
 
-  @Test("users with other cookies share no response that states no lifetime")
+  @Test("users with different cookies do not share a response without a stated lifetime")
   func cookies() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
     let gate = Gate()
@@ -284,13 +286,13 @@ struct SharedValidationTests {
     var asked = fixture.ask(times: 20, users)
     await fixture.clock.sleepers(19)
     gate.letThrough(1)
-    // Those of the other user wait for one of them.
+    // The requests of the other user wait for one of them.
     try await Turns.until { gate.arrivals == 2 && fixture.clock.pendingSleeps == 9 }
     gate.letThrough(1)
     var told = try await asked.value
     for user in ["user=a", "user=b"] { #expect(told.filter { $0.text == user }.count == 10) }
 
-    // What is stored tells that cookies matter.
+    // The stored response shows that cookies matter.
     asked = fixture.ask(times: 20, users)
     try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 18 }
     gate.open()
@@ -299,7 +301,7 @@ struct SharedValidationTests {
     #expect(fixture.network.requests.count == 4)
   }
 
-  @Test("a request that still looks into the store when the response comes shares it")
+  @Test("a request that is still looking into the store when the response arrives shares it")
   func late() async throws {
     let (fixture, store) = try ManagerFixture.held()
     fixture.network.answer(fixture.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag))
@@ -316,7 +318,7 @@ struct SharedValidationTests {
     #expect(fixture.network.conditional == 1)
   }
 
-  @Test("a request that looked into the store before a purge does not share what was asked for before it")
+  @Test("a request that looked into the store before a purge does not share an earlier response")
   func latePurge() async throws {
     let (fixture, store) = try ManagerFixture.held()
     let gate = Gate()
@@ -338,12 +340,12 @@ struct SharedValidationTests {
   }
 }
 
-/// A network whose responses state no lifetime, and that counts the requests for one URL that wait for their responses.
+/// A downloader whose responses state no lifetime. It counts the simultaneous requests for one URL.
 private final class CountingDownloader: Downloader {
   let id = ComponentID.unique(CountingDownloader.self)
   private let state = Lock((waiting: [String: Int](), most: 0))
 
-  /// The largest number of requests for one URL that waited at once.
+  /// The largest number of simultaneous requests for one URL.
   var most: Int { state.withLock { $0.most } }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {

@@ -7,7 +7,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Work that forms share")
+@Suite("Shared steps of transforms")
 struct SharedWorkTests {
   private let shop = TextTransformFixture()
 
@@ -20,7 +20,7 @@ struct SharedWorkTests {
     }
   }
 
-  @Test("forms that begin alike, and are asked for at once, make one transfer and each common step once")
+  @Test("simultaneous transforms with the same first steps share one transfer and run each common step once")
   func commonSteps() async throws {
     let fixture = try ManagerFixture()
     let answer = Gate()
@@ -48,7 +48,7 @@ struct SharedWorkTests {
     #expect(fixture.memory.keys().allSatisfy { !["slow", "slow|upper"].contains($0.transform) })
   }
 
-  @Test("a form that begins with another one, which is in memory, goes on from there")
+  @Test("a transform continues from another one in memory that has its first steps")
   func fromMemory() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -59,7 +59,7 @@ struct SharedWorkTests {
     #expect(shop.decoded.value == 1)
   }
 
-  @Test("forms that differ in their decoder share the transfer alone")
+  @Test("transforms with different decoders share only the transfer")
   func otherDecoder() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -71,7 +71,7 @@ struct SharedWorkTests {
     #expect(shop.decoded.value == 1 && made.value == 1 && fixture.network.requests.count == 1)
   }
 
-  @Test("who carries out a common step is cancelled: the step goes on for the others")
+  @Test("if the caller that runs a common step is cancelled, the step continues for the others")
   func cancelled() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -92,7 +92,7 @@ struct SharedWorkTests {
   }
 
   @Test(
-    "bytes and a form whose variant is to be stored alone are one transfer; then the original is kept too",
+    "bytes and a transform with a stored variant share one transfer, and the original is stored too",
     arguments: [true, false])
   func oneTransfer(_ formIsFirst: Bool) async throws {
     let fixture = try ManagerFixture()
@@ -113,7 +113,7 @@ struct SharedWorkTests {
     #expect(fixture.network.requests.count == 1 && fixture.stored() == ["", shop.short().id])
   }
 
-  @Test("who wants the bytes of what is being confirmed for a variant's sake gets them")
+  @Test("a load of bytes joins a revalidation for a variant and gets the bytes")
   func bytesBehindVariant() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -135,7 +135,7 @@ struct SharedWorkTests {
     try fixture.network.verify()
   }
 
-  @Test("who wants the bytes of what is being read for a variant's sake asks for them when it is read")
+  @Test("a load of bytes joins a read of a variant and requests the bytes afterwards")
   func bytesTooLate() async throws {
     let clock = ManualClock()
     let held = HeldStore(clock: clock)
@@ -158,7 +158,7 @@ struct SharedWorkTests {
     #expect(try await bytes.value.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
-  @Test("who wants another thing stored shares the bytes and the steps, and has it stored")
+  @Test("loads with different storage policies share the bytes and the steps, and each policy is applied")
   func policies() async throws {
     let (fixture, answer) = (try ManagerFixture(), Gate())
     let (gate, made) = (Gate(), Counter())
@@ -183,7 +183,7 @@ struct SharedWorkTests {
     #expect(fixture.network.requests.count == 1 && made.value == 1)
   }
 
-  @Test("no more values are made at once than the manager's limit", arguments: [1, 2])
+  @Test("the number of values that are made at once stays within the manager's limit", arguments: [1, 2])
   func limit(_ limit: Int) async throws {
     let fixture = try ManagerFixture { $0.maximumConcurrentTransforms = limit }
     let working = Lock((now: 0, most: 0))
@@ -210,7 +210,7 @@ struct SharedWorkTests {
     #expect(working.withLock { $0.most } <= limit)
   }
 
-  @Test("a place is given to the most urgent of those who wait, and of equals to who came first")
+  @Test("a slot is given to the highest priority, and then to the oldest waiter")
   func places() async throws {
     let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())
@@ -223,7 +223,7 @@ struct SharedWorkTests {
       waiting.append(Task { try? await slots.work(priority) { () throws(CacheError) in order.append("\(index)") } })
       try await Turns.until { slots.waiting == index + 1 }
     }
-    // It rises while it waits.
+    // Its priority is raised while it waits.
     priorities[3].raise(to: .high)
 
     gate.open()
@@ -232,7 +232,7 @@ struct SharedWorkTests {
     #expect(order.lines == ["2", "3", "1", "0"])
   }
 
-  @Test("a load that its caller keeps has no observer of its priority left after its end")
+  @Test("a load whose task is retained leaves no priority observer after its end")
   func observersEnd() async throws {
     let (fixture, answer) = (try ManagerFixture(), Gate())
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
@@ -278,7 +278,7 @@ struct SharedWorkTests {
     #expect(shared.observers == 0 && slots.waiting == 0)
   }
 
-  @Test("of those who are equally urgent, who goes on with a value is let in before who begins one")
+  @Test("within one priority, work that continues a value runs before work that begins one")
   func goingOn() async throws {
     let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())
@@ -303,7 +303,7 @@ struct SharedWorkTests {
     #expect(order.lines == ["3", "2", "4", "0", "1"])
   }
 
-  @Test("who is cancelled while waiting for a place leaves the line, and takes nobody's place")
+  @Test("a waiter that is cancelled leaves the queue, and uses no slot")
   func placesCancelled() async throws {
     let slots = PrioritySemaphore(1)
     let (gate, order) = (Gate(), CallLog())

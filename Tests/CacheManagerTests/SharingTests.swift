@@ -6,9 +6,9 @@ import HTTPTypes
 import Synchronization
 import Testing
 
-@Suite("Sharing and cancelling")
+@Suite("Coalescing and cancellation")
 struct SharingTests {
-  @Test("100 loads of one cold URL make one request, and all get the bytes")
+  @Test("100 loads of one URL that is not cached make one request, and all get the bytes")
   func coalescing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -25,7 +25,7 @@ struct SharingTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("requests that differ in a field, or in a component, do not share an answer")
+  @Test("requests that differ in a field or in a component do not share a response")
   func differentRequests() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -44,12 +44,12 @@ struct SharingTests {
     #expect(try await [german.text, french.text, elsewhere.text] == ["de", "fr", "other"])
   }
 
-  @Test("keys, or partitions, that are equal as strings, but not in their bytes, share no request", arguments: [true, false])
+  @Test("keys or partitions that are equal as strings, but not in their bytes, share no request", arguments: [true, false])
   func lookalikes(areKeys: Bool) async throws {
     let fixture = try ManagerFixture { $0.store = nil }
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("bytes", cacheControl: "max-age=1, stale-while-revalidate=600").held(by: gate) }
-    // Of equal length, too.
+    // Their lengths are equal too.
     let callers = ["\u{212B}", "A\u{30A}"].map { name in
       RequestOptions { if areKeys { $0.key = name } else { $0.partition = name } }
     }
@@ -66,7 +66,7 @@ struct SharingTests {
     gate.open()
   }
 
-  @Test("an answer that may not be stored goes to its leader alone; the followers ask for themselves")
+  @Test("a response that may not be stored is for its leader alone, and the followers send their own requests")
   func unshareable() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -85,7 +85,7 @@ struct SharingTests {
     #expect(texts == ["1", "2", "3", "4", "5"])
   }
 
-  @Test("cancelling one of two leaves the other; the last one's cancel stops the transfer")
+  @Test("cancelling one of two loads does not affect the other, and cancelling the last one stops the transfer")
   func cancelling() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -103,7 +103,7 @@ struct SharingTests {
     #expect(try await two.value == "bytes")
   }
 
-  @Test("when all have left, the transfer stops, and a later load starts anew")
+  @Test("if all loads leave, the transfer stops, and a later load starts a new one")
   func lastCancel() async throws {
     let fixture = try ManagerFixture()
     let (first, second) = (Gate(), Gate())
@@ -139,7 +139,7 @@ struct SharingTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a callback's task can be cancelled at once: one outcome, and it is the cancellation")
+  @Test("cancelling a callback's task at once leads to one outcome, a cancellation")
   func callbackCancel() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -156,7 +156,7 @@ struct SharingTests {
     #expect(outcomes.all.map(\.isCancellation) == [true])
   }
 
-  @Test("loads of a manager that is released meanwhile still end")
+  @Test("loads end even if their manager is released in the meantime")
   func releasedManager() async throws {
     let gate = Gate()
     let outcomes = Outcomes()
@@ -177,7 +177,7 @@ struct SharingTests {
     #expect(outcomes.all.map { try? $0.get().text } == ["bytes"])
   }
 
-  @Test("a closed manager takes no loads, and has let those under way end")
+  @Test("a closed manager accepts no loads, and its running loads have ended")
   func closing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
@@ -194,7 +194,7 @@ struct SharingTests {
   }
 }
 
-/// Outcomes of callbacks, in order.
+/// The outcomes of callbacks, in order.
 final class Outcomes: Sendable {
   private let outcomes = Lock<[Result<Resource<Data>, CacheError>]>([])
 
@@ -210,13 +210,13 @@ extension Result {
 }
 
 extension RecordingObserver {
-  /// Returns once a load has joined another one.
+  /// Returns when a load has joined another one.
   func joined() async { await first { if case .joined = $0 { true } else { false } } }
 }
 
 extension RecordingObserver {
   var joins: Int { events.filter { if case .joined = $0 { true } else { false } }.count }
 
-  /// The events without the last ones of loads, which come at any time after their results.
+  /// The events except for the last ones of loads, which are reported at any time after the results.
   var eventsOfResults: [CacheEvent] { events.filter { if case .workEnded = $0 { false } else { true } } }
 }

@@ -9,7 +9,7 @@ import MemoryStore
 import Testing
 
 extension ManagerFixture {
-  /// What comes of some work while the clock goes on.
+  /// Returns the result of the work while the clock advances.
   func whileTimePasses<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let isDone = Lock(false)
     let task = Task {
@@ -24,8 +24,7 @@ extension ManagerFixture {
   }
 }
 
-/// Loads in front of a disk whose writes take as long as a test likes.
-@Suite("Manager: a durable store that can't keep up")
+@Suite("A slow durable store")
 struct SlowStoreTests {
   let gate = Gate(isOpen: true)
   let folder: DownloadFolder
@@ -48,14 +47,14 @@ struct SlowStoreTests {
     fixture = try ManagerFixture { $0.store = cache }
   }
 
-  /// What a load brings while the clock goes on.
+  /// Returns the result of a load while the clock advances.
   private func load(_ path: String, _ options: RequestOptions = RequestOptions()) async throws -> Resource<Data> {
     let (url, manager) = (try fixture.url(path), fixture.manager)
     return try await fixture.whileTimePasses { try await manager.load(url, options: options) }
   }
 
   @Test(
-    "loads bring what they are for while nothing can be written; what is taken is stored late, the rest dropped and counted",
+    "loads deliver their results during a blocked write, accepted responses are stored late, and the others are dropped and counted",
     .timeLimit(.minutes(30)))
   func loads() async throws {
     gate.close()
@@ -66,7 +65,7 @@ struct SlowStoreTests {
       let resource = try await load("/\(number)")
       #expect(resource.text == "body \(number)")
       #expect(resource.source == .network)
-      // Memory has it all the same.
+      // Memory has the response.
       #expect(try await fixture.manager.load(fixture.url("/\(number)")).source == .memory)
     }
     #expect(cache.counters.refusedWrites == 14)
@@ -79,11 +78,11 @@ struct SlowStoreTests {
     #expect(try DiskCache(path: folder.url.path).isWritable)
   }
 
-  @Test("what was purged while its storing was late does not come back", .timeLimit(.minutes(30)))
+  @Test("a response that is purged while its write is late does not come back", .timeLimit(.minutes(30)))
   func purged() async throws {
     gate.close()
     fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=60"))
-    #expect(try await load("/picture.png").text == "old")
+    #expect(try await load("/image.png").text == "old")
     let clearing = Task { try await fixture.manager.clear() }
     gate.open()
     try await clearing.value
@@ -93,7 +92,7 @@ struct SlowStoreTests {
   }
 
   @Test(
-    "a stored answer that is confirmed is shown while nothing can be written, and freshened in memory", .timeLimit(.minutes(30)))
+    "a confirmed response is shown during a blocked write, and is fresh in memory", .timeLimit(.minutes(30)))
   func freshened() async throws {
     fixture.network.answer(
       fixture.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60")
@@ -101,7 +100,7 @@ struct SlowStoreTests {
     #expect(try await fixture.manager.load(fixture.url).text == "kept")
     fixture.clock.advance(by: .seconds(100))
     gate.close()
-    let confirmed = try await load("/picture.png")
+    let confirmed = try await load("/image.png")
     #expect(confirmed.source == .revalidated)
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
     gate.open()
@@ -110,12 +109,12 @@ struct SlowStoreTests {
     #expect(stored.first?.metadata.freshness.isFresh(at: fixture.clock.now) == true)
   }
 
-  @Test("a long body whose writing is held comes to its caller, and is not stored", .timeLimit(.minutes(30)))
+  @Test("a long body reaches its caller during a blocked write, and is not stored", .timeLimit(.minutes(30)))
   func longBody() async throws {
     let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     fixture.network.answer(fixture.url, .ok(body, cacheControl: "max-age=60"))
     gate.close()
-    #expect(try await load("/picture.png").data == body)
+    #expect(try await load("/image.png").data == body)
     gate.open()
     await fixture.manager.close()
     #expect(try await cache.entryCount == 0)
@@ -124,7 +123,7 @@ struct SlowStoreTests {
     #expect(!left.contains { $0.contains("/tmp/") && !$0.hasSuffix(".lock") }, "\(left)")
   }
 
-  @Test("who reads a large body along gets all of it, though its writing is held for longer than that", .timeLimit(.minutes(30)))
+  @Test("a reader of a large body receives all of it, even if the write is blocked for longer", .timeLimit(.minutes(30)))
   func readAlong() async throws {
     let fixture = try ManagerFixture {
       $0.store = cache
@@ -150,7 +149,7 @@ struct SlowStoreTests {
     #expect(try await cache.entryCount == 1)
   }
 
-  @Test("a load into the store alone waits to the end", .timeLimit(.minutes(30)))
+  @Test("a load into the store alone waits until the write ends", .timeLimit(.minutes(30)))
   func storing() async throws {
     fixture.network.answer(fixture.url, .ok("prefetched", cacheControl: "max-age=60"))
     gate.close()
@@ -173,7 +172,7 @@ struct SlowStoreTests {
     #expect(cache.counters.writes == 1)
   }
 
-  @Test("and is told where the store refuses", .timeLimit(.minutes(30)))
+  @Test("a load into the store alone fails if the store refuses", .timeLimit(.minutes(30)))
   func refused() async throws {
     gate.close()
     for number in 0..<6 {

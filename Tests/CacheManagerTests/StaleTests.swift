@@ -6,9 +6,9 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("What a result says of a stale answer")
+@Suite("Results with a stale response")
 struct StaleTests {
-  @Test("offline: its age, that it is stale, and why it stands in; as bytes, as a value and as an event")
+  @Test("an offline result states its age, its staleness and the reason, as bytes, as a value and as an event")
   func offline() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .failure(.connectionLost, reason: "reset by peer") }
@@ -30,7 +30,7 @@ struct StaleTests {
     #expect(value.value == "OLD" && value.with(0).fallbackReason?.code == .connectionLost)
   }
 
-  @Test("stale-if-error: a failing origin's 503 is the reason; once the time is over it is the error")
+  @Test("with stale-if-error, a 503 is the fallback reason, and after the allowed time it is the error")
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .response(.serviceUnavailable) }
@@ -46,7 +46,7 @@ struct StaleTests {
     #expect(try await fixture.failure(fixture.url).status == 503)
   }
 
-  @Test("a 503 is the error where the stored answer does not say that it may be shown then")
+  @Test("a 503 is the error if the stored response does not allow stale-if-error")
   func withoutStaleIfError() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .response(.serviceUnavailable))
@@ -57,7 +57,7 @@ struct StaleTests {
   }
 
   @Test(
-    "the stream: the old value, then that it is still current, that it is outdated, or why nobody can tell",
+    "after the old value, the stream reports that it is current, that it is outdated, or why this is unknown",
     arguments: ["still current", "outdated", "unknown"], [LoadPolicy.staleWhileRevalidate, .standard])
   func events(_ outcome: String, _ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
@@ -92,7 +92,7 @@ struct StaleTests {
   }
 
   @Test(
-    "what is asked behind a stale answer outlives those who took it, cancelled as they are, and is asked once",
+    "a background revalidation outlives the cancelled loads that got the stale response, and runs once",
     arguments: [LoadPolicy.standard, .staleWhileRevalidate])
   func background(_ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
@@ -125,7 +125,7 @@ struct StaleTests {
   }
 
   @Test(
-    "a look into memory returns a stale response by staleWhileRevalidate alone, and never one that must be revalidated",
+    "a look-up in memory returns a stale response only with staleWhileRevalidate, and never one that must be revalidated",
     arguments: [("max-age=1", true), ("max-age=1, must-revalidate", false), ("no-cache", false)])
   func staleInMemory(cacheControl: String, isShown: Bool) async throws {
     let fixture = try ManagerFixture()
@@ -140,7 +140,7 @@ struct StaleTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("a fresh response is used by staleWhileRevalidate as by standard")
+  @Test("staleWhileRevalidate uses a fresh response like standard")
   func freshInMemory() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("new", etag: "\"1\"", cacheControl: "max-age=60"))
@@ -153,7 +153,7 @@ struct StaleTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("revalidate(atMostEvery:) after a failure: nobody is asked within the floor of the last word, and then again")
+  @Test("revalidate(atMostEvery:) sends no request within the interval since the last confirmation, even after a failure")
   func floorOffline() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline), .notModified())
@@ -170,7 +170,7 @@ struct StaleTests {
     try fixture.network.verify()
   }
 
-  @Test("revalidate(showCachedAfter:) on a network that answers in time shows nothing old")
+  @Test("revalidate(showCachedAfter:) shows no stored response if the network responds in time")
   func showCachedInTime() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()

@@ -6,7 +6,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("What a durable store does behind a load's back")
+@Suite("Writes that outlive their loads")
 struct StorePatienceTests {
   private let fixture: ManagerFixture
   private let store: HeldStore
@@ -14,7 +14,7 @@ struct StorePatienceTests {
   init() throws { (fixture, store) = try ManagerFixture.held() }
 
   @Test(
-    "what was purged while it was stored does not stay in memory, where its removal is late and somebody finds it before",
+    "a response that is purged while it is stored does not stay in memory, even if a load finds it before the late removal",
     .timeLimit(.minutes(30)))
   func purged() async throws {
     let commit = store.hold(.commit)
@@ -41,7 +41,7 @@ struct StorePatienceTests {
   }
 
   @Test(
-    "so much is left behind and no more: then loads wait for the store, until there is room again", .timeLimit(.minutes(30)))
+    "the number of writes without a load is limited, and further loads wait for the store", .timeLimit(.minutes(30)))
   func bounded() async throws {
     let limit = 256
     let gate = store.hold(.commit, all: true)
@@ -76,7 +76,7 @@ struct StorePatienceTests {
     #expect(store.base.keys.count == urls.count)
   }
 
-  @Test("who finds as much left behind as may be goes on as soon as a piece of it is done", .timeLimit(.minutes(30)))
+  @Test("a load at the limit continues as soon as one write has ended", .timeLimit(.minutes(30)))
   func goesOn() async throws {
     let limit = 256
     let (manager, clock) = (fixture.manager, fixture.clock)
@@ -88,7 +88,7 @@ struct StorePatienceTests {
     let own = store.hold(.commit)
     let last = Task { try await manager.load(urls[limit]).text }
     await own.arrived()
-    // It is looked at again and again, long after its time.
+    // The watch checks the load repeatedly, long after its limit.
     for _ in 0..<5 {
       try await Turns.until { clock.pendingSleeps > 0 }
       clock.advance(by: .milliseconds(50))
@@ -104,7 +104,7 @@ struct StorePatienceTests {
     #expect(store.base.keys.count == urls.count)
   }
 
-  @Test("a stored answer that a 304 names is filed under its new variant there, where that takes long", .timeLimit(.minutes(30)))
+  @Test("a slow store receives the new variant of a response that a 304 names", .timeLimit(.minutes(30)))
   func filed() async throws {
     fixture.network.answer(
       fixture.url, .ok("text", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]),
@@ -124,7 +124,7 @@ struct StorePatienceTests {
     #expect(store.base.keys.count == 2)
   }
 
-  @Test("nothing waits for time any more once the manager is closed")
+  @Test("no timer is left after the manager is closed")
   func closed() async throws {
     let gate = store.hold(.commit)
     fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))

@@ -5,12 +5,12 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("What is stored of a derived value")
+@Suite("Stored variants of values")
 struct StoredVariantTests {
   private let shop = TextTransformFixture()
 
   @Test(
-    "goes by the policy: the original, the encoded value, or both",
+    "the policy decides whether the original, the encoded value, or both are stored",
     arguments: zip(StoragePolicy.allCases, [[true, false], [false, true], [true, true], [true, true]]))
   func policies(_ policy: StoragePolicy, _ kept: [Bool]) async throws {
     let fixture = try ManagerFixture()
@@ -22,7 +22,7 @@ struct StoredVariantTests {
     #expect([fixture.stored().contains(""), fixture.stored().contains(shop.short().id)] == kept)
   }
 
-  @Test("is the original where a form has no encoder, or is the bytes themselves", arguments: StoragePolicy.allCases)
+  @Test("the original is stored for a transform without an encoder, and for the bytes", arguments: StoragePolicy.allCases)
   func withoutEncoder(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     let other = try fixture.url("/other")
@@ -35,7 +35,7 @@ struct StoredVariantTests {
     #expect(fixture.stored() == [""] && fixture.stored(other) == [""])
   }
 
-  @Test("is, automatically, the original alone where the value takes no fewer bytes")
+  @Test("the automatic policy stores only the original if the value is not smaller")
   func automatic() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
@@ -47,7 +47,7 @@ struct StoredVariantTests {
     #expect(fixture.stored() == ["", shop.short(5).id])
   }
 
-  @Test("the manager's policy holds where the request has none")
+  @Test("the manager's policy applies if the request has none")
   func managersPolicy() async throws {
     let fixture = try ManagerFixture { $0.storagePolicy = .variants }
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -57,7 +57,7 @@ struct StoredVariantTests {
     #expect(fixture.stored() == [shop.short().id])
   }
 
-  @Test("a stored variant is served without the original, without the network and without being made again")
+  @Test("a stored variant is served without the original, without the network and without making it again")
   func warm() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -73,7 +73,7 @@ struct StoredVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("beside its original a stored variant is read alone")
+  @Test("a stored variant is read without its stored original")
   func originalIsNotRead() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -86,7 +86,7 @@ struct StoredVariantTests {
     #expect(warm.origins == "disk disk" && fixture.disk.opened == opened + 1)
   }
 
-  @Test("a form that is not stored is made of the stored original without the network, and stored then")
+  @Test("a value without a stored variant is made from the stored original without the network, and then stored")
   func fromOriginal() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -101,7 +101,7 @@ struct StoredVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("where another form alone is stored the original is loaded, whole and without conditions")
+  @Test("if only another variant is stored, the whole original is loaded without conditions")
   func anotherTransform() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
@@ -115,7 +115,7 @@ struct StoredVariantTests {
     #expect(fixture.network.requests.count == 3 && fixture.network.conditional == 0)
   }
 
-  @Test("what may not be stored is not stored in any form")
+  @Test("a response that may not be stored is not stored in any variant")
   func noStore() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "no-store"))
@@ -125,7 +125,7 @@ struct StoredVariantTests {
     #expect(fixture.stored().isEmpty && shop.encoded.value == 0)
   }
 
-  @Test("layers that may not be written, or read, are left alone")
+  @Test("layers that may not be written or read are not used")
   func layers() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
@@ -140,7 +140,7 @@ struct StoredVariantTests {
     #expect(shop.restored.value == 0)
   }
 
-  @Test("each language has its variant (Vary), and each partition its own")
+  @Test("each language has its own variant (Vary), and so has each partition")
   func variants() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { request in
@@ -160,7 +160,7 @@ struct StoredVariantTests {
     #expect(fixture.network.requests.count == 3)
   }
 
-  @Test("an original that led here by redirects is found again")
+  @Test("an original at the end of redirects is found again")
   func redirected() async throws {
     let fixture = try ManagerFixture()
     let target = try fixture.url("/target")
@@ -175,7 +175,7 @@ struct StoredVariantTests {
     #expect(fixture.stored(target) == [shop.short().id])
   }
 
-  @Test("without a validator a stored variant lives as long as it may")
+  @Test("without a validator, a stored variant is used within its time to live")
   func timeToLive() async throws {
     let fixture = try ManagerFixture { $0.validator = nil }
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh") }
@@ -188,7 +188,7 @@ struct StoredVariantTests {
     #expect(try await fixture.load(shop.short()).origins == "network transformed")
   }
 
-  @Test("a value that can't be encoded, or stored, is the load's result all the same")
+  @Test("a value that cannot be encoded or stored is still the result of the load")
   func failures() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
@@ -209,7 +209,7 @@ struct StoredVariantTests {
     #expect(failed == [.encodingFailed, .diskFull])
   }
 
-  @Test("damaged and undecodable bytes are a miss that heals", arguments: [true, false], [StoragePolicy.all, .variants])
+  @Test("damaged and undecodable bytes are a miss, and are replaced", arguments: [true, false], [StoragePolicy.all, .variants])
   func damaged(_ isDamaged: Bool, _ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60") }
@@ -231,7 +231,7 @@ struct StoredVariantTests {
     #expect(try await fixture.load(shop.short()).origins == "disk disk")
   }
 
-  @Test("a derived form is no answer to who speaks HTTP, and none to who wants the bytes")
+  @Test("a stored variant satisfies neither an HTTP request nor a load of bytes")
   func noAnswer() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
@@ -246,7 +246,7 @@ struct StoredVariantTests {
     #expect(told.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
-  @Test("a look tells where a form's value would come from")
+  @Test("a look-up states the layer that the value would come from")
   func lookup() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -262,7 +262,7 @@ struct StoredVariantTests {
     #expect(try await fixture.manager.lookup(request, as: shop.plain()) == .miss)
   }
 
-  @Test("only the cache may be asked: a stored variant answers, another form does not")
+  @Test("cacheOnly uses a stored variant, and fails for another transform")
   func cacheOnly() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -277,7 +277,7 @@ struct StoredVariantTests {
     #expect(error?.code == .notCached)
   }
 
-  @Test("an observer is told how each value came about")
+  @Test("an observer receives the origin of each value")
   func events() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))

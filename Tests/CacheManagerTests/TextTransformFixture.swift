@@ -3,7 +3,7 @@ import CacheManager
 import CacheTesting
 import Foundation
 
-/// Transforms of text that count what is done for them.
+/// Transforms of text that count their work.
 final class TextTransformFixture: Sendable {
   struct Decoder: ResourceDecoder {
     let shop: TextTransformFixture
@@ -17,21 +17,21 @@ final class TextTransformFixture: Sendable {
     func cost(of value: String) -> Int { value.utf8.count }
   }
 
-  /// Decoders' work on originals.
+  /// The number of originals that were decoded.
   let decoded = Counter()
-  /// Values made of what was stored of them.
+  /// The number of values that were decoded from stored variants.
   let restored = Counter()
   let encoded = Counter()
 
-  /// The first characters, in upper case; stored between angle brackets.
+  /// Returns a transform to the first characters in upper case, which are stored between angle brackets.
   func short(_ count: Int = 2) -> ResourceTransform<String> { coded(plain(count)) }
 
-  /// The same, which is never stored.
+  /// Returns the same transform, whose values are never stored.
   func plain(_ count: Int = 2) -> ResourceTransform<String> {
     whole.map("first \(count)") { String($0.prefix(count)).uppercased() }
   }
 
-  /// Decoded and nothing else.
+  /// A transform that only decodes.
   var whole: ResourceTransform<String> { ResourceTransform(decoder: Decoder(shop: self)) }
 
   func coded(_ transform: ResourceTransform<String>) -> ResourceTransform<String> {
@@ -62,18 +62,18 @@ extension ManagerFixture {
     try await manager.load(url ?? self.url, as: transform, options: options)
   }
 
-  /// The transforms that are on disk of a URL, in order; the original's is empty.
+  /// Returns the stored transforms of a URL in order. The original has an empty name.
   func stored(_ url: URL? = nil) -> [String] {
     disk.keys.filter { $0.resource == (url ?? self.url).absoluteString }.map(\.transform).sorted()
   }
 
-  /// The key of a transform on disk.
+  /// Returns the key of a transform on disk.
   func key<Value>(_ transform: ResourceTransform<Value>) -> CacheKey {
     CacheKey(resource: url.absoluteString, transform: transform.id)
   }
 }
 
 extension Resource {
-  /// Where the answer, and then the value, is from.
+  /// The source of the response and the origin of the value.
   var origins: String { "\(source) \(valueOrigin)" }
 }

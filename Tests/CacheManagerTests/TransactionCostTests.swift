@@ -7,15 +7,15 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("A revalidated load")
+@Suite("The cost of a revalidated load")
 struct TransactionCostTests {
-  /// Where the stale response is when the load begins.
+  /// The layers that have the stale response when the load begins.
   enum Place: CaseIterable, Sendable { case disk, memoryAndDisk }
 
-  /// How the resource is asked for.
+  /// The form of the load.
   enum Way: CaseIterable, Sendable { case load, callback, events, file, prefetchToDisk }
 
-  @Test("looks up, plans and judges once, and writes each layer once", arguments: Place.allCases, Way.allCases)
+  @Test("a revalidation looks up, plans and judges once, and writes each layer once", arguments: Place.allCases, Way.allCases)
   func revalidation(_ place: Place, _ way: Way) async throws {
     let calls = CallCounter()
     let fixture = try ManagerFixture { configuration in
@@ -23,7 +23,7 @@ struct TransactionCostTests {
       configuration.memory = CountingMemory(memory, calls)
       configuration.store = CountingStore(store, calls)
       configuration.validator = CountingValidator(calls)
-      // The durable store is waited for, so that its calls are counted.
+      // The load waits for the durable store, so that the store's calls are counted.
       configuration.storeWriteTimeout = nil
     }
     fixture.network.answer(
@@ -40,18 +40,18 @@ struct TransactionCostTests {
     #expect(fixture.network.conditional == 1)
     #expect(calls["plan"] == 1)
     #expect(calls["judge"] == 1)
-    // Memory alone is looked into if it has the response that the load needs.
+    // Only memory is read if it has the response that the load needs.
     let needsDisk = place == .disk || way == .prefetchToDisk
     #expect(calls["look-up on disk"] == (needsDisk ? 1 : 0))
     #expect(calls["body from disk"] == (place == .disk && way != .prefetchToDisk ? 1 : 0))
     #expect(calls["metadata to disk"] == 1)
     #expect(calls["entry to disk"] == 0)
     #expect(calls["index to memory"] == 1)
-    // Bodies of files, and of prefetches to disk, do not pass memory.
+    // The bodies of files, and of prefetches to disk, are not stored in memory.
     #expect(calls["body to memory"] == (way == .file || way == .prefetchToDisk ? 0 : 1))
   }
 
-  @Test("of a value that is stored without its original writes the value's metadata once")
+  @Test("a revalidation of a value without a stored original writes the value's metadata once")
   func value() async throws {
     let calls = CallCounter()
     let fixture = try ManagerFixture { configuration in
@@ -77,7 +77,7 @@ struct TransactionCostTests {
     #expect(text.decoded.value == 1)
   }
 
-  @Test("from memory is reported once, and so is one from disk", arguments: Place.allCases)
+  @Test("a revalidation is reported once, from memory and from disk", arguments: Place.allCases)
   func events(_ place: Place) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -91,7 +91,7 @@ struct TransactionCostTests {
 
     let told = fixture.observer.events.dropFirst(before)
     #expect(told.filter { if case .revalidated = $0 { true } else { false } }.count == 1)
-    // The body was in memory already, or is now.
+    // The body was already in memory, or is stored there now.
     #expect(told.filter { if case .stored = $0 { true } else { false } }.count == (place == .disk ? 1 : 0))
   }
 
@@ -121,7 +121,7 @@ struct TransactionCostTests {
   }
 }
 
-/// Counts calls by name.
+/// A counter of calls by name.
 private final class CallCounter: Sendable {
   private let counts = Lock<[String: Int]>([:])
 

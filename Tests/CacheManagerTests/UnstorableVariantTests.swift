@@ -4,9 +4,9 @@ import CacheTesting
 import Foundation
 import Testing
 
-@Suite("A value that its encoder can't hold")
+@Suite("Values that their encoder cannot encode")
 struct UnstorableVariantTests {
-  /// Holds text without exclamation marks.
+  /// An encoder of text without exclamation marks.
   private struct Calm: ResourceEncoder {
     let id = ComponentID(Calm.self)
 
@@ -27,7 +27,7 @@ struct UnstorableVariantTests {
     fixture.observer.events.compactMap { if case .storeFailed(_, let error) = $0 { error.code } else { nil } }
   }
 
-  @Test("is not stored, and its original is, under every policy", arguments: StoragePolicy.allCases)
+  @Test("the value is not stored, and its original is, with every policy", arguments: StoragePolicy.allCases)
   func original(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("loud!", cacheControl: "max-age=60"))
@@ -42,7 +42,9 @@ struct UnstorableVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("also where that shows in the attempt, which the observer is told of", arguments: [StoragePolicy.variants, .all])
+  @Test(
+    "the original is also stored if encoding fails, and the observer receives the error",
+    arguments: [StoragePolicy.variants, .all])
   func attempt(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("why?", cacheControl: "max-age=60"))
@@ -52,7 +54,7 @@ struct UnstorableVariantTests {
     #expect(fixture.stored() == [""] && failures(fixture) == [.encodingFailed])
   }
 
-  @Test("leaves an original that is confirmed by a 304, and replaced by a 200; what can be held is a variant again")
+  @Test("the original is confirmed by a 304 and replaced by a 200, and an encodable value is a variant again")
   func changes() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -77,7 +79,7 @@ struct UnstorableVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("leaves nothing of an answer that may not be stored, nor where the disk may not be written")
+  @Test("nothing is stored of a response that may not be stored, or if the disk may not be written")
   func nothing() async throws {
     let fixture = try ManagerFixture()
     let other = try fixture.url("/other")

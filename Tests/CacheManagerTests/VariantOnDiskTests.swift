@@ -6,11 +6,11 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("A stored variant in files")
+@Suite("Stored variants in files")
 struct VariantOnDiskTests {
   private let shop = TextTransformFixture()
 
-  /// Loads and closes, again and again, as a program does that is started anew each time.
+  /// Creates a manager, loads and closes, as a program does in each run.
   private func run(_ folder: DownloadFolder, _ fixture: ManagerFixture, _ options: RequestOptions) async throws -> Resource<
     String
   > {
@@ -28,7 +28,7 @@ struct VariantOnDiskTests {
     }
   }
 
-  @Test("is there after a restart, is confirmed, and goes when the original changes")
+  @Test("a variant is found after a restart, confirmed by a 304, and removed when the original changes")
   func restarts() async throws {
     let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
     fixture.network.answer(
@@ -50,7 +50,7 @@ struct VariantOnDiskTests {
     #expect(try await run(folder, fixture, options).value == "UV")
   }
 
-  @Test("is made of the original again when its file is damaged")
+  @Test("a variant is made from the original again if its file is damaged")
   func damaged() async throws {
     let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))

@@ -6,11 +6,11 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("A stored variant and its original")
+@Suite("Stored variants and their originals")
 struct VariantRevisionTests {
   private let shop = TextTransformFixture()
 
-  @Test("a 304 keeps the variant: asked by the original's validators, served, and fresh again in memory and on disk")
+  @Test("a 304 to the original's validators keeps the variant, which is served and fresh again in memory and on disk")
   func confirmed() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -30,7 +30,7 @@ struct VariantRevisionTests {
     try fixture.network.verify()
   }
 
-  @Test("a changed original brings a new variant, in place of the old one", arguments: [StoragePolicy.variants, .all])
+  @Test("a changed original leads to a new variant, which replaces the old one", arguments: [StoragePolicy.variants, .all])
   func changed(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -48,7 +48,7 @@ struct VariantRevisionTests {
     #expect(fixture.stored().filter { !$0.isEmpty } == [shop.short().id])
   }
 
-  @Test("a changed original drops every variant that is stored, also those that nobody asks for", arguments: [true, false])
+  @Test("a changed original removes every stored variant, including those that no load requests", arguments: [true, false])
   func dropped(_ originalIsStored: Bool) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -65,7 +65,7 @@ struct VariantRevisionTests {
     try fixture.network.verify()
   }
 
-  @Test("what a variant was made of counts, not what stands beside it: one of another body is a miss, and removed")
+  @Test("a variant of another body is a miss, and is removed")
   func otherRevision() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
@@ -82,7 +82,7 @@ struct VariantRevisionTests {
     #expect(fixture.stored() == [""])
   }
 
-  @Test("a 304 to a load of bytes is the variants' too")
+  @Test("a 304 to a load of bytes also confirms the variants")
   func confirmedElsewhere() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -94,7 +94,7 @@ struct VariantRevisionTests {
     #expect(try await fixture.manager.load(fixture.url, options: options).source == .revalidated)
 
     #expect(try await fixture.load(shop.short(), RequestOptions { $0.reads = .disk }).origins == "disk disk")
-    // The original goes, and the variant has its word.
+    // The original is removed, and the variant remains.
     try await fixture.disk.remove(CacheKey(resource: fixture.url.absoluteString), ifRevision: nil)
     fixture.restart()
     fixture.clock.advance(by: .seconds(55))
@@ -103,7 +103,7 @@ struct VariantRevisionTests {
     #expect(alone.origins == "disk disk" && alone.age == .seconds(55) && alone.isStale == false)
   }
 
-  @Test("a 304 freshens the stored variant also where the bytes, or the value, are in memory")
+  @Test("a 304 updates the stored variant even if the bytes or the value are in memory")
   func confirmedBesideMemory() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -118,7 +118,7 @@ struct VariantRevisionTests {
     try fixture.network.verify()
   }
 
-  @Test("the old variant now, the new one when it is there (stale-while-revalidate)")
+  @Test("staleWhileRevalidate returns the old variant first and then the new one")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -141,7 +141,7 @@ struct VariantRevisionTests {
     #expect(seen == ["AB disk disk", "UV network transformed"])
   }
 
-  @Test("nobody answers: the stored variant stands in, unless its origin forbids that", arguments: [true, false])
+  @Test("the stored variant is served if no origin responds, unless its origin forbids that", arguments: [true, false])
   func offline(_ mayStandIn: Bool) async throws {
     let fixture = try ManagerFixture()
     let cacheControl = mayStandIn ? "max-age=60" : "max-age=60, must-revalidate"
@@ -159,7 +159,7 @@ struct VariantRevisionTests {
     }
   }
 
-  @Test("what is removed, cleared, purged or made outdated by an unsafe request goes in every form", arguments: 0..<5)
+  @Test("removing, clearing, purging and unsafe requests remove every variant", arguments: 0..<5)
   func removed(_ way: Int) async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { request in
@@ -180,7 +180,7 @@ struct VariantRevisionTests {
     #expect(try await fixture.load(shop.short()).origins == "network transformed")
   }
 
-  @Test("a soft purge while a value is made leaves the original its own length")
+  @Test("a soft purge while a value is made does not change the length of the original")
   func softMeanwhile() async throws {
     let (fixture, gate) = (try ManagerFixture(), Gate())
     fixture.network.answer(
@@ -198,7 +198,7 @@ struct VariantRevisionTests {
     try fixture.network.verify()
   }
 
-  @Test("a soft purge: the variant is asked about at its next use", arguments: [true, false])
+  @Test("a soft purge marks the variant, which is revalidated at its next use", arguments: [true, false])
   func softPurge(_ byURL: Bool) async throws {
     let fixture = try ManagerFixture()
     fixture.network.answer(
@@ -212,7 +212,7 @@ struct VariantRevisionTests {
     try fixture.network.verify()
   }
 
-  @Test("a value that is being made when its resource is removed is handed over and not stored", arguments: [true, false])
+  @Test("a value that is being made when its resource is removed is delivered and not stored", arguments: [true, false])
   func removedMeanwhile(_ purges: Bool) async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
@@ -230,11 +230,11 @@ struct VariantRevisionTests {
 
     #expect(try await load.value.value == "abcdefgh")
     #expect(fixture.stored().isEmpty && shop.encoded.value == 1)
-    // Not even for a moment.
+    // It is not stored even for a moment.
     #expect(!fixture.observer.events.contains { if case .stored(_, .disk, _, _) = $0 { true } else { false } })
   }
 
-  @Test("a value made of an older body does not take the place of a later one's")
+  @Test("a value of an older body does not replace that of a later one")
   func olderWord() async throws {
     let fixture = try ManagerFixture { $0.memory = nil }
     fixture.network.answer(

@@ -4,10 +4,10 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("What goes wrong on the way, or on the disk", .timeLimit(.minutes(30)))
+@Suite("Faults of the network and the disk", .timeLimit(.minutes(30)))
 struct DamageTests {
   @Test(
-    "a broken answer is an error and stores nothing, and the next load heals",
+    "a broken response is an error and stores nothing, and the next load succeeds",
     arguments: [
       OriginFault.cut(afterBodyBytes: 40_000), .cut(afterBodyBytes: 0), .reset(afterBodyBytes: 40_000), .resetBeforeHead,
       .closeBeforeHead, .garbage,
@@ -35,7 +35,7 @@ struct DamageTests {
     }
   }
 
-  @Test("a broken answer leaves what was stored, which is shown in its place")
+  @Test("a broken response leaves the stored one, which is served instead")
   func brokenRevalidation() async throws {
     try await Street.run { street in
       let url = street.origin.url("/a")
@@ -55,7 +55,7 @@ struct DamageTests {
     }
   }
 
-  @Test("a damaged file is a miss: one request, and it is healed", arguments: [200, 5_000, 300_000])
+  @Test("a damaged file is a miss, and one request replaces it", arguments: [200, 5_000, 300_000])
   func damagedFile(_ size: Int) async throws {
     try await Street.run { street in
       // Given
@@ -64,7 +64,7 @@ struct DamageTests {
       _ = try await street.manager().load(url)
       #expect(street.folder.entries.count == 1)
 
-      // When: a bit of the body flips on the disk.
+      // When a bit of the body flips on the disk
       for file in street.folder.entries {
         var bytes = try Data(contentsOf: file)
         let body = try #require(bytes.range(of: pattern(size).prefix(150)))
@@ -84,7 +84,7 @@ struct DamageTests {
     }
   }
 
-  @Test("every file that rots in its middle costs a request at most, and never a wrong byte")
+  @Test("a file that is damaged in the middle costs at most one request, and never returns a wrong byte")
   func rottenFolder() async throws {
     try await Street.run { street in
       let paths = (0..<20).map { "/\($0)" }
@@ -106,7 +106,7 @@ struct DamageTests {
         #expect(try await second.load(street.origin.url(path)).data == pattern(7_000 * index, seed: index))
         #expect(street.requests(path) <= 2)
       }
-      // The larger ones are damaged in their bodies, so most must have been asked for again.
+      // The larger files are damaged in their bodies, so most of them must be requested again.
       #expect(street.origin.counters.requests >= 30)
       let third = try street.manager()
       for path in paths { #expect(try await third.load(street.origin.url(path)).source == .disk) }
@@ -114,7 +114,8 @@ struct DamageTests {
   }
 
   @Test(
-    "a status that is no success is an error with that status, and is not stored as an answer", arguments: [404, 410, 500, 503])
+    "a status that is not a success is an error with that status, and the response is not stored",
+    arguments: [404, 410, 500, 503])
   func statuses(_ status: Int) async throws {
     try await Street.run { street in
       let url = street.origin.url("/a")

@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("A standard manager's pictures")
+@Suite("Images of a standard manager")
 struct ImageTests {
   private static func manager(_ network: ScriptedDownloader) throws -> ResourceManager {
     ResourceManager(try .standard(folder: nil, downloader: network))
@@ -20,7 +20,7 @@ struct ImageTests {
     return try ImageEncoder(.png).encode(DecodedImage(#require(pixels)))
   }
 
-  @Test("are decoded and processed once, and asked for once, however often they are shown")
+  @Test("an image is requested, decoded and processed once, however often it is shown")
   func once() async throws {
     // Given
     let network = ScriptedDownloader()
@@ -38,7 +38,7 @@ struct ImageTests {
     try network.verify()
   }
 
-  @Test("are made anew when the original has changed, and not when it is confirmed")
+  @Test("an image is made again if the original has changed, and not if it is confirmed")
   func changed() async throws {
     // Given
     let network = ScriptedDownloader()
@@ -60,7 +60,7 @@ struct ImageTests {
     try network.verify()
   }
 
-  @Test("that are none are an error that names the URL and what came, and nothing is kept as a picture")
+  @Test("a response that is not an image is an error with the URL and the content, and no image is cached")
   func none() async throws {
     // Given
     let network = ScriptedDownloader()
@@ -77,7 +77,7 @@ struct ImageTests {
     try network.verify()
   }
 
-  @Test("are decoded once for many who want the same one at the same moment")
+  @Test("an image is decoded once for many simultaneous loads")
   func shared() async throws {
     let network = ScriptedDownloader()
     let url = try address()
@@ -96,7 +96,7 @@ struct ImageTests {
     try network.verify()
   }
   #else
-  @Test("need an engine, and the error says how to get one")
+  @Test("without an engine, the error explains how to get one")
   func engine() async throws {
     let manager = try Self.manager(ScriptedDownloader())
     let gif = try #require(URL(string: "data:image/gif;base64,R0lGODlhAQABAAAAACw="))

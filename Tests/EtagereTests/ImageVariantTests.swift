@@ -5,11 +5,11 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Processed pictures in a durable store")
+@Suite("Processed images in a durable store")
 struct ImageVariantTests {
   enum Place: CaseIterable { case volatile, disk }
 
-  /// Managers that come one after the other, as processes do: they share what is stored, and no memory.
+  /// Successive managers with a shared store and without shared memory, like successive processes.
   private final class ManagerFixture: Sendable {
     let network = ScriptedDownloader()
     let observer = RecordingObserver()
@@ -27,18 +27,18 @@ struct ImageVariantTests {
       var configuration = try ResourceManager.Configuration.standard(folder: nil, downloader: network)
       configuration.store = store
       configuration.observer = observer
-      // However slow the disk is, the next manager is to find what this one stores.
+      // The next manager must find the stored image, even if the disk is slow.
       configuration.storeWriteTimeout = .seconds(600)
       return ResourceManager(configuration)
     }
 
-    /// A load in a process of its own.
+    /// Returns the result of a load in a new process.
     func load(_ transform: ResourceTransform<DecodedImage>, _ policy: StoragePolicy = .all) async throws -> Resource<DecodedImage>
     {
       try await manager().load(url, as: transform, options: RequestOptions { $0.storagePolicy = policy })
     }
 
-    /// Whether the original is stored, and the formats of the variants.
+    /// Returns whether the original is stored, and the formats of the variants.
     func stored() async throws -> (original: Bool, variants: [ImageFormat]) {
       var formats: [ImageFormat] = []
       for entry in try await store.transforms(of: url.absoluteString) {
@@ -49,7 +49,7 @@ struct ImageVariantTests {
     }
   }
 
-  /// A picture that takes many bytes, so that what is made of it takes fewer.
+  /// Returns an image with many bytes, so that its variants are smaller.
   private func photo(seed: UInt64 = 1, width: Int = 320, channels: PixelBuffer.Channels = .rgb) throws -> DecodedImage {
     var state = seed
     let pixels = PixelBuffer(size: PixelSize(width, 240), channels: channels) { bytes in
@@ -67,7 +67,7 @@ struct ImageVariantTests {
 
   private static let small = ImageProcessor.resize(.fit(80, 80))
 
-  @Test("are stored as the policy says", arguments: Place.allCases, StoragePolicy.allCases)
+  @Test("the policy decides which images are stored", arguments: Place.allCases, StoragePolicy.allCases)
   func policies(_ place: Place, _ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
@@ -81,7 +81,7 @@ struct ImageVariantTests {
   }
 
   @Test(
-    "are shown by the next process without the network, without the original and without being made again",
+    "the next process shows a variant without the network, without the original and without making it again",
     arguments: Place.allCases)
   func warm(_ place: Place) async throws {
     let fixture = try ManagerFixture(place)
@@ -100,13 +100,13 @@ struct ImageVariantTests {
 
     #expect(warm.source == .disk && warm.valueOrigin == .disk && count.withLock { $0 } == 1)
     #expect(warm.value.pixels.bytes == made.pixels.bytes && warm.value.scale == 2 && warm.value.url == fixture.url)
-    // The header is that of its own file.
+    // The header belongs to the file of the variant.
     #expect(warm.value.format == .png && warm.value.header.size == PixelSize(80, 60))
     #expect(try await fixture.manager().image(for: fixture.url, counted, scale: 2, storedAs: .png).size == PixelSize(80, 60))
     try fixture.network.verify()
   }
 
-  @Test("are kept by a 304 and dropped by a 200", arguments: Place.allCases, [StoragePolicy.variants, .all])
+  @Test("a 304 keeps the variants, and a 200 removes them", arguments: Place.allCases, [StoragePolicy.variants, .all])
   func changed(_ place: Place, _ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(
@@ -121,17 +121,17 @@ struct ImageVariantTests {
 
     let anew = try await fixture.load(transforms[1], policy)
     #expect(anew.source == .network && anew.value.size == PixelSize(80, 40))
-    // The variant of the other transform, which was made of the former body, is gone with it.
+    // The variant of the other transform, which was made from the earlier body, is removed too.
     #expect(try await fixture.stored().variants == [.jpeg])
     try fixture.network.verify()
   }
 
-  @Test("are made of the stored original, without the network, in every form", arguments: Place.allCases)
+  @Test("every variant is made from the stored original without the network", arguments: Place.allCases)
   func original(_ place: Place) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
     _ = try await fixture.manager().load(fixture.url)
-    // Transforms that differ in nothing but what they are stored as, or in nothing but its quality, are different transforms.
+    // Transforms with different formats, or different qualities of one format, are different transforms.
     let transforms = [
       ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small, storedAs: .init(.webp, quality: 40)),
       .image(Self.small, storedAs: .jpeg), .image(Self.small, storedAs: .automatic),
@@ -145,7 +145,7 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("are decoded once and encoded once for many who want the same one at the same moment", arguments: Place.allCases)
+  @Test("a variant is decoded once and encoded once for many simultaneous loads", arguments: Place.allCases)
   func shared(_ place: Place) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
@@ -171,7 +171,8 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("heal where they are damaged", arguments: Place.allCases, [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
+  @Test(
+    "a damaged variant is replaced", arguments: Place.allCases, [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
   func damaged(_ place: Place, _ junk: Data) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
@@ -190,7 +191,7 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("keep their alpha, in a format that has it", arguments: Place.allCases)
+  @Test("a variant keeps its alpha in a format that supports it", arguments: Place.allCases)
   func alpha(_ place: Place) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
@@ -201,7 +202,7 @@ struct ImageVariantTests {
     #expect(warm.valueOrigin == .disk && warm.value.pixels[0, 0].alpha == 0 && warm.value.pixels[30, 30].alpha == 255)
     let stored = try await fixture.stored().variants
 
-    // JPEG has none: such a picture is made of its original each time, and stays round.
+    // JPEG does not support alpha. Such an image is made from its original each time, and keeps its shape.
     for _ in 0..<2 {
       let made = try await fixture.load(.image(round, storedAs: .jpeg))
       #expect(made.valueOrigin == .transformed && made.value.pixels[0, 0].alpha == 0)
@@ -209,9 +210,9 @@ struct ImageVariantTests {
     #expect(try await fixture.stored().variants == stored && stored.count == 1)
   }
 
-  @Test("are none of an animated picture, whose frames would be lost: its original is stored", arguments: StoragePolicy.allCases)
+  @Test("an animated image has no variant that loses its frames, and its original is stored", arguments: StoragePolicy.allCases)
   func animated(_ policy: StoragePolicy) async throws {
-    // Given two frames of one pixel (LZW codes: clear, the colour, end)
+    // Given two frames of one pixel (LZW codes: clear, the color, end)
     let frame: [UInt8] = [0x21, 0xF9, 4, 0, 10, 0, 0, 0, 0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0]
     let gif =
       Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255] + frame + [2, 2, 0x44, 1, 0] + frame
@@ -230,7 +231,7 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("are none of a file that is cut short")
+  @Test("a file that is cut short has no variant")
   func partial() async throws {
     let fixture = try ManagerFixture(.disk)
     fixture.network.answer(fixture.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
@@ -241,7 +242,7 @@ struct ImageVariantTests {
     #expect(try await fixture.stored() == (true, []))
   }
 
-  @Test("are the same files in every process, where it is files that are asked for", arguments: Place.allCases)
+  @Test("encoded files are equal in every process", arguments: Place.allCases)
   func files(_ place: Place) async throws {
     let fixture = try ManagerFixture(place)
     fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
@@ -254,7 +255,7 @@ struct ImageVariantTests {
     let image = try ImageDecoder().decode(warm.data)
     #expect(
       image.size == PixelSize(60, 60) && image.format == ImageEncoder.automatic.alphaFormat && image.pixels[0, 0].alpha == 0)
-    // What is transparent is white in a format that has no alpha.
+    // Transparent pixels are white in a format without alpha.
     let jpeg = try await fixture.manager().load(fixture.url, as: .imageFile(Self.small + .circle, as: .jpeg))
     let corner = try ImageDecoder().decode(jpeg.data).pixels[0, 0]
     #expect(min(corner.red, corner.green, corner.blue) > 240 && jpeg.key != warm.key)

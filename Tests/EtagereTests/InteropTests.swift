@@ -2,8 +2,8 @@ import Etagere
 import Foundation
 import Testing
 
-/// A server that this package did not make: nginx over a folder, with `etag on`, `gzip on` for every type from 100 bytes, and
-/// `expires 1h` below `/fresh/`.
+/// A third-party server: nginx with a folder, with `etag on`, `gzip on` for every type from 100 bytes, and `expires 1h` below
+/// `/fresh/`.
 private struct ForeignServer {
   let address: String
   let root: String
@@ -14,7 +14,7 @@ private struct ForeignServer {
     return ForeignServer(address: address.hasSuffix("/") ? String(address.dropLast()) : address, root: root)
   }()
 
-  /// A new file, and the URL under which it is served.
+  /// Creates a file, and returns it with its URL.
   func file(_ data: Data, in folder: String = "", suffix: String = "txt") throws -> ServedFile {
     let path = "\(folder)/\(Revision.random()).\(suffix)"
     let file = URL(filePath: root + path)
@@ -25,12 +25,12 @@ private struct ForeignServer {
   }
 }
 
-/// One file of the foreign server.
+/// One file of the server.
 private struct ServedFile {
   let file: URL
   let url: URL
 
-  /// nginx makes its entity tags of whole seconds and the size, so a change has to be told by one of them.
+  /// Writes the file. The entity tags of nginx consist of whole seconds and the size, so a change must affect one of them.
   func write(_ data: Data, secondsAgo: TimeInterval) throws {
     try data.write(to: file)
     try FileManager.default.setAttributes(
@@ -40,7 +40,7 @@ private struct ServedFile {
   func remove() throws { try FileManager.default.removeItem(at: file) }
 }
 
-@Suite("Against nginx", .enabled(if: ForeignServer.shared != nil), .timeLimit(.minutes(30)))
+@Suite("Interoperability with nginx", .enabled(if: ForeignServer.shared != nil), .timeLimit(.minutes(30)))
 struct InteropTests {
   private let server: ForeignServer
   private let folder: TemporaryFolder
@@ -52,7 +52,7 @@ struct InteropTests {
     manager = try .standard(folder)
   }
 
-  @Test("an unchanged file is confirmed by its entity tag, without a body byte, before and after a restart")
+  @Test("an unchanged file is confirmed by its entity tag, without a body, before and after a restart")
   func entityTag() async throws {
     let served = try server.file(Data("small".utf8))
     let first = try await manager.load(served.url)
@@ -70,7 +70,7 @@ struct InteropTests {
     }
   }
 
-  @Test("an unchanged file is confirmed by its date alone, where the entity tag is not told")
+  @Test("an unchanged file is confirmed by its date alone, if the response has no entity tag")
   func lastModified() async throws {
     let served = try server.file(Data("dated".utf8))
     let manager = try ResourceManager.standard(folder) { configuration in
@@ -83,7 +83,7 @@ struct InteropTests {
     #expect(again.data == Data("dated".utf8))
   }
 
-  @Test("a changed file is sent anew")
+  @Test("a changed file is sent again")
   func changed() async throws {
     let served = try server.file(Data("before".utf8))
     _ = try await manager.load(served.url)
@@ -94,7 +94,7 @@ struct InteropTests {
     #expect(changed.validation == .modified)
   }
 
-  @Test("a file with a lifetime is not asked for again: not from memory, not after a restart, not when the file is gone")
+  @Test("a file with a lifetime is not requested again, in memory, after a restart and after its removal")
   func expires() async throws {
     let served = try server.file(Data("long lived".utf8), in: "/fresh")
     #expect(try await manager.load(served.url).source == .network)
@@ -107,7 +107,7 @@ struct InteropTests {
       await failure { _ = try await manager.load(served.url, options: RequestOptions { $0.policy = .reload }) }?.status == 404)
   }
 
-  @Test("a compressed text arrives whole and decoded, and is confirmed by its weakened entity tag")
+  @Test("a compressed text is decoded completely, and is confirmed by its weak entity tag")
   func compressed() async throws {
     let text = Data(String(repeating: "a line that says the same again and again\n", count: 250).utf8)
     let served = try server.file(text)
@@ -123,7 +123,7 @@ struct InteropTests {
     }
   }
 
-  @Test("what is not there is an error with its status, and found as soon as it is there")
+  @Test("a missing file is an error with its status, and is found as soon as it exists")
   func notFound() async throws {
     let served = try server.file(Data("later".utf8))
     try served.remove()
@@ -136,7 +136,7 @@ struct InteropTests {
     #expect(try await manager.load(served.url).data == Data("later".utf8))
   }
 
-  @Test("a server that offers ranges is asked for none")
+  @Test("a server that offers ranges receives no range request")
   func ranges() async throws {
     let served = try server.file(Data("whole".utf8))
     let resource = try await manager.load(served.url)
@@ -146,7 +146,7 @@ struct InteropTests {
     #expect(resource.data == Data("whole".utf8))
   }
 
-  @Test("20 MB arrive byte for byte, and come back so from the disk")
+  @Test("20 MB are equal byte by byte, from the network and from the disk")
   func large() async throws {
     var generator = SystemRandomNumberGenerator()
     var data = Data(capacity: 20 << 20)
@@ -160,7 +160,7 @@ struct InteropTests {
   }
 }
 
-/// An engine that does not hear of entity tags, so that dates have to do.
+/// A downloader that removes entity tags, so that only dates remain.
 private struct TaglessDownloader: Downloader {
   let engine: (any Downloader)?
 

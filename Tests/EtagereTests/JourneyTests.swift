@@ -5,15 +5,15 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("From end to end, with every default", .timeLimit(.minutes(30)))
+@Suite("Complete loads with the default configuration", .timeLimit(.minutes(30)))
 struct JourneyTests {
-  @Test("cold, memory, after a restart, unchanged, changed, offline: each from where it should come")
+  @Test("each load in the life of a resource has the expected source")
   func wholeJourney() async throws {
     try await Street.run { street in
-      // Given: an origin that wants to be asked each time.
+      // Given an origin that requires revalidation
       let (old, new) = (pattern(30_000), pattern(20_000, seed: 5))
-      let url = street.origin.url("/picture")
-      street.origin.setRoute("/picture", Route(old, contentType: "image/png", etag: "v1", fields: [.cacheControl: "no-cache"]))
+      let url = street.origin.url("/image")
+      street.origin.setRoute("/image", Route(old, contentType: "image/png", etag: "v1", fields: [.cacheControl: "no-cache"]))
       let first = try street.manager()
 
       let cold = try await first.load(url)
@@ -22,37 +22,37 @@ struct JourneyTests {
       #expect(cold.validation == .notAttempted)
       #expect(cold.bytesOnWire == 30_000)
 
-      // When it is unchanged: asked, and not sent again.
+      // When it is unchanged, it is revalidated and not sent again
       let unchanged = try await first.load(url)
       #expect(unchanged.data == old)
       #expect(unchanged.source == .revalidated)
       #expect(unchanged.validation == .notModified)
       #expect(unchanged.bytesOnWire == 0)
       #expect(unchanged.revision == cold.revision)
-      #expect(street.origin.counters(for: "/picture").notModified == 1)
-      #expect(street.origin.counters(for: "/picture").bodyBytesSent == 30_000)
+      #expect(street.origin.counters(for: "/image").notModified == 1)
+      #expect(street.origin.counters(for: "/image").bodyBytesSent == 30_000)
 
-      // After a restart too.
+      // The same applies after a restart
       let second = try street.manager()
       let restarted = try await second.load(url)
       #expect(restarted.data == old)
       #expect(restarted.source == .revalidated)
-      #expect(street.origin.counters(for: "/picture").bodyBytesSent == 30_000)
+      #expect(street.origin.counters(for: "/image").bodyBytesSent == 30_000)
 
-      // When it has changed: the new one, for the old condition.
-      street.origin.setRoute("/picture", Route(new, contentType: "image/png", etag: "v2", fields: [.cacheControl: "no-cache"]))
+      // When it has changed, the conditional request gets the new response
+      street.origin.setRoute("/image", Route(new, contentType: "image/png", etag: "v2", fields: [.cacheControl: "no-cache"]))
       let changed = try await second.load(url)
       #expect(changed.data == new)
       #expect(changed.source == .network)
       #expect(changed.validation == .modified)
       #expect(changed.revision != cold.revision)
-      #expect(street.origin.requests(for: "/picture").last?.fields[.ifNoneMatch] == "\"v1\"")
+      #expect(street.origin.requests(for: "/image").last?.fields[.ifNoneMatch] == "\"v1\"")
 
-      #expect(street.requests("/picture") == 4)
+      #expect(street.requests("/image") == 4)
     }
   }
 
-  @Test("what is fresh is asked for once: then memory has it, and after a restart the disk")
+  @Test("a fresh response is requested once, and is then served from memory, and after a restart from disk")
   func fresh() async throws {
     try await Street.run { street in
       let url = street.origin.url("/fresh")
@@ -73,7 +73,7 @@ struct JourneyTests {
     }
   }
 
-  @Test("what is stored is shown when nobody answers, and says so", arguments: [false, true])
+  @Test("a stored response is served if no origin responds, and states that", arguments: [false, true])
   func offline(_ isRestarted: Bool) async throws {
     try await Street.run { street in
       // Given
@@ -96,7 +96,7 @@ struct JourneyTests {
     }
   }
 
-  @Test("what must be revalidated is not shown when nobody answers")
+  @Test("a response that must be revalidated is not served if no origin responds")
   func mustRevalidate() async throws {
     try await Street.run { street in
       let url = street.origin.url("/a")
@@ -111,10 +111,10 @@ struct JourneyTests {
     }
   }
 
-  @Test("a hundred loads of one cold URL are one request")
+  @Test("a hundred loads of one URL that is not cached make one request")
   func sharing() async throws {
     try await Street.run { street in
-      // Given: an answer that is held until everybody has asked.
+      // Given a response that is held until every load has begun
       let gate = Gate()
       let joined = JoinCounter()
       let url = street.origin.url("/cold")
@@ -135,7 +135,7 @@ struct JourneyTests {
     }
   }
 
-  @Test("two managers on one folder see each other's answers, and each other's removals")
+  @Test("two managers with one folder see each other's responses and removals")
   func sharedFolder() async throws {
     try await Street.run { street in
       for path in ["/a", "/b"] {
@@ -157,7 +157,7 @@ struct JourneyTests {
   }
 }
 
-/// Counts loads that were joined to one under way.
+/// Counts the loads that joined another one.
 private final class JoinCounter: LoadObserver {
   let id = ComponentID.unique(JoinCounter.self)
   private let count = WatchedState(0)

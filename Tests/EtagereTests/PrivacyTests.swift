@@ -4,23 +4,24 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("What is one user's own", .timeLimit(.minutes(30)))
+@Suite("Responses for one user", .timeLimit(.minutes(30)))
 struct PrivacyTests {
   private static func request(_ url: URL, _ user: String?) -> ResourceRequest {
     ResourceRequest(url, headerFields: user.map { [.authorization: "Bearer \($0)"] } ?? [:])
   }
 
-  /// Answers each user with his own name, and lets every answer be kept for an hour.
+  /// Responds with the name of the user, and allows every response to be stored for an hour.
   private static func route(vary: Bool) -> Route {
     Route { request in
       var fields: HTTPFields = [.cacheControl: "max-age=3600"]
       if vary { fields[.vary] = "Authorization" }
-      let user = request.fields[.authorization] ?? "nobody"
+      let user = request.fields[.authorization] ?? "anonymous"
       return OriginAnswer(Data("for \(user)".utf8), etag: .strong("\(user.count)"), fields: fields)
     }
   }
 
-  @Test("is shown to him alone, and found again after a restart, whether the origin says Vary or not", arguments: [false, true])
+  @Test(
+    "a response for one user is served to that user alone, also after a restart, with and without Vary", arguments: [false, true])
   func users(_ vary: Bool) async throws {
     try await Street.run { street in
       // Given
@@ -29,20 +30,20 @@ struct PrivacyTests {
       let users = ["anna-0001", "berta-002", nil]
       let first = try street.manager()
 
-      // When: each asks for the first time, in turns.
+      // When each user sends the first request, in turns
       for user in users {
         let answer = try await first.load(Self.request(url, user))
         #expect(answer.source == .network)
-        #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "nobody")".utf8))
+        #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
       }
       let asked = street.requests("/mine")
       #expect(asked == 3)
 
-      // Then: whoever finds something finds his own, also after a restart, when nothing but the folder is left.
+      // Then each user finds only own responses, also after a restart, when only the folder is left
       for manager in [first, try street.manager()] {
         for user in users {
           let answer = try await manager.load(Self.request(url, user))
-          #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "nobody")".utf8))
+          #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
         }
       }
       let restarted = try street.manager()
@@ -58,7 +59,7 @@ struct PrivacyTests {
     return request
   }
 
-  @Test("is not shown to who says nothing, though it was stored first")
+  @Test("a response with credentials is not served to a request without them, even if it was stored first")
   func unauthorised() async throws {
     try await Street.run { street in
       let url = street.origin.url("/mine")
@@ -66,11 +67,11 @@ struct PrivacyTests {
       let manager = try street.manager()
       _ = try await manager.load(Self.request(url, "anna-0001"))
       #expect(try await manager.lookup(url) == .miss)
-      #expect(try await manager.load(url).data == Data("for nobody".utf8))
+      #expect(try await manager.load(url).data == Data("for anonymous".utf8))
     }
   }
 
-  @Test("never reaches the disk where it is a secret: no credential and no cookie is in any file")
+  @Test("no file on the disk contains a credential or a cookie")
   func noSecretsOnDisk() async throws {
     try await Street.run { street in
       // Given
@@ -108,15 +109,15 @@ struct PrivacyTests {
         }
         sawOrdinary = sawOrdinary || bytes.range(of: Data("visible-language".utf8)) != nil
       }
-      // What is no secret is there to be found: the search looks in the right place.
+      // An ordinary field is found, so the search reads the right files.
       #expect(sawOrdinary)
     }
   }
 
-  @Test("does not follow a redirect to another host", arguments: [301, 302, 303, 307, 308])
+  @Test("credentials are not sent to another host after a redirect", arguments: [301, 302, 303, 307, 308])
   func redirectToAnotherHost(_ status: Int) async throws {
     try await Street.run { street in
-      // Given: the same origin under another name is another host.
+      // Given the same origin under another name, which is another host
       let target = "http://localhost:\(street.origin.port)/target"
       street.origin.setRoute("/start", .redirect(to: target, status: .init(code: status)))
       street.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
@@ -138,7 +139,7 @@ struct PrivacyTests {
     }
   }
 
-  @Test("follows a redirect on its own host")
+  @Test("credentials are sent to the same host after a redirect")
   func redirectOnOneHost() async throws {
     try await Street.run { street in
       street.origin.setRoute("/start", .redirect(to: "/target?x=1"))

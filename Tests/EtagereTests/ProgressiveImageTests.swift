@@ -4,7 +4,7 @@ import Etagere
 import Foundation
 import Testing
 
-@Suite("A progressive JPEG through the facade")
+@Suite("A progressive JPEG")
 struct ProgressiveImageTests {
   private let network = ScriptedDownloader()
   private let manager: ResourceManager
@@ -27,11 +27,11 @@ struct ProgressiveImageTests {
     file = try encoder.encode(DecodedImage(pixels))
   }
 
-  @Test("is shown coarsely while it comes; the last value is the full one, and alone is kept")
+  @Test("previews are shown while the image arrives, and only the final image is cached")
   func previews() async throws {
     let gate = Gate()
     network.answer(url, .ok(file, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate))
-    // All but the end.
+    // All bytes except for the end.
     gate.letThrough(file.count / 100 - 2)
     var (previews, final) = ([DecodedImage](), Resource<DecodedImage>?.none)
     for try await event in manager.imageEvents(for: url, .resize(.fit(80, 80)) + .gray) {
@@ -52,9 +52,9 @@ struct ProgressiveImageTests {
     #expect(network.requests.count == 1)
   }
 
-  @Test("has no previews from the cache, and an error ends the stream")
+  @Test("an image from the cache has no previews, and an error ends the stream")
   func withoutPreviews() async throws {
-    network.answer(url, .ok(file, cacheControl: "max-age=60"), .ok("no picture"))
+    network.answer(url, .ok(file, cacheControl: "max-age=60"), .ok("not an image"))
     _ = try await manager.load(url)
     var events: [String] = []
     for try await event in manager.imageEvents(for: url) {
@@ -71,7 +71,7 @@ struct ProgressiveImageTests {
     #expect(error?.code == .decodingFailed)
   }
 
-  @Test("who ends the iteration stops the transfer")
+  @Test("ending the iteration stops the transfer")
   func ended() async throws {
     let gate = Gate()
     network.answer(url, .ok(file).chunked(by: 100).bodyHeld(by: gate))

@@ -3,7 +3,7 @@ import Etagere
 import Foundation
 import Testing
 
-@Suite("A standard manager's folder, and what is no network")
+@Suite("The folder and the scheme handlers of a standard manager")
 struct ProviderTests {
   @Test("a folder that is a file is an error that names it")
   func folderIsAFile() throws {
@@ -17,7 +17,7 @@ struct ProviderTests {
     #expect(try Data(contentsOf: file) == Data("x".utf8))
   }
 
-  @Test("a folder that is not there is made")
+  @Test("a missing folder is created")
   func folderIsMade() throws {
     let folder = try TemporaryFolder()
     let deep = folder.url.appending(path: "not/yet/there", directoryHint: .isDirectory)
@@ -25,7 +25,7 @@ struct ProviderTests {
     #expect(FileManager.default.fileExists(atPath: deep.path(percentEncoded: false)))
   }
 
-  @Test("no folder means no disk, and everything else")
+  @Test("without a folder, the configuration has no disk store and every other default")
   func withoutFolder() throws {
     let configuration = try ResourceManager.Configuration.standard(folder: nil)
     #expect(configuration.store == nil)
@@ -33,7 +33,7 @@ struct ProviderTests {
     #expect(Set(configuration.schemeHandlers.keys) == ["file", "data"])
   }
 
-  @Test("files come from their provider, and no layer keeps a copy")
+  @Test("files are loaded by their scheme handler, and no layer stores a copy")
   func files() async throws {
     let folder = try TemporaryFolder()
     let source = try TemporaryFolder()
@@ -55,7 +55,7 @@ struct ProviderTests {
     #expect(await failure { _ = try await manager.load(file) }?.code == .fileSystem)
   }
 
-  @Test("a missing file is an error that names it, for every policy that asks its provider")
+  @Test("a missing file is an error that names it, with every policy that uses the scheme handler")
   func missingFile() async throws {
     let source = try TemporaryFolder()
     let file = source.url.appending(path: "a b.txt")
@@ -79,7 +79,7 @@ struct ProviderTests {
     let folder = await failure { _ = try await manager.load(source.url) }
     #expect(folder?.code == .fileSystem && folder?.errno == EISDIR && folder?.path != nil)
 
-    // A link to itself cannot be read, by the superuser either.
+    // A link to itself cannot be read, even by the superuser.
     let loop = source.url.appending(path: "loop")
     let path = loop.path(percentEncoded: false)
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
@@ -87,7 +87,7 @@ struct ProviderTests {
     #expect(error?.code == .fileSystem && error?.errno == ELOOP && error?.path == path)
   }
 
-  @Test("the alternatives of a missing file are loaded, and asked once")
+  @Test("the alternatives of a missing file are loaded, and requested once")
   func alternativesOfMissingFile() async throws {
     let source = try TemporaryFolder()
     let missing = source.url.appending(path: "missing")
@@ -114,7 +114,7 @@ struct ProviderTests {
     #expect(asked == [missing, target, nowhere].map(\.absoluteString))
   }
 
-  @Test("data: URLs come from their provider, and no layer keeps a copy")
+  @Test("data: URLs are loaded by their scheme handler, and no layer stores a copy")
   func dataURLs() async throws {
     let folder = try TemporaryFolder()
     let manager = try ResourceManager.standard(folder)
@@ -128,7 +128,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "other schemes are an error that names them", arguments: ["ftp://example.com/a", "gopher://example.com/", "mailto:a@b.c"])
+    "the error of another scheme names it", arguments: ["ftp://example.com/a", "gopher://example.com/", "mailto:a@b.c"])
   func otherSchemes(_ text: String) async throws {
     let manager = try ResourceManager.standard(TemporaryFolder())
     let url = try #require(URL(string: text))

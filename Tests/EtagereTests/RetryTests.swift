@@ -7,9 +7,9 @@ import Testing
 import LoopbackOrigin
 #endif
 
-@Suite("A standard manager, where a moment may help")
+@Suite("Retries of a standard manager")
 struct RetryTests {
-  @Test("asks again a little, and goes on with what breaks off; another downloader is taken as it is")
+  @Test("the default downloader retries and resumes, and another downloader is used unchanged")
   func composed() throws {
     let retrying = try #require(try ResourceManager.Configuration.standard(folder: nil).downloader as? RetryingDownloader)
     let resuming = try #require(retrying.base as? ResumingDownloader)
@@ -23,7 +23,7 @@ struct RetryTests {
   }
 
   #if Origin
-  @Test("a large file that is cut off is loaded on from where it was")
+  @Test("a large file that is cut off is resumed at its last byte")
   func resumed() async throws {
     try await Street.run { street in
       let bytes = pattern(100_000)

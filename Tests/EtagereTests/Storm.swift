@@ -5,10 +5,10 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-/// An engine that has to stand the storm, and how it is made.
+/// An engine for the storm, with a closure that creates it.
 struct StormEngine: Sendable, CustomTestStringConvertible {
   var testDescription: String
-  /// A downloader of the storm's own, and what ends it.
+  /// Creates a downloader for one storm, with a closure that closes it.
   var make: @Sendable () -> (downloader: any Downloader, close: @Sendable () async -> Void)
 
   static let urlSession = StormEngine(testDescription: "URLSession") {
@@ -16,23 +16,23 @@ struct StormEngine: Sendable, CustomTestStringConvertible {
     return (downloader, { downloader.close() })
   }
 
-  /// Every engine that this build has: a further one is a value more.
+  /// All engines of this build.
   static let all = [urlSession]
 }
 
-/// Loads of every kind from an origin that cuts, resets and stalls, a third of them cancelled at some moment: how often each has
-/// ended, and with what.
+/// Loads in all forms from an origin that cuts, resets and stalls. A third of the loads are cancelled at random times. The storm
+/// counts how often each load ends, and with which result.
 ///
-/// Seeded, so that a failure can be had again. A close in the middle of the header section is missing: Foundation traps on it on
-/// Linux.
+/// The storm is seeded, so that a failure can be repeated. It never closes a connection in the middle of a header section,
+/// because Foundation on Linux traps on that.
 struct Storm: Sendable {
-  /// What is left when it has passed.
+  /// The outcome of a storm.
   struct Outcome: Sendable {
-    /// Loads, by how often they have ended.
+    /// The numbers of loads, by the number of their ends.
     var ends: [Int: Int] = [:]
     var succeeded = 0
     var cancelled = 0
-    /// Results, files or entries that are not what the origin has.
+    /// Results, files or entries that differ from the origin.
     var wrong: [String] = []
   }
 
@@ -47,19 +47,19 @@ struct Storm: Sendable {
     }
   }
 
-  /// What is random about one load.
+  /// The random properties of one load.
   private struct Chance: Sendable {
     var load: Int
     var path: Int
     var kind: Int
-    /// After how many turns of the scheduler it is cancelled; nil: never.
+    /// The number of turns after which the load is cancelled, or `nil` for never.
     var cancelsAfter: Int?
 
     init(load: Int, _ dice: inout Dice) {
       self.load = load
       path = Int.random(in: 0..<Storm.paths, using: &dice)
       kind = Int.random(in: 0..<4, using: &dice)
-      // Half of them without a turn: on a busy machine a turn can be longer than a load.
+      // Half of the cancellations need no turn, because on a busy machine a turn can be longer than a load.
       let turns = max(0, Int.random(in: -200..<200, using: &dice))
       cancelsAfter = Int.random(in: 0..<3, using: &dice) == 0 ? turns : nil
     }
@@ -73,10 +73,10 @@ struct Storm: Sendable {
   var loads: Int
   var seed: UInt64
 
-  /// What the origin has at a path.
+  /// The body at a path.
   private static func body(_ path: Int) -> Data { whole.prefix(3_000 * path + 1_001) }
 
-  /// Only these paths have an answer that comes to its end.
+  /// Whether the response of a path is complete.
   private static func isWhole(_ path: Int) -> Bool { path % 8 > 4 }
 
   private static func route(_ path: Int) -> Route {
@@ -87,7 +87,7 @@ struct Storm: Sendable {
       case 0: .cut(afterBodyBytes: body.count / 2)
       case 1: .resetBeforeHead
       case 2: .reset(afterBodyBytes: 1_000)
-      // Stalls cost the idle time-out each; two of the paths are enough.
+      // Each stall costs the idle timeout, so only two paths stall.
       case 3: path == 3 ? .stall(afterBodyBytes: 500) : .cut(afterBodyBytes: body.count - 1)
       case 4: path == 4 ? .stallBeforeHead : .resetBeforeHead
       default: nil
@@ -133,7 +133,7 @@ struct Storm: Sendable {
   ) async {
     let options = RequestOptions {
       $0.callbackQueue = .immediate
-      // Only a stalled response has to end by its idle timeout: a busy machine must not end another one.
+      // Only a stalled response must end by its idle timeout. A busy machine must not end another one.
       $0.idleTimeout = isWhole(chance.path) ? .seconds(3_600) : .seconds(1)
     }
     let result: Result<Data, CacheError>
@@ -147,10 +147,10 @@ struct Storm: Sendable {
         return (try? Data(contentsOf: file)) ?? Data()
       }
       if case .failure = result, FileManager.default.fileExists(atPath: file.path) {
-        log.note { $0.wrong.append("\(file.lastPathComponent) is there, and its load has failed") }
+        log.note { $0.wrong.append("\(file.lastPathComponent) exists, and its load has failed") }
       }
     case 2:
-      // Left at the first event: the end of the iteration is the cancel.
+      // The iteration ends at the first event, which cancels the load.
       result = await byTask(chance, log) { () async throws(CacheError) in
         for try await event in manager.events(for: url, options: options) {
           if case .final(let resource) = event { return resource.data }
@@ -215,7 +215,7 @@ struct Storm: Sendable {
     return result
   }
 
-  /// What is not whole in the cache or beside it.
+  /// Returns the incomplete entries in the cache and the files left beside it.
   private static func flaws(in folder: TemporaryFolder) async throws -> [String] {
     var flaws = folder.files.map(\.lastPathComponent).filter { $0.hasPrefix(".etagere-") }.map { "left behind: \($0)" }
     let store = try DiskCache(folder: folder.url.appending(path: "cache"))
@@ -233,7 +233,7 @@ struct Storm: Sendable {
   }
 }
 
-/// What has come of a storm so far.
+/// The outcome of a storm so far.
 private final class StormLog: Sendable {
   private let state = Lock(Storm.Outcome())
 
@@ -242,7 +242,7 @@ private final class StormLog: Sendable {
   func note(_ change: (inout Storm.Outcome) -> Void) { state.withLock { change(&$0) } }
 }
 
-/// How often one load has ended.
+/// The number of times that one load has ended.
 private final class EndCount: Sendable {
   private let counted = Lock(0)
 

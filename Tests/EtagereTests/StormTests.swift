@@ -8,11 +8,11 @@ import Testing
 
 @Suite("A storm of loads", .timeLimit(.minutes(30)))
 struct StormTests {
-  /// Enough for the sanitizer's patience; `ETAGERE_STORM` makes it 10,000, say.
+  /// The default suits the sanitizers. The environment variable `ETAGERE_STORM` sets another number, such as 10,000.
   private static var loads: Int { ProcessInfo.processInfo.environment["ETAGERE_STORM"].flatMap { Int($0) } ?? 1_000 }
 
   @Test(
-    "with faults, stalls and cancels at random, every load ends exactly once and only whole bodies are stored",
+    "with random faults, stalls and cancellations, every load ends exactly once and only whole bodies are stored",
     arguments: StormEngine.all, [1, 2] as [UInt64])
   func storm(engine: StormEngine, seed: UInt64) async throws {
     let outcome = try await Storm(engine: engine, loads: Self.loads, seed: seed).run()
@@ -24,7 +24,7 @@ struct StormTests {
   }
 
   #if os(Linux)
-  // In a process of its own: descriptors are counted for a whole process.
+  // The storm has its own process, because descriptors are counted for a whole process.
   @Test("a storm on URLSession leaks no descriptor")
   func descriptors() async {
     await #expect(processExitsWith: .success) { try await countDescriptors(.urlSession) }
@@ -33,17 +33,17 @@ struct StormTests {
 }
 
 #if os(Linux)
-/// Descriptors after a storm, against those before it.
+/// Compares the number of descriptors before and after a storm.
 private func countDescriptors(_ engine: StormEngine) async throws {
   func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
-  // What is made once for a process is made by the first.
+  // The first storm creates everything that a process creates once.
   _ = try await Storm(engine: engine, loads: 200, seed: 3).run()
   let before = try descriptors()
   let outcome = try await Storm(engine: engine, loads: 600, seed: 4).run()
-  // The last ones are closed by who lets go of them last, on its own thread.
+  // The last descriptors are closed by the thread that releases their last reference.
   try? await Turns.until { try descriptors() <= before + 16 }
   let after = try descriptors()
-  // A few connections may be kept for the next load.
+  // A few connections may stay open for the next load.
   guard after <= before + 16, outcome.wrong.isEmpty, outcome.ends.count == 600 else {
     throw CacheError(.other, reason: "\(before) descriptors, then \(after); \(outcome.wrong)")
   }

@@ -3,7 +3,7 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// An origin and a folder of the test's own, closed in good order whatever the test does.
+/// An origin and a folder for one test, closed in order at its end.
 struct Street {
   let origin: OriginServer
   let folder: TemporaryFolder
@@ -20,7 +20,7 @@ struct Street {
     await origin.stop()
   }
 
-  /// A manager that knows what is in the folder and nothing else: what a program has after its start.
+  /// Returns a new manager with the folder, as after the start of a program.
   func manager(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws -> ResourceManager {
     try .standard(folder, change)
   }

@@ -1,7 +1,7 @@
 import Etagere
 import Foundation
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A temporary folder, which is removed when the test releases it.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -14,7 +14,7 @@ final class TemporaryFolder: Sendable {
 
   var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
 
-  /// Every file at any depth.
+  /// All files at any depth.
   var files: [URL] {
     let names = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
     return names.map { URL(filePath: "\(path)/\($0)") }.filter {
@@ -22,16 +22,16 @@ final class TemporaryFolder: Sendable {
     }
   }
 
-  /// The files in which the disk store keeps its entries.
+  /// The files of the disk store's entries.
   var entries: [URL] { files.filter { $0.pathExtension == "e" } }
 }
 
-/// Bytes that tell their position, so that a lost or repeated part shows.
+/// Bytes that depend on their position, so that a lost or repeated part is detected.
 func pattern(_ count: Int, seed: Int = 0) -> Data {
   Data((0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 >> 8) })
 }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, or `nil` if it throws none.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()
@@ -42,8 +42,8 @@ func failure(_ work: () async throws -> Void) async -> CacheError? {
 }
 
 extension ResourceManager {
-  /// As a program would make it: every default, and a folder. But loads have patience with a slow disk: another manager is to
-  /// find what they store.
+  /// Returns a manager with the default configuration and a folder. Loads wait for a slow disk, so that another manager finds
+  /// their responses.
   static func standard(
     _ folder: TemporaryFolder, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> ResourceManager {
