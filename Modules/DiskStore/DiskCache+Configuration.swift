@@ -1,54 +1,55 @@
 public import CacheCore
 
 extension DiskCache {
-  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was
-  /// committed, whatever the setting.
+  /// The data that a commit flushes, which determines what a power failure can lose. A killed process never loses a committed
+  /// entry.
   public enum Durability: Hashable, Sendable {
-    /// The system writes when it likes, mostly within half a minute. An entry that a loss of power cut short is found by its
-    /// checksums and is a miss. Costs nothing; right for a cache that can be filled again.
+    /// The system writes the data when it chooses, usually within 30 seconds. Checksums detect an entry cut short by a power
+    /// failure, which is then a miss. This setting costs nothing and suits a cache that can be refilled.
     case none
-    /// The file's content is on the disk before it becomes visible: what is found after a loss of power is whole. Costs a flush
-    /// of the disk for each commit.
+    /// The file's content is flushed before the entry becomes visible, so every entry found after a power failure is intact. It
+    /// costs one disk flush per commit.
     case file
-    /// The folder is on the disk too, so what was committed is found again after a loss of power. Costs two flushes, three or
-    /// four where a folder was made, and two more when the store is opened.
+    /// The folder is flushed too, so committed entries are still found after a power failure. It costs two flushes per commit,
+    /// three or four if a folder was created, and two more when the store is opened.
     case fileAndFolder
   }
 
-  /// How a ``DiskCache`` is set up.
+  /// The settings of a ``DiskCache``.
   public struct Configuration: Sendable {
-    /// Bytes that all entries' files in the folder may take together, whoever stored them; nil: no limit. Enforced in the
-    /// background right after a commit or a freshening, in the order of ``eviction``, down to 90 %. 512 MiB.
+    /// The maximum total size in bytes of all entry files in the folder, including those of other caches, or `nil` for no limit.
+    /// A commit or metadata update that exceeds it starts an eviction in the background, in the order of ``eviction``, down to 90
+    /// %. The default is 512 MiB.
     public var sizeLimit: Int64?
-    /// Which entries leave first: when the folder is above its limit, when it is trimmed, and when the disk is full. What
-    /// others use in the folder, and what was used before it was opened, it knows as far as
-    /// `Modules/DiskStore/DiskStore.docc/DiskStore.md` says.
+    /// The policy that chooses the entries to evict when the folder exceeds its limit, when it is trimmed, and when the disk is
+    /// full. <doc:DiskStore> describes how it learns of uses by other caches and before opening.
     public var eviction: any EvictionPolicy
-    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with
-    /// `CacheError.Code.entryTooLarge`, and so is, whatever this says, an entry whose file would take more than 90 % of
-    /// ``sizeLimit``: making room for it would remove all others, and then itself.
+    /// The maximum size of one body in bytes, or `nil` for as much as ``sizeLimit`` allows. A larger body is refused with
+    /// `CacheError.Code.entryTooLarge`. So is an entry whose file would exceed 90 % of ``sizeLimit``, because storing it would
+    /// evict every other entry and then itself.
     public var entrySizeLimit: Int64?
-    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it
-    /// and reading does not.
+    /// The time to live of entries whose metadata states none. It counts from `StoredMetadata.responseTime`, so a 304 restarts it
+    /// and a read does not.
     public var expiration: Expiration
-    /// What a commit waits for.
+    /// The data that a commit flushes before it returns.
     public var durability: Durability
-    /// Where the time comes from.
+    /// The clock for expiration and for the times of uses.
     public var clock: any CacheClock
-    /// How many file operations that look run at once, and how many that store, each in a thread of its own. 1 to 64.
+    /// The number of threads for reads, and of further threads for writes, from 1 to 64. The default is 4.
     public var ioWidth: Int
-    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What
-    /// comes beyond it is refused at once with `CacheError.Code.overloaded` and counted in ``DiskCounters/refusedWrites``, until
-    /// the disk has caught up. 4,096, at least 1.
+    /// The maximum number of write operations that wait or run: commits, body chunks and metadata updates. Further ones are
+    /// refused with `CacheError.Code.overloaded` until the disk has caught up, and counted in ``DiskCounters/refusedWrites``. The
+    /// minimum is 1 and the default 4,096.
     public var pendingLimit: Int
-    /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
+    /// The maximum total size in bytes of the write operations that wait or run. A single larger operation is accepted while no
+    /// other one waits. The default is 64 MiB.
     public var pendingSizeLimit: Int
-    /// Whether a body's bytes are compared with their checksums when they are read. Without it a body that the disk has damaged
-    /// is handed out as it is, and the read costs little more than the system's. Header, key and metadata are checked all the
-    /// same, and ``DiskCache/verify(removingDamaged:)`` checks everything.
+    /// Whether reads compare a body's bytes with their checksums. Without the comparison, a read costs little more than the
+    /// system call but returns body bytes that the disk has damaged. Header, key and metadata are always checked, and
+    /// ``DiskCache/verify(removingDamaged:)`` checks everything.
     public var checksBodies: Bool
 
-    /// A configuration; see the properties for what they mean.
+    /// Creates a configuration.
     public init(
       sizeLimit: Int64? = 512 << 20, eviction: any EvictionPolicy = S3FIFO(), entrySizeLimit: Int64? = nil,
       expiration: Expiration = .never,
@@ -68,28 +69,28 @@ extension DiskCache {
       self.checksBodies = checksBodies
     }
 
-    /// Bytes that are left when the limit has been enforced, and that no entry's file alone may exceed. Below the limit, or each
-    /// store would evict.
+    /// The size in bytes at which an eviction stops, which is also the maximum size of one entry's file. It is below the limit so
+    /// that not every store evicts.
     var sizeMark: Int64 { sizeLimit.map { $0 / 10 * 9 } ?? .max }
 
-    /// Bytes of the largest body that is taken.
+    /// The size in bytes of the largest accepted body.
     var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark, EntryHeader.bodyLimit) }
 
     func validate() throws(CacheError) {
       try Self.requireNotNegative(sizeLimit, "sizeLimit")
       try Self.requireNotNegative(entrySizeLimit, "entrySizeLimit")
       guard (1...64).contains(ioWidth) else {
-        throw CacheError(.invalidConfiguration, reason: "ioWidth is not between 1 and 64: \(ioWidth)")
+        throw CacheError(.invalidConfiguration, reason: "ioWidth must be between 1 and 64, not \(ioWidth)")
       }
       guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
         throw CacheError(
           .invalidConfiguration,
-          reason: "pendingLimit is below 1, or pendingSizeLimit below 0: \(pendingLimit), \(pendingSizeLimit)")
+          reason: "pendingLimit must be at least 1 and pendingSizeLimit at least 0, not \(pendingLimit) and \(pendingSizeLimit)")
       }
     }
 
     private static func requireNotNegative(_ limit: Int64?, _ name: String) throws(CacheError) {
-      if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) is negative: \(limit)") }
+      if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) must not be negative: \(limit)") }
     }
   }
 }

@@ -1,7 +1,7 @@
 public import CacheCore
 
 extension DiskCache {
-  /// Bodies of entries up to 128 KiB are at hand, and checked.
+  /// Returns the variants of a resource. Bodies of up to 128 KiB are in memory and already checked.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
     if engine.surelyLacks(resource: name.resource) { return [] }
@@ -9,13 +9,14 @@ extension DiskCache {
     return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
-  /// An entry whose resource has no other variant, of at most 64 KiB, which the system has in memory: on Linux.
+  /// Returns the entry of a resource with a single variant of at most 64 KiB that the system has in memory. It returns `nil` on
+  /// platforms other than Linux.
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     let key = CacheKey(resource: resource)
     return engine.entryAtOnce(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
   }
 
-  /// Lists the resource's folder and reads the head of each transform in it.
+  /// Lists the resource's folder and reads the start of each transformed value in it.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
     if engine.surelyLacksTransforms(of: name) { return [] }
@@ -29,27 +30,26 @@ extension DiskCache {
     return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 
-  /// Looks for all of them in few turns of the threads that look, each of which takes many.
+  /// Opens all entries in a few jobs, each of which handles many of them.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let asked: [Asked] = Set(keys).compactMap { key in
       let name = EntryName(key, hashKey: engine.folder.key)
       return engine.surelyLacks(name) ? nil : Asked(key: key, name: name)
     }
     var (found, busy) = try await looked(at: asked)
-    // Something else of the same resource is under way: those wait for their turns.
+    // Other operations on these resources are in progress, so these keys wait for their turns.
     for asked in busy {
       found[asked.key] = try await inLane(asked.name) { engine, name throws(CacheError) in try engine.open(asked.key, name, nil) }
     }
     return found
   }
 
-  /// Starts an entry. Up to 64 KiB of its body are kept in memory; beyond that it is written to a temporary file.
+  /// Starts an entry. Up to 64 KiB of its body stay in memory; a larger body is written to a temporary file.
   ///
-  /// Whether the folder can be written to, the writer asks the system. This does so only after it could not when it was last
-  /// asked.
+  /// The writer checks whether the folder is writable. This method repeats that check only if the last one failed.
   ///
-  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be
-  ///   stored, and `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
+  /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too many stores wait, or
+  ///   `CacheError.Code.entryTooLarge` if the metadata states a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try engine.requireWritable(asks: false)
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
@@ -60,10 +60,10 @@ extension DiskCache {
     return try DiskEntryWriter(key, metadata, engine)
   }
 
-  /// Appends the metadata to the entry's file: one small write, whatever the body's size.
+  /// Appends the metadata to the entry's file with one small write, whatever the size of the body.
   ///
-  /// It is kept under the entry's own revision and body length. Not flushed to the disk, even with ``Durability/file``: what a
-  /// loss of power can take is the freshening, never the entry.
+  /// The record has the revision and body length of the stored entry. It is not flushed, even with ``Durability/file``: a power
+  /// failure can lose the update, but never the entry.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
   {
     let name = EntryName(key, hashKey: engine.folder.key)
@@ -81,20 +81,20 @@ extension DiskCache {
     try await inLane(key) { engine, name throws(CacheError) in try engine.remove(key, name, ifRevision: ifRevision) }
   }
 
-  /// Removes everything that was committed before the call. A writer that began before it and commits after it keeps its entry.
+  /// Removes every entry committed before the call. A writer that began before the call and commits after it keeps its entry.
   public func removeAll() async throws(CacheError) {
     try await upkeep { engine throws(CacheError) in try engine.removeAll() }
   }
 
-  /// Returns the entries, the least recently used first. It reads a page or two of every file, which takes a while if there are
-  /// many that the system does not have in memory.
+  /// Returns the entries, the least recently used first. It reads one or two pages of every file, which is slow for many files
+  /// that the system does not have in memory.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     try await upkeep { engine throws(CacheError) in try engine.entries(where: isWanted) }
   }
 
-  // MARK: Several at once
+  // MARK: Batches
 
   private struct Asked: Sendable {
     let key: CacheKey
@@ -103,7 +103,7 @@ extension DiskCache {
 
   private typealias Looked = (found: [CacheKey: StoredEntry], busy: [Asked])
 
-  /// How many a thread takes before another one is worth waking.
+  /// The number of entries that one thread opens before waking another thread pays off.
   private static let looksAtOnce = 16
 
   private func looked(at asked: [Asked]) async throws(CacheError) -> Looked {

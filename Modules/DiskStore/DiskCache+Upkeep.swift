@@ -1,15 +1,15 @@
 public import CacheCore
 
 extension DiskCache {
-  /// Bytes that all entries' files take, those of other processes among them.
+  /// The total size in bytes of all entry files, including those of other processes.
   ///
-  /// Answers from memory; the files are listed first, which takes the longer the more there are, when that was not done yet, or
-  /// when another process changed something.
+  /// It comes from memory. The files are listed first if they were not listed yet or if another process has changed the folder,
+  /// in time proportional to their number.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().size } }
   }
 
-  /// How many entries there are; see ``totalSize``.
+  /// The number of entries; see ``totalSize``.
   public var entryCount: Int {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().count } }
   }
@@ -22,17 +22,17 @@ extension DiskCache {
     }
   }
 
-  /// Reads every entry whole and checks every byte of it.
+  /// Reads every entry and checks every byte.
   ///
-  /// - Parameter removingDamaged: whether damaged files are removed, as reading one would.
+  /// - Parameter removingDamaged: Whether damaged files are removed, as a read would do.
   public func verify(removingDamaged: Bool = false) async throws(CacheError) -> VerificationReport {
     try await upkeep { engine throws(CacheError) in try engine.verify(removingDamaged: removingDamaged) }
   }
 
-  /// Repairs the folder: checks every byte and removes damaged files, removes temporary files of processes that have ended, makes
-  /// counters anew that such a process left unequal, and counts the entries again.
+  /// Checks every byte, removes damaged files and the temporary files of processes that have ended, resets counters that such a
+  /// process left unequal, and counts the entries again.
   ///
-  /// Other caches may use the folder meanwhile, in this process or another. Entries of a later format version are not touched.
+  /// Other caches may use the folder meanwhile, in this process or another. Entries of a later format version are not changed.
   ///
   /// - Throws: `CacheError.Code.readOnly` if the cache cannot change the folder, and the errors of listing it.
   @discardableResult
@@ -40,30 +40,29 @@ extension DiskCache {
     try await upkeep { engine throws(CacheError) in try engine.repair() }
   }
 
-  /// Removes entries, in the order of ``Configuration/eviction``, until they take no more than `size` bytes. A file that can't be
-  /// removed is passed over.
+  /// Removes entries in the order of ``Configuration/eviction`` until their total size is at most `size` bytes. It skips a file
+  /// that cannot be removed.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: The number of removed entries.
   @discardableResult
   public func trim(to size: Int64) async throws(CacheError) -> Int {
     try await upkeep { engine throws(CacheError) in try engine.trim(to: size) }
   }
 
-  /// Removes the entries whose time to live is over. Reads a part of every file.
+  /// Removes the entries whose time to live has passed. It reads a part of every file.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: The number of removed entries.
   @discardableResult
   public func removeExpired() async throws(CacheError) -> Int {
     try await upkeep { engine throws(CacheError) in try engine.removeExpired() }
   }
 
-  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`, and returns when all work under way
-  /// is done.
+  /// Waits for all work in progress. Further calls and reads from open bodies throw `CacheError.Code.closed`.
   public func close() async {
     engine.index.close()
     engine.firstAnswers.end()
     await engine.executor.close()
-    // Nothing changes any more, so what is written now is how the folder is left.
+    // Nothing changes the folder any more, so the index written now describes its final state.
     engine.executor.start(.upkeep, whenClosed: true) { [engine] in engine.saveIndex() }
     await engine.executor.close()
   }

@@ -1,12 +1,12 @@
 public import CacheCore
 
-/// What a ``DiskCache`` did since it was made.
+/// The number of operations of a ``DiskCache`` since it was created.
 public struct DiskCounters: Hashable, Sendable {
-  /// Entries that were opened.
+  /// Lookups that found an entry.
   public var hits = 0
-  /// Entries that were asked for and are not there, or not any more.
+  /// Lookups that found no entry, or only an expired or damaged one.
   public var misses = 0
-  /// Files that were found damaged; each is a miss too, unless its body had begun to stream.
+  /// Files found damaged. Each also counts as a miss unless its body had begun to stream.
   public var damaged = 0
   /// Removals by reason.
   public var evictions: [EvictionReason: Int] = [:]
@@ -14,15 +14,14 @@ public struct DiskCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
-  /// Entries, and freshenings, that were refused because too much waited to be stored already; see
+  /// Entries and metadata updates that were refused because too many stores were waiting; see
   /// ``DiskCache/Configuration/pendingLimit``.
   public var refusedWrites = 0
-  /// How often nothing more fitted on the disk, or the quota. Each time a tenth of what is stored is evicted, but
-  /// never the last entry.
+  /// Stores that found the disk or the quota full. Each one evicts a tenth of the cache, but never the last entry.
   public var fullDisk = 0
-  /// Files that the store wanted to remove and could not.
+  /// Files that the store could not remove.
   public var failedRemovals = 0
 
-  /// Nothing counted yet.
+  /// Creates counters that are all zero.
   public init() {}
 }

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a disk cache, its writers and its bodies share. Everything here blocks, and so runs in the executor's lanes.
+/// The state that a disk cache shares with its writers and bodies. Every method blocks and runs in the executor's lanes.
 final class DiskEngine: Sendable {
   let folder: StoreFolder
   let executor: IOExecutor
@@ -18,10 +18,10 @@ final class DiskEngine: Sendable {
   let indexFile = Lock(IndexFileState())
   let firstAnswers = StartupGate()
   private let counted = Lock(DiskCounters())
-  // Apart from the others: every look-up counts one of them.
+  // Separate from the other counters, because every lookup increments one of them.
   private let hits = Atomic<Int>(0)
   private let misses = Atomic<Int>(0)
-  /// Whether the system, as far as is known, reads what it has in memory without waiting.
+  /// Whether the system is believed to support reads of cached pages that never wait.
   let readsAtOnce = Atomic<Bool>(true)
   private let isTrimming = Lock(false)
   private let isMakingRoom = Lock(false)
@@ -51,7 +51,7 @@ final class DiskEngine: Sendable {
 
   // MARK: Reading
 
-  /// The file of an entry that is whole, as far as that is known without its body, and alive. What is damaged or expired is
+  /// Returns the entry's file if it is intact apart from its body, which is not checked here. A damaged or expired file is
   /// removed.
   func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
@@ -69,7 +69,7 @@ final class DiskEngine: Sendable {
     case .damaged(_, let identity):
       discardDamaged(name, identity)
       return nil
-    // Who holds its lock has not let go of it: it may be suspended in the middle of an append.
+    // The process that has the lock may be suspended in the middle of an append.
     case .failed(.wouldBlock): return nil
     case .failed(let error): throw error.error("open an entry", folder.path(name))
     }
@@ -84,7 +84,7 @@ final class DiskEngine: Sendable {
     return entry
   }
 
-  /// The entry in a file that was found; nil when its body is in memory and turns out damaged.
+  /// Returns the entry in a file that was found, or `nil` if its body is in memory and damaged.
   private func entry(_ file: EntryFile, _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) -> StoredEntry? {
     guard !checksBodies || file.isBodyInMemoryWhole else {
       discardDamaged(name, file.status.identity)
@@ -106,14 +106,14 @@ final class DiskEngine: Sendable {
     return nil
   }
 
-  /// Whether there surely is no entry, by memory alone; counted as a miss then.
+  /// Whether memory alone shows that there is no entry. If so, the lookup counts as a miss.
   func surelyLacks(_ name: EntryName) -> Bool {
     guard index.lacks(name, folder.foreignChanges(at: clock.uptime)) else { return false }
     misses.add(1, ordering: .relaxed)
     return true
   }
 
-  /// Whether there surely is no entry of a resource, by memory alone; counted as a miss then.
+  /// Whether memory alone shows that a resource has no entry. If so, the lookup counts as a miss.
   func surelyLacks(resource: NameDigest) -> Bool {
     guard index.lacks(resource: resource, folder.foreignChanges(at: clock.uptime)) else { return false }
     misses.add(1, ordering: .relaxed)
@@ -144,8 +144,8 @@ final class DiskEngine: Sendable {
     return found
   }
 
-  /// Whether a file that was found without a key in mind is its own key's: one that somebody has moved here may have been
-  /// replaced at its place since.
+  /// Whether a file that was found without a given key is stored under its own key's name. A file moved here may have been
+  /// replaced at its proper place since.
   func isInPlace(_ key: CacheKey, _ name: EntryName) -> Bool { EntryName(key, hashKey: folder.key) == name }
 
   func isExpired(_ metadata: StoredMetadata) -> Bool {
@@ -153,7 +153,7 @@ final class DiskEngine: Sendable {
     return deadline != .distantFuture && deadline <= now
   }
 
-  /// Notes a use in memory, and in the file once a minute at most.
+  /// Records a use in memory, and in the file at most once a minute.
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
     index.used(name, size: file.status.size, at: now)
@@ -162,7 +162,7 @@ final class DiskEngine: Sendable {
     folder.noteUse()
   }
 
-  /// Whether a use at `now` is to be noted in the file.
+  /// Whether a use at `now` has to be recorded in the file.
   func isUseDue(_ file: EntryFile, at now: Timestamp) -> Bool {
     let (since, overflows) = now.nanoseconds.subtractingReportingOverflow(file.status.modified.nanoseconds)
     return overflows || since.magnitude >= 60_000_000_000
@@ -170,7 +170,7 @@ final class DiskEngine: Sendable {
 
   // MARK: Changing
 
-  /// Removes a damaged file, unless another one has taken its place.
+  /// Removes a damaged file unless another one has replaced it.
   func discardDamaged(_ name: EntryName, _ identity: FileStatus.Identity?) {
     count { $0.damaged += 1 }
     guard let identity else { return }
@@ -198,12 +198,12 @@ final class DiskEngine: Sendable {
       switch EntryFile.find(folder.path(name), expecting: key, folder.calls) {
       case .entry(let file) where file.header.revision == revision: identity = file.status.identity
       case .failed(let error): throw error.error("open an entry", folder.path(name))
-      // Also a damaged entry and another key's is none of that revision.
+      // An entry that is damaged or belongs to another key does not have that revision.
       case .entry, .nothing, .otherKey, .newer, .damaged: return
       }
     }
     if case .failed(let error) = remove(name, ifStill: identity) {
-      // Else it was another reason, and nobody asks twice where all is well.
+      // A read-only folder is the more useful error. It is checked only after a failure, to save a system call.
       try requireWritable()
       throw error.error("remove an entry", folder.path(name))
     }
@@ -213,18 +213,18 @@ final class DiskEngine: Sendable {
     try requireWritable()
     try folder.removeAll()
     index.removedAll()
-    // So that the index answers again. What can't be listed now is listed when it is asked for.
+    // The list lets the index answer again. A folder that cannot be listed now is listed when the index is next needed.
     try? list()
   }
 
-  /// - Parameter asks: the system, always; else where it was not so when it was last asked.
+  /// - Parameter asks: Whether to check with the system even if the folder was writable at the last check.
   func requireWritable(asks: Bool = true) throws(CacheError) {
     guard asks ? folder.isWritable : folder.isProbablyWritable else {
-      throw CacheError(.readOnly, reason: "the folder can't be written to", path: folder.root, errno: SystemError.readOnly.number)
+      throw CacheError(.readOnly, reason: "the folder is not writable", path: folder.root, errno: SystemError.readOnly.number)
     }
   }
 
-  /// Appends a record of metadata to an entry of that revision; false when there is none.
+  /// Appends a metadata record to the entry of that revision. Returns `false` if there is none.
   func refresh(
     _ key: CacheKey, _ name: EntryName, _ metadata: StoredMetadata, ifRevision revision: Revision
   ) throws(CacheError) -> Bool {
@@ -240,7 +240,7 @@ final class DiskEngine: Sendable {
       throw failure
     }
     guard outcome != .tooLarge else {
-      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: path)
+      throw CacheError(.entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: path)
     }
     return outcome == .appended
   }
@@ -253,14 +253,14 @@ final class DiskEngine: Sendable {
     let path = folder.path(name)
     try folder.requireFolders(of: name)
     let descriptor = try FileDescriptor(path, .readAndWrite)
-    // Other processes, and other caches of this one, append to the same log.
+    // Other processes, and other caches of this process, append to the same log.
     try descriptor.waitForLock(folder.calls)
     defer { descriptor.unlock() }
     switch try EntryFile.read(descriptor, expecting: key, folder.calls) {
     case .entry(let file):
       guard file.header.revision == revision else { return .gone }
       guard let size = try append(metadata, to: file) else { return .tooLarge }
-      // Somebody may have replaced or removed the file in the meantime: then nobody will see the record.
+      // If the file was replaced or removed meanwhile, no reader will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
       let total = index.resized(name, size: size, at: now)
       forgetIndexFile()
@@ -274,7 +274,7 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// The file's size afterwards in bytes, or nil when the metadata is too large.
+  /// Returns the size of the file afterwards in bytes, or `nil` if the metadata is too large.
   private func append(_ metadata: StoredMetadata, to file: EntryFile) throws(SystemError) -> Int64? {
     var metadata = metadata
     metadata.revision = file.header.revision
@@ -298,7 +298,7 @@ final class DiskEngine: Sendable {
 
   // MARK: Size
 
-  /// Puts a file of `size` bytes into its place, which is what `move` does, and counts it.
+  /// Moves a file of `size` bytes into place with `move`, and counts it.
   func place(_ name: EntryName, size: Int64, _ move: () throws(CacheError) -> Void) throws(CacheError) {
     index.placing(name)
     do throws(CacheError) {
@@ -314,7 +314,7 @@ final class DiskEngine: Sendable {
     if total > limit || index.wantsList(limit: limit, folder.foreignChanges) { startTrimming() }
   }
 
-  /// Enforces the size limit in the background; what is over the limit when a trimming runs already, it sees too.
+  /// Enforces the size limit in the background. A pass that has not begun yet covers this call too.
   func startTrimming() {
     let starts = isTrimming.withLock { isTrimming in
       defer { isTrimming = true }
@@ -327,8 +327,7 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// Nothing more fits on the disk: a tenth of what is stored goes, in the background, so that later stores succeed; never all of
-  /// it.
+  /// Evicts a tenth of the cache in the background after the disk was found full, so that later stores succeed.
   func makeRoom() {
     count { $0.fullDisk += 1 }
     let starts = isMakingRoom.withLock { isMakingRoom in

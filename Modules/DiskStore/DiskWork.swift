@@ -6,18 +6,18 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// What a disk cache's calls do in their lanes, done in the caller's thread: the work without the way to the executor and back.
+/// The operations of a disk cache, run on the caller's thread without the executor.
 ///
-/// For measuring it. The order that the lanes keep among the calls for one resource is the caller's to keep.
+/// It exists for measurements. The executor's order of calls for one resource is the caller's responsibility.
 package struct DiskWork: Sendable {
   private let engine: DiskEngine
 
-  /// The work of `cache`.
+  /// Creates the operations of `cache`.
   package init(_ cache: DiskCache) { engine = cache.engine }
 
-  /// Opens an entry and reads all of its body.
+  /// Opens an entry and reads its whole body.
   ///
-  /// - Returns: bytes of the body; nil: a miss.
+  /// - Returns: The number of bytes in the body, or `nil` for a miss.
   package func read(_ key: CacheKey) throws(CacheError) -> Int? {
     let name = name(key)
     guard !engine.surelyLacks(name), let entry = try engine.open(key, name, nil) else { return nil }
@@ -25,12 +25,12 @@ package struct DiskWork: Sendable {
     return try (entry.body.source as? EntryBody)?.readAll()
   }
 
-  /// Stores a body that is at hand.
+  /// Stores a body that is in memory.
   package func store(_ body: Data, for key: CacheKey, metadata: StoredMetadata) throws(CacheError) {
     try DiskEntryWriter(key, metadata, engine).writeAndCommit(body)
   }
 
-  /// Appends metadata; false when there is no such entry.
+  /// Appends metadata. Returns `false` if there is no such entry.
   package func refresh(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> Bool {
     try engine.refresh(key, name(key), metadata, ifRevision: metadata.revision)
   }
@@ -40,7 +40,7 @@ package struct DiskWork: Sendable {
 
   /// Lists the files.
   ///
-  /// - Returns: how many entries there are.
+  /// - Returns: The number of entries.
   package func list() throws(CacheError) -> Int {
     try engine.list()
     return engine.index.known.count

@@ -1,21 +1,21 @@
 internal import CacheCore
 internal import Dispatch
 
-/// Runs blocking calls beside the cooperative pool, in a bounded number of threads: some look, as many store, and one does the
-/// upkeep of the whole folder.
+/// Runs blocking calls outside the cooperative pool, on a bounded number of threads: some read, the same number write, and one
+/// does maintenance of the whole folder.
 ///
-/// Work on one resource happens in the order in which it was asked for, one piece at a time, so what was stored is read by who
-/// asks behind it. Apart from that nobody who looks waits for what is to be stored; and only so much of that is held at once,
-/// since a disk that can't keep up would let it grow without end.
+/// Operations on one resource run one at a time in the order of their calls, so a read after a store sees the stored entry.
+/// Otherwise reads do not wait for writes. The number and size of pending writes is bounded, because a slow disk would let them
+/// accumulate.
 final class IOExecutor: Sendable {
   enum Lane {
-    /// Looks at, or removes, what is stored of a resource.
+    /// Reads or removes entries of a resource.
     case entry(UInt64)
-    /// Stores something of a resource, of so many bytes.
+    /// Writes this many bytes for a resource.
     case storing(UInt64, bytes: Int)
-    /// Looks at what nobody changes, in no order.
+    /// Reads data that does not change, in no order.
     case unordered
-    /// The folder as a whole.
+    /// Maintains the whole folder.
     case upkeep
   }
 
@@ -25,9 +25,9 @@ final class IOExecutor: Sendable {
   private let path: String
 
   /// - Parameters:
-  ///   - width: how many look at once, and how many store.
-  ///   - bounds: what may wait to be stored.
-  ///   - path: what errors name.
+  ///   - width: The number of reading threads, and of writing threads.
+  ///   - bounds: The limits for pending writes.
+  ///   - path: The path that errors state.
   init(width: Int, bounds: IOState.Bounds, path: String) {
     func pool(_ name: String) -> [DispatchQueue] {
       (0..<width).map { DispatchQueue(label: "etagere.disk.\(name).\($0)", qos: .userInitiated) }
@@ -38,14 +38,14 @@ final class IOExecutor: Sendable {
     self.path = path
   }
 
-  /// Runs `work` in a lane. Goes on when the task is cancelled: no half states.
+  /// Runs `work` in a lane. Cancelling the task does not stop the work, so nothing is left half done.
   ///
-  /// - Throws: ``CacheError/Code/closed`` after ``close()``; ``CacheError/Code/overloaded``, at once, when too much waits to be
-  ///   stored already; what the work throws.
+  /// - Throws: ``CacheError/Code/closed`` after ``close()``, ``CacheError/Code/overloaded`` immediately if too many writes are
+  ///   pending, and the errors of `work`.
   func run<Value: Sendable>(
     _ lane: Lane, _ work: @escaping @Sendable () throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
-    // Resumed exactly once, by the work or by who refuses it.
+    // Resumed exactly once, either by the work or by the refusal.
     let result: Result<Value, CacheError> = await withCheckedContinuation { continuation in
       let refusal = submit(lane, whenClosed: false) {
         let result = Result(catching: work)
@@ -54,16 +54,16 @@ final class IOExecutor: Sendable {
       if let refusal { continuation.resume(returning: .failure(error(refusal))) }
     }
     #if TSAN
-    // The sanitizer does not see the hand-over where a continuation is resumed before it is awaited. The lock, which was taken
-    // behind the work, it sees.
+    // The sanitizer misses the hand-over if a continuation is resumed before it is awaited. It does see this lock, which was
+    // taken after the work.
     state.withLock { _ in }
     #endif
     return try result.get()
   }
 
-  /// Starts `work`, which nobody waits for but ``close()``.
+  /// Starts `work` without waiting for it. Only ``close()`` waits for it.
   ///
-  /// - Parameter whenClosed: also after ``close()``: for clearing away what is not needed any more.
+  /// - Parameter whenClosed: Whether the work also runs after ``close()``, for cleanup.
   func start(_ lane: Lane, whenClosed: Bool = false, _ work: @escaping @Sendable () -> Void) {
     _ = submit(lane, whenClosed: whenClosed) {
       work()
@@ -71,8 +71,8 @@ final class IOExecutor: Sendable {
     }
   }
 
-  /// Does `work` when it is a resource's turn, in the caller's thread, which waits for that. For the upkeep's own lane alone,
-  /// which no other lane ever waits for.
+  /// Waits for a resource's turn on the caller's thread and runs `work`. Only the maintenance lane may call this, because no
+  /// other lane waits for it.
   func wait<Value>(_ lane: Lane, _ work: () -> Value) -> Value {
     guard case .entry(let resource) = lane else { return work() }
     state.withLock { $0.reserve(resource) }?.wait()
@@ -80,18 +80,17 @@ final class IOExecutor: Sendable {
     return work()
   }
 
-  /// Does `work` in the caller's thread if nothing else of the resource is under way or waits; nil: something is.
+  /// Runs `work` on the caller's thread, or returns `nil` if another operation on the resource runs or waits.
   func inTurn<Value>(_ resource: UInt64, _ work: () -> Value) -> Value? {
     guard state.withLock({ $0.reserveIfFree(resource) }) else { return nil }
     defer { carryOut(state.withLock { $0.release(resource) }) }
     return work()
   }
 
-  /// Whether nothing of a resource is under way or waits, so that who looks without a turn sees all that was asked for before.
-  /// Not so when closed.
+  /// Whether no operation on a resource runs or waits, so that a read without a turn sees all earlier ones. False when closed.
   func isIdle(_ resource: UInt64) -> Bool { state.withLock { $0.isIdle(resource) } }
 
-  /// Refuses new work and returns when all that was accepted is done.
+  /// Refuses new work and returns when all accepted work is done.
   func close() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { $0.close(continuation) }
@@ -101,22 +100,22 @@ final class IOExecutor: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// What waits to be stored, or is being stored.
+  /// The number of writes that are waiting or in progress.
   var pendingStores: Int { state.withLock { $0.stores } }
 
-  /// Whether nothing more may be stored until something has been.
+  /// Whether further writes are refused until others have finished.
   var isFull: Bool { state.withLock { !$0.hasRoom(for: 0) } }
 
   func error(_ refusal: IOState.Refusal) -> CacheError {
     switch refusal {
     case .closed: CacheError(.closed, reason: "the store is closed", path: path)
-    case .overloaded: CacheError(.overloaded, reason: "too much waits to be stored already", path: path)
+    case .overloaded: CacheError(.overloaded, reason: "too many stores are waiting", path: path)
     }
   }
 
-  // MARK: Working
+  // MARK: Workers
 
-  /// - Parameter work: returns what tells of its end, once it is off the books.
+  /// - Parameter work: Returns a closure that reports the result, called once the work is no longer counted.
   private func submit(
     _ lane: Lane, whenClosed: Bool, _ work: @escaping @Sendable () -> @Sendable () -> Void
   ) -> IOState.Refusal? {
@@ -142,7 +141,7 @@ final class IOExecutor: Sendable {
     queues[worker.number].async { [self] in work(worker) }
   }
 
-  /// What a worker does until there is nothing more to do.
+  /// Runs jobs until no more are ready.
   private func work(_ worker: WorkerPool.Worker) {
     var next = state.withLock { $0.next(for: worker) }
     while let job = next {

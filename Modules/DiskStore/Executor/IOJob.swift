@@ -1,12 +1,12 @@
-/// A piece of work on its way through the executor.
+/// A job in the executor.
 struct IOJob: Sendable {
-  /// The resource that it is about, where an order is to be kept.
+  /// The resource of the job, if its order matters.
   let resource: UInt64?
-  /// Who does it; nil: the upkeep.
+  /// The kind of worker that runs it, or `nil` for the maintenance thread.
   let kind: WorkerPool.Kind?
-  /// Bytes that are to be stored.
+  /// The number of bytes to write.
   let bytes: Int
-  /// Returns what tells of its end.
+  /// Runs the job and returns a closure that reports its result.
   let work: @Sendable () -> @Sendable () -> Void
 
   init(_ lane: IOExecutor.Lane, _ work: @escaping @Sendable () -> @Sendable () -> Void) {

@@ -1,9 +1,9 @@
 internal import CacheCore
 internal import Dispatch
 
-/// What an ``IOExecutor`` keeps behind its lock: who works, who waits, and for what.
+/// The state behind an ``IOExecutor``'s lock: the workers, the waiting jobs and the pending writes.
 struct IOState {
-  /// What may wait to be stored.
+  /// The limits for pending writes.
   struct Bounds: Sendable {
     var count: Int
     var bytes: Int
@@ -11,7 +11,7 @@ struct IOState {
 
   enum Refusal: Error { case closed, overloaded }
 
-  /// What follows from the end of a piece of work.
+  /// The actions that follow the end of a job.
   struct Step {
     var wake: WorkerPool.Worker?
     var turn: DispatchSemaphore?
@@ -26,10 +26,10 @@ struct IOState {
   private let bounds: Bounds
   private var looking: WorkerPool
   private var storing: WorkerPool
-  /// Who waits for the work that is under way on a resource, in order.
+  /// The jobs and turns that wait for the current operation on each resource, in order.
   private var rows: [UInt64: WorkQueue<Waiting>] = [:]
   private var pending = 0
-  /// What waits to be stored, or is being stored.
+  /// The number of writes that are waiting or in progress.
   private(set) var stores = 0
   private var storedBytes = 0
   private(set) var isClosed = false
@@ -41,14 +41,14 @@ struct IOState {
     storing = WorkerPool(.storing, width: width)
   }
 
-  /// Whether so many bytes more may wait to be stored. When nothing waits they may, however many they are.
+  /// Whether a write of this many bytes can be accepted. A single write of any size can.
   func hasRoom(for bytes: Int) -> Bool {
     stores == 0 || stores < bounds.count && storedBytes < bounds.bytes && bytes <= bounds.bytes - storedBytes
   }
 
-  /// Takes work in.
+  /// Accepts a job.
   ///
-  /// - Returns: who is to begin.
+  /// - Returns: The worker to wake, if any.
   mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<WorkerPool.Worker?, Refusal> {
     if isClosed && !whenClosed { return .failure(.closed) }
     if job.kind == .storing {
@@ -92,17 +92,17 @@ struct IOState {
     return step
   }
 
-  /// Whether nothing of a resource is under way or waits.
+  /// Whether no operation on a resource runs or waits.
   func isIdle(_ resource: UInt64) -> Bool { !isClosed && rows[resource] == nil }
 
-  /// Takes a resource's turn, unless somebody else has it.
+  /// Takes a resource's turn if it is free.
   mutating func reserveIfFree(_ resource: UInt64) -> Bool {
     guard rows[resource] == nil else { return false }
     rows[resource] = WorkQueue()
     return true
   }
 
-  /// Takes a resource's turn; not nil: when that is signalled.
+  /// Takes a resource's turn. If it is not free, returns a semaphore that signals when it is.
   mutating func reserve(_ resource: UInt64) -> DispatchSemaphore? {
     guard rows[resource] != nil else {
       rows[resource] = WorkQueue()
@@ -113,7 +113,7 @@ struct IOState {
     return turn
   }
 
-  /// Gives a resource's turn to who is next.
+  /// Passes a resource's turn to the next in its queue.
   mutating func release(_ resource: UInt64) -> Step {
     guard let first = rows[resource]?.popFirst() else {
       rows[resource] = nil
@@ -125,7 +125,7 @@ struct IOState {
     }
   }
 
-  /// - Returns: whether nothing is under way.
+  /// - Returns: Whether no work is in progress.
   mutating func close(_ closer: CheckedContinuation<Void, Never>) -> Bool {
     isClosed = true
     if pending == 0 { return true }

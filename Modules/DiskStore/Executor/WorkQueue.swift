@@ -1,16 +1,15 @@
-/// What waits, first in, first out: O(1) at both ends, amortised, where an array's first element is taken at the price of moving
-/// all the others.
+/// A first-in, first-out queue with amortized O(1) at both ends. Removing the first element of an array would move all others.
 struct WorkQueue<Element> {
-  /// Nil: it has been taken, and is let go of.
+  /// The elements, with `nil` for those already removed.
   private var elements: [Element?] = []
-  /// How many of them have been taken.
+  /// The number of removed elements.
   private var taken = 0
-  /// Fewer that were taken are not worth moving the others for.
+  /// The minimum number of removed elements before the others are moved.
   private static var fewest: Int { 64 }
 
   mutating func append(_ element: Element) { elements.append(element) }
 
-  /// The oldest one.
+  /// Removes and returns the oldest element.
   mutating func popFirst() -> Element? {
     guard taken < elements.count else { return nil }
     let element = elements[taken]

@@ -1,4 +1,4 @@
-/// The threads that do one kind of work, and what is there to do for them.
+/// The threads for one kind of work, and the jobs that are ready for them.
 struct WorkerPool {
   enum Kind: Sendable { case looking, storing }
 
@@ -9,7 +9,7 @@ struct WorkerPool {
 
   private let kind: Kind
   private var ready = WorkQueue<IOJob>()
-  /// The one that rested last comes last, and is asked first.
+  /// The idle workers. The one that became idle last is at the end and is woken first.
   private var resting: [Int]
 
   init(_ kind: Kind, width: Int) {
@@ -17,15 +17,15 @@ struct WorkerPool {
     resting = Array((0..<width).reversed())
   }
 
-  /// Takes work in.
+  /// Accepts a job.
   ///
-  /// - Returns: who is to begin.
+  /// - Returns: The worker to wake, if any.
   mutating func add(_ job: IOJob) -> Worker? {
     ready.append(job)
     return resting.popLast().map { Worker(kind: kind, number: $0) }
   }
 
-  /// The next piece of work, the oldest; nil: the worker rests now.
+  /// Returns the oldest ready job, or `nil` if the worker becomes idle.
   mutating func next(for worker: Worker) -> IOJob? {
     guard let job = ready.popFirst() else {
       resting.append(worker.number)

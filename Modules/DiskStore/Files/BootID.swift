@@ -6,9 +6,9 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Which start of the system this is.
+/// The identity of the current boot of the system.
 enum BootID {
-  /// A text that is another one after each start; nil where the system does not tell.
+  /// A text that differs after each boot, or `nil` if the system does not provide one.
   static var name: String? {
     #if canImport(Darwin)
     var bytes = [UInt8](repeating: 0, count: 64)

@@ -8,31 +8,31 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system calls that can fail for reasons that a test can't bring about without owning a disk: a seam, so that it can bring
-/// them about all the same.
+/// The system calls that can fail for reasons that a test cannot cause on a real disk. A test replaces them to inject such
+/// failures.
 package struct FileCalls: Sendable {
-  /// Writes at an offset; may write less.
+  /// Writes at an offset, possibly fewer bytes than given.
   package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>
-  /// Makes a file's, or a folder's, content durable.
+  /// Makes the content of a file or folder durable.
   package var sync: @Sendable (Int32) -> SystemError?
-  /// Moves a file to where another may be, which it replaces.
+  /// Moves a file and replaces the one at the target.
   package var rename: @Sendable (_ from: String, _ to: String) -> SystemError?
   /// Removes a file.
   package var unlink: @Sendable (String) -> SystemError?
   /// Removes a file in an open folder.
   package var unlinkInside: @Sendable (_ folder: Int32, _ name: UnsafePointer<CChar>) -> SystemError?
-  /// Whether this process may change what is in a folder. One that is not there can be made, as far as anybody knows.
+  /// Whether this process can change a folder's contents. A missing folder is assumed to be creatable.
   package var isWritable: @Sendable (String) -> Bool
-  /// Opens a file for reading, if that takes no waiting for the disk.
+  /// Opens a file for reading if that needs no wait for the disk.
   package var openCached: @Sendable (UnsafePointer<CChar>) -> Result<Int32, SystemError>
-  /// Reads at an offset what the system has in its memory; may read less.
+  /// Reads bytes at an offset that the system has in memory, possibly fewer than requested.
   package var readCached: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
-  /// Waits a moment, 20 ms, for a lock that somebody else holds.
+  /// Waits 20 ms for a lock that is taken.
   package var pause: @Sendable () -> Void
-  /// How often a lock is asked for, with a pause between two attempts: two seconds in all.
+  /// The number of attempts to take a lock, with a pause between two of them: two seconds in all.
   package var lockAttempts = 100
 
-  /// The system's own.
+  /// The real system calls.
   package static let system = FileCalls(
     write: { descriptor, bytes, offset in
       let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
@@ -40,7 +40,7 @@ package struct FileCalls: Sendable {
     },
     sync: { descriptor in
       #if canImport(Darwin)
-      // `fsync` leaves the bytes in the drive's own cache there.
+      // On Apple platforms `fsync` leaves the bytes in the drive's own cache.
       if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
       #endif
       return fsync(descriptor) == 0 ? nil : .last
@@ -59,7 +59,7 @@ package struct FileCalls: Sendable {
     },
     pause: { usleep(20_000) })
 
-  /// Writes all of `bytes`, however often it is interrupted or cut short.
+  /// Writes all of `bytes`, despite interruptions and short writes.
   func writeAll(_ file: FileDescriptor, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
     var rest = bytes
     var place = offset
@@ -88,7 +88,7 @@ package struct FileCalls: Sendable {
   }
 }
 
-// Outside the type, where the names mean the system's functions and not its members.
+// Declared outside the type, where the names refer to the system's functions.
 private func renameFile(_ from: String, _ to: String) -> SystemError? {
   from.withCString { from in to.withCString { rename(from, $0) } } == 0 ? nil : .last
 }

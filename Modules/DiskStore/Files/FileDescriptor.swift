@@ -8,15 +8,15 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// An open file, closed when nobody holds it any more: so no path, error or cancellation leaks one.
+/// An open file that is closed with its last reference, so no error or cancellation leaks a descriptor.
 ///
-/// Opened without following a link in the last place, without waiting (a pipe that somebody put there would wait for ever), and
-/// not inherited.
+/// It is opened without following a final link, without blocking (a pipe in its place would block forever), and is not inherited
+/// by child processes.
 final class FileDescriptor: Sendable {
   enum Access { case read, readAndWrite, createNew, folder }
 
   let raw: Int32
-  /// Reads what the system has in memory, where nothing else is to be read; nil: what there is.
+  /// Reads bytes that the system has in memory, if the file may be read only in this way.
   private let readCached: (@Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>)?
 
   init(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) {
@@ -24,13 +24,13 @@ final class FileDescriptor: Sendable {
     readCached = nil
   }
 
-  /// A file that is read as far as the system has it in memory. Whatever would wait throws ``SystemError/wouldBlock``.
+  /// Opens a file to read only the bytes that the system has in memory. A read that would wait throws ``SystemError/wouldBlock``.
   init(cached path: UnsafePointer<CChar>, _ calls: FileCalls) throws(SystemError) {
     raw = try calls.openCached(path).get()
     readCached = calls.readCached
   }
 
-  /// Whether nobody may wait who reads this file.
+  /// Whether reads of this file must not wait.
   var isCachedAlone: Bool { readCached != nil }
 
   private static func opened(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) -> Int32 {
@@ -49,7 +49,7 @@ final class FileDescriptor: Sendable {
     return descriptor
   }
 
-  /// A folder in an open one.
+  /// Opens a folder inside an open folder.
   init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
     var descriptor: Int32
     repeat {
@@ -60,7 +60,7 @@ final class FileDescriptor: Sendable {
     readCached = nil
   }
 
-  /// A text that is handed to C as an argument is copied first; so it is not.
+  /// The implicit conversion of a string argument to a C string would copy it first.
   convenience init(_ path: String, _ access: Access) throws(SystemError) {
     try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access) } }.get())
   }
@@ -78,7 +78,7 @@ final class FileDescriptor: Sendable {
     return FileStatus(status)
   }
 
-  /// Fills `buffer` from `offset` on; returns fewer bytes than it holds only where the file ends.
+  /// Fills `buffer` with bytes from `offset` on. Returns fewer bytes only at the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
     guard let start = buffer.baseAddress else { return 0 }
     var done = 0
@@ -100,11 +100,13 @@ final class FileDescriptor: Sendable {
     return done
   }
 
-  /// Takes the file's lock among processes and among openings of one process; it is let go of with the descriptor, but for a
-  /// child process that is being made at that moment and has a copy of it: who unlocks doesn't depend on that. Where the file
-  /// system has no locks, none is taken.
+  /// Takes the file's lock, which excludes other processes and other descriptors of this process. It does nothing if the file
+  /// system has no locks.
   ///
-  /// - Throws: ``SystemError/wouldBlock`` when somebody else holds it all the time: who is suspended never lets go.
+  /// Closing the descriptor releases the lock, unless a child process that is being spawned at that moment has a copy of it.
+  /// Unlocking explicitly avoids that.
+  ///
+  /// - Throws: ``SystemError/wouldBlock`` if the lock stays taken. A suspended process never releases its lock.
   func waitForLock(_ calls: FileCalls) throws(SystemError) {
     for attempt in 1...calls.lockAttempts {
       guard tryLocking() == .wouldBlock else { return }
@@ -113,15 +115,15 @@ final class FileDescriptor: Sendable {
     throw .wouldBlock
   }
 
-  /// - Returns: false when somebody else holds the lock, or when the file system has none.
+  /// - Returns: `false` if the lock is taken or the file system has no locks.
   @discardableResult
   func lockExclusively() -> Bool { tryLocking() == nil }
 
-  /// Takes the lock together with others who do, unless somebody has it exclusively.
+  /// Takes a shared lock unless another descriptor has an exclusive one.
   func lockShared() { _ = lock(LOCK_SH | LOCK_NB) }
 
-  /// Takes the lock if it is free. ``SystemError/wouldBlock``: somebody else holds it; other errors mean that the file system has
-  /// no locks.
+  /// Takes the lock if it is free. Returns ``SystemError/wouldBlock`` if it is taken, or another error if the file system has no
+  /// locks.
   func tryLocking() -> SystemError? { lock(LOCK_EX | LOCK_NB) }
 
   private func lock(_ operation: Int32) -> SystemError? {
@@ -130,10 +132,10 @@ final class FileDescriptor: Sendable {
     return result == 0 ? nil : .last
   }
 
-  /// Lets go of the lock, whoever has copies of the descriptor.
+  /// Releases the lock, even if other processes have copies of the descriptor.
   func unlock() { _ = flock(raw, LOCK_UN) }
 
-  /// Sets the time of the last use, which is what the file's modification time stands for here.
+  /// Sets the modification time, which records the last use.
   @discardableResult
   func setModified(_ time: Timestamp) -> Bool {
     withUnsafeTemporaryAllocation(of: timespec.self, capacity: 2) { times in

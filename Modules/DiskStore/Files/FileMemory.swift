@@ -12,19 +12,19 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Bytes of a file, in memory that was not cleared before it was read into.
-// Proof of `@unchecked Sendable`: the memory is written by `init` alone and read only afterwards.
+/// Bytes of a file, in memory that was not zeroed before the read.
+// Proof of `@unchecked Sendable`: only `init` writes the memory, and afterwards it is only read.
 final class FileMemory: @unchecked Sendable {
-  /// Copying so few bytes is cheaper than keeping their surroundings.
+  /// The size up to which copying is cheaper than retaining the whole memory.
   private static let copyLimit = 4096
 
   private let start: UnsafeMutableRawPointer
-  /// Bytes that could be read; fewer than were asked for where the file ends.
+  /// The number of bytes that could be read, which is less than requested at the end of the file.
   let count: Int
 
   /// Reads `count` bytes from `offset` on.
   init(_ file: FileDescriptor, at offset: Int64, count: Int) throws(SystemError) {
-    // Not by Swift's own allocation, which takes a slower way for a stated alignment.
+    // `malloc`, because Swift's own allocation is slower with a stated alignment.
     guard let start = malloc(max(count, 1)) else { throw .outOfMemory }
     do throws(SystemError) {
       self.count = try file.read(into: UnsafeMutableRawBufferPointer(start: start, count: count), at: offset)
@@ -43,7 +43,7 @@ final class FileMemory: @unchecked Sendable {
     try body(UnsafeRawBufferPointer(start: start, count: count))
   }
 
-  /// Bytes of the memory as `Data` that counts from zero; large ones are not copied.
+  /// Returns a range of the memory as `Data` with indices from zero. Large ranges are not copied.
   func data(_ range: Range<Int>) -> Data {
     guard !range.isEmpty else { return Data() }
     if range.count <= Self.copyLimit { return Data(bytes: start + range.lowerBound, count: range.count) }

@@ -8,11 +8,11 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// What the file system says of a file.
+/// The status of a file.
 struct FileStatus: Hashable, Sendable {
   enum Kind: Hashable, Sendable { case file, folder, other }
 
-  /// Tells one file from another for as long as one of them is open, or both exist.
+  /// The identity of a file, unique while the file is open or exists.
   struct Identity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64
@@ -20,7 +20,7 @@ struct FileStatus: Hashable, Sendable {
 
   var identity: Identity
   var kind: Kind
-  /// Bytes.
+  /// The size in bytes.
   var size: Int64
   var modified: Timestamp
 
@@ -41,14 +41,14 @@ struct FileStatus: Hashable, Sendable {
     modified = overflows ? .distantFuture : Timestamp(nanoseconds: sum)
   }
 
-  /// What lies at `name` in an open folder: links are not followed.
+  /// Reads the status of the file at `name` in an open folder. Links are not followed.
   init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
     var status = stat()
     guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw .last }
     self.init(status)
   }
 
-  /// Of a file that is there and can't be looked at.
+  /// The status of a file that exists but cannot be examined.
   static let unknown = FileStatus()
 
   private init() {
@@ -58,12 +58,12 @@ struct FileStatus: Hashable, Sendable {
     modified = Timestamp(nanoseconds: 0)
   }
 
-  /// The same, without copying the text for the call.
+  /// Reads the status without copying the path for the call. Links are not followed.
   init(path: String) throws(SystemError) {
     self = try path.withCString { path in Result { () throws(SystemError) in try FileStatus(path: path) } }.get()
   }
 
-  /// What lies at `path` itself: links are not followed.
+  /// Reads the status of the file at `path`. Links are not followed.
   init(path: UnsafePointer<CChar>) throws(SystemError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { throw .last }

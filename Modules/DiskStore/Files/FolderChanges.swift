@@ -1,11 +1,11 @@
-/// What others changed in a folder, by counters that are its own.
+/// The number of changes in a folder by other caches.
 struct FolderChanges: Hashable, Sendable {
-  /// Which of the counter files that this process has mapped one after the other.
+  /// The number of the mapped counter file, in the order in which this process mapped them.
   var serial: UInt64
   var counts: Generation.Counts
 }
 
-/// What others used in a folder, by the same counters.
+/// The number of uses in a folder by other caches.
 struct FolderUses: Hashable, Sendable {
   var serial: UInt64
   var count: UInt64

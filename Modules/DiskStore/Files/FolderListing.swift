@@ -8,16 +8,16 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The names in a folder of ours, one after the other, without a text for each: a folder may hold very many.
+/// The names in one of the store's folders, one at a time and without a string for each, because a folder can have very many.
 struct FolderListing: ~Copyable {
-  /// A name, valid while it is shown.
+  /// A name, valid during the call that receives it.
   struct Item {
     let bytes: UnsafeRawBufferPointer
     fileprivate let folder: Int32
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// What the file system says of it, links not followed; nil when it is no file, or gone.
+    /// The status of the file, or `nil` if it is not a file or no longer exists. Links are not followed.
     var status: FileStatus? {
       FolderListing.fileStatus(
         Result { () throws(SystemError) in
@@ -36,7 +36,7 @@ struct FolderListing: ~Copyable {
   private let stream: Stream
   private let descriptor: Int32
 
-  /// nil: there is no such folder. A link in its place is not followed.
+  /// Opens a folder, or returns `nil` if it does not exist. A link in its place is not followed.
   init?(_ path: String) throws(SystemError) {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -60,7 +60,7 @@ struct FolderListing: ~Copyable {
       errno = 0
       guard let entry = readdir(stream) else {
         let error = SystemError.last
-        // A list that ends early would be taken for a whole one.
+        // An error must not end the listing early, because the list would be taken as complete.
         guard error.number == 0 else { throw error }
         return
       }
@@ -72,7 +72,7 @@ struct FolderListing: ~Copyable {
     }
   }
 
-  /// Of a file: nil when there is none. What can't be looked at is there all the same, as far as anybody knows.
+  /// Returns the status if it is that of a file. A file that cannot be examined is assumed to exist.
   static func fileStatus(_ found: Result<FileStatus, SystemError>) -> FileStatus? {
     switch found {
     case .success(let status): status.kind == .file ? status : nil

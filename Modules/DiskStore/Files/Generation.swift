@@ -9,41 +9,40 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// `generation`: counters in a file that every process maps, which tell an index in memory whether the folder is still as it saw
-/// it.
+/// `generation`: counters in a file that every process maps, which tell an in-memory index whether the folder has changed.
 ///
-/// `started` is raised before a file is moved into place or removed, `finished` after it. Who finds both equal, and equal to what
-/// it saw, knows that nothing changed meanwhile. A process killed in between leaves them unequal, which costs speed and nothing
-/// else, until somebody opens the folder who is alone in it. A third one tells that entries were used.
-// Proof of `@unchecked Sendable`: `memory` never changes, and the counters behind it are only touched by atomic instructions.
+/// `started` is incremented before a file is moved into place or removed, and `finished` afterwards. If both are equal to the
+/// value last seen, nothing has changed. A process killed in between leaves them unequal. That costs speed only, until a process
+/// opens the folder while no other has it open. A third counter tells that entries were used.
+// Proof of `@unchecked Sendable`: `memory` never changes, and only atomic instructions access the counters behind it.
 final class Generation: @unchecked Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
-  /// Bytes; written out in full, so that a full disk shows when the file is made and not in the middle of an addition.
+  /// The length in bytes. The file is written in full so that a full disk shows when it is created, not during an increment.
   static let length = 4096
   private static let startedOffset = 64
   private static let finishedOffset = 128
   private static let usedOffset = 192
 
   private let memory: UnsafeMutableRawPointer
-  /// Locked, not exclusively, for as long as this object may change something.
+  /// The file, with a shared lock for as long as this object may change something.
   private let file: FileDescriptor
-  /// The part of both counts that this object made.
+  /// The part of both counts that this object contributed.
   private let own = Lock(Counts())
   private let ownUses = Lock(UInt64(0))
-  /// The file that is mapped: another one may be at its path by now.
+  /// The identity of the mapped file. Another file may have replaced it at its path.
   let identity: FileStatus.Identity
 
-  /// How often a change was begun, and ended.
+  /// The number of changes that were started and finished.
   struct Counts: Hashable, Sendable {
     var started: UInt64 = 0
     var finished: UInt64 = 0
 
-    /// No change is under way.
+    /// Whether no change is in progress.
     var isQuiet: Bool { started == finished }
   }
 
-  /// Maps the file at `path`, which is made when it is not there and mended, in place, when it is damaged: processes that have it
-  /// mapped stay with it. The caller holds the folder's lock.
+  /// Maps the file at `path`. A missing file is created, and a damaged one is repaired in place so that other processes keep the
+  /// same mapping. The caller has the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
     file = try Self.open(path, calls)
     file.lockShared()
@@ -54,14 +53,16 @@ final class Generation: @unchecked Sendable {
     self.memory = memory
   }
 
-  /// Makes counters equal that a process has left unequal which was killed, if nobody else has the file mapped. To be called by
-  /// who holds the folder's lock: so does who maps it.
+  /// Makes counters equal that a killed process left unequal, unless another process has the file mapped. The caller has the
+  /// folder's lock, as does every process that maps the file.
   func mendIfAlone() {
     let left = counts
     guard !left.isQuiet else { return }
-    // Who lives has the lock too; without locks in the file system nobody gets it.
+    // Every live process has the shared lock, so the exclusive lock proves there is none. Without file locks the repair never
+    // runs.
     if file.lockExclusively() {
-      // Higher than both were: no index bears that. Added, so that nothing is lost that somebody counts all the same.
+      // The new value is higher than both counters, so no index states it. It is added, so that a concurrent increment is not
+      // lost.
       let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
       if !overflow {
         cchecksum_shared_add(memory + Self.startedOffset, next - left.started)
@@ -73,8 +74,8 @@ final class Generation: @unchecked Sendable {
 
   deinit {
     munmap(memory, Self.length)
-    // Not left to the close: a child process that is being made at this moment has a copy of the descriptor, and with it the
-    // lock, until it runs its program.
+    // Unlocked explicitly: a child process that is being spawned at this moment has a copy of the descriptor, and thus the lock,
+    // until it executes its program.
     file.unlock()
   }
 
@@ -89,7 +90,7 @@ final class Generation: @unchecked Sendable {
     guard try file.status().kind == .file else { throw .ioFailure }
     var bytes = try FileMemory(file, at: 0, count: length).withBytes { Array($0) }
     if bytes.count < length || !bytes.starts(with: magic) {
-      // Counters that were there stay: whoever has seen them must not see them go back.
+      // Existing counters stay, because a process that has seen them must not see them decrease.
       bytes += [UInt8](repeating: 0, count: length - bytes.count)
       bytes.replaceSubrange(0..<magic.count, with: magic)
       try calls.writeAll(file, bytes, at: 0)
@@ -101,18 +102,18 @@ final class Generation: @unchecked Sendable {
 
   private var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
 
-  /// How often anybody changed something.
+  /// The number of changes by all caches.
   var counts: Counts { Counts(started: started, finished: finished) }
 
-  /// How often others than this object changed something; equal and quiet counts mean that nobody did meanwhile.
+  /// The number of changes by caches other than this object. Equal and quiet values mean that no other cache changed anything.
   var foreignChanges: Counts {
     own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
   }
 
-  /// How often others than this object wrote a use to an entry's file.
+  /// The number of uses by other caches that were recorded in an entry's file.
   var foreignUses: UInt64 { ownUses.withLock { cchecksum_shared_load(memory + Self.usedOffset) &- $0 } }
 
-  /// After a use was written to an entry's file.
+  /// Counts a use that was written to an entry's file.
   func noteUse() {
     ownUses.withLock {
       $0 &+= 1
@@ -120,13 +121,12 @@ final class Generation: @unchecked Sendable {
     }
   }
 
-  /// Leaves the counters unequal for good: whoever else has this file mapped can't be told any more of what changes in the
-  /// folder.
+  /// Leaves the counters unequal for good, because processes that still map this file no longer learn of changes.
   func retire() { cchecksum_shared_increment(memory + Self.startedOffset) }
 
-  /// Runs `change` between the two counts.
+  /// Runs `change` between the two increments.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
-    // Ours and everybody's go up under one lock: in between, a change of ours would look like another's.
+    // Both counters are incremented under one lock. In between, an own change would look like another cache's.
     own.withLock {
       $0.started &+= 1
       cchecksum_shared_increment(memory + Self.startedOffset)

@@ -8,18 +8,18 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A folder that is held open, so that the path to it is not walked for each of its files. A link in its place is not followed.
+/// An open folder, which saves resolving the path for each file in it. A link in its place is not followed.
 struct OpenFolder {
   private let descriptor: FileDescriptor
 
   init(_ path: String) throws(SystemError) { descriptor = try FileDescriptor(path, .folder) }
 
-  /// A folder in an open one.
+  /// Opens a folder inside an open folder.
   init(_ name: UnsafePointer<CChar>, in folder: OpenFolder) throws(SystemError) {
     descriptor = try FileDescriptor(name, in: folder.descriptor.raw)
   }
 
-  /// What lies at `name`; a link is not followed.
+  /// Returns the status of the file at `name`. A link is not followed.
   func status(_ name: UnsafePointer<CChar>) throws(SystemError) -> FileStatus { try FileStatus(name, in: descriptor.raw) }
 
   func remove(_ name: UnsafePointer<CChar>, _ calls: FileCalls) -> SystemError? { calls.unlinkInside(descriptor.raw, name) }
@@ -28,13 +28,13 @@ struct OpenFolder {
 }
 
 extension EntryName {
-  /// Calls `body` with the name of the file in its folder.
+  /// Calls `body` with the file's name in its folder.
   func withFileName<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
     let suffix: UInt8 = member.map { $0.isTransform ? Member.transformSuffix : Member.originalSuffix } ?? Member.originalSuffix
     return Self.withName(member?.digest ?? resource, suffix, body)
   }
 
-  /// Calls `body` with the name of the resource's folder in the shard's.
+  /// Calls `body` with the name of the resource's folder in its shard.
   func withResourceFolderName<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
     Self.withName(resource, Self.folderSuffix, body)
   }

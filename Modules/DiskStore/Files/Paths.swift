@@ -6,23 +6,23 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// System calls on paths that need no seam. None follows a link in the last place, and none leaves the store's folder but
-/// `makeFolders`.
+/// System calls on paths that tests need not replace. None follows a final link, and only `makeFolders` acts outside the store's
+/// folder.
 enum Paths {
-  /// Makes one folder; true when it was not there before.
+  /// Creates a folder. Returns whether it did not exist before.
   @discardableResult
   static func makeFolder(_ path: String) throws(SystemError) -> Bool {
     if mkdir(path, 0o700) == 0 { return true }
     let error = SystemError.last
     guard error == .exists else { throw error }
-    // A link to a folder would lead outside.
+    // A link to a folder would lead outside the store.
     guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
     return false
   }
 
-  /// Makes a folder and those above it; links on the way are the caller's choice and are followed.
+  /// Creates a folder and its missing parents. Links on the way are the caller's choice and are followed.
   ///
-  /// - Returns: how many were made.
+  /// - Returns: The number of folders created.
   @discardableResult
   static func makeFolders(_ path: String) throws(SystemError) -> Int {
     if mkdir(path, 0o700) == 0 { return 1 }
@@ -40,13 +40,13 @@ enum Paths {
     return above
   }
 
-  /// The folder that holds what is at `path`, which has no links in it; the topmost holds itself.
+  /// Returns the parent of a path without links. The parent of the root is the root.
   static func parent(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
     return String(path[..<slash])
   }
 
-  /// The path without links, `.` and `..`.
+  /// Returns the path without links, `.` and `..`.
   static func resolved(_ path: String) throws(SystemError) -> String {
     guard let result = realpath(path, nil) else { throw .last }
     defer { free(result) }
@@ -62,7 +62,7 @@ enum Paths {
 
   static var processID: Int32 { getpid() }
 
-  /// The names in a folder, in no order; a link in the folder's place is not followed.
+  /// Returns the names in a folder, in no particular order. A link in the folder's place is not followed.
   static func names(in folder: String) throws(SystemError) -> [String] {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw .last }
@@ -77,13 +77,13 @@ enum Paths {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
         String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      // What is not UTF-8 is no name of ours.
+      // A name that is not UTF-8 is not one of the store's.
       if let name, name != ".", name != ".." { names.append(name) }
     }
     return names
   }
 
-  /// Removes a file, or a folder with all that is in it. Links are removed, never followed. What can't be removed stays.
+  /// Removes a file, or a folder with its contents. Links are removed but not followed. Items that cannot be removed stay.
   static func removeTree(_ path: String, _ calls: FileCalls) {
     guard let status = try? FileStatus(path: path) else { return }
     if status.kind == .folder {

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// Removing everything.
+/// The removal of all entries.
 extension StoreFolder {
-  /// Where entries go that are on their way out. Without room for a sign of life it has no owner: whoever finds it removes it,
-  /// and that is what it is for.
+  /// Returns a path for entries that are being removed. If the disk has no space for a lock file, the path has no owner, so the
+  /// next process that collects orphans removes it.
   private func trashPath() throws(SystemError) -> String {
     do throws(SystemError) {
       return try temporaryPath("trash")
@@ -13,7 +13,7 @@ extension StoreFolder {
     }
   }
 
-  /// Removes all entries: they leave in one step, and are deleted afterwards. What is stored meanwhile is stored in a new folder.
+  /// Removes all entries in one step and deletes their files afterwards. Entries stored meanwhile go into a new folder.
   func removeAll() throws(CacheError) {
     do throws(SystemError) {
       try prepareToWrite()
@@ -22,13 +22,13 @@ extension StoreFolder {
           guard (try? FileStatus(path: entries)) != nil else { return try restore() }
           let trash = try trashPath()
           if let error = change({ calls.rename(entries, trash) }) { throw error }
-          // Where there is no room for a folder, what is on its way out has it.
+          // If there is no space for a new folder, deleting the old entries makes space.
           if (try? Paths.makeFolder(entries)) == nil { Paths.removeTree(trash, calls) }
           try Paths.makeFolder(entries)
           if syncsFolders { try calls.synchronise(FileDescriptor(root, .folder)) }
           return Paths.removeTree(trash, calls)
         } catch {
-          // The entries may be there all the same: it can be the folder they were to leave for that is gone.
+          // The entries may still exist: the missing folder can be the one they were to be moved to.
           guard error == .notFound else { throw error }
           try restore()
         }

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// Putting entries' files into their places, and removing them.
+/// Placing and removing the files of entries.
 extension StoreFolder {
-  /// Moves a finished file into its place, in one step. Missing folders are made.
+  /// Moves a finished file into place with one rename. Missing folders are created.
   ///
-  /// - Parameter rewrite: makes the temporary file again, when it was deleted together with the folder.
+  /// - Parameter rewrite: Writes the temporary file again if it was deleted together with the folder.
   func place(
     _ spool: String, _ name: EntryName, syncsFolders: Bool, rewrite: () throws(CacheError) -> String
   ) throws(CacheError) {
@@ -23,7 +23,7 @@ extension StoreFolder {
         failure = error
       }
       if failure == .notFound {
-        do throws(SystemError) { try restore() } catch { throw error.error("make the store's folder again", root) }
+        do throws(SystemError) { try restore() } catch { throw error.error("recreate the store's folder", root) }
         if (try? FileStatus(path: spool)) == nil { spool = try rewrite() }
       } else if let kind = try? FileStatus(path: target).kind, kind == .folder {
         Paths.removeTree(target, calls)
@@ -35,7 +35,7 @@ extension StoreFolder {
     throw failure.error("move an entry into place", target)
   }
 
-  /// True when a folder was made.
+  /// Returns whether a folder was created.
   private func makeParents(of name: EntryName) throws(SystemError) -> Bool {
     try Self.requireFolder(root)
     try Self.requireFolder(entries)
@@ -47,7 +47,7 @@ extension StoreFolder {
   private func makeInside(_ name: EntryName, _ part: EntryName.Part) throws(SystemError) -> Bool {
     do throws(SystemError) {
       if try status(name, part).kind == .folder { return false }
-      // A file or a link where a folder of ours belongs: the link goes, what it leads to stays.
+      // A file or a link in place of a folder is removed. The target of the link stays.
       if let error = calls.unlink(path(name, part)) { throw error }
     } catch {
       guard error == .notFound else { throw error }
@@ -66,7 +66,7 @@ extension StoreFolder {
 
   /// Removes an entry's file.
   ///
-  /// - Parameter identity: the file that is meant; another one that has taken its place stays. nil: whatever is there.
+  /// - Parameter identity: The file to remove; another one in its place stays. `nil` removes any file.
   @discardableResult
   func remove(_ name: EntryName, ifStill identity: FileStatus.Identity? = nil) -> Removal {
     do throws(SystemError) {

@@ -1,25 +1,25 @@
 internal import CacheCore
 
-/// Removing many files at once.
+/// The removal of many files at once.
 extension StoreFolder {
-  /// What became of a file that was to leave.
+  /// The outcome of an eviction.
   enum EvictionOutcome {
     case removed, absent, failed(SystemError)
-    /// Another process has used it since it was chosen.
+    /// Another process used the entry after it was chosen.
     case kept(FileStatus)
   }
 
-  /// The folder of the entries whose resources' digests begin with `digits`.
+  /// Opens the folder of the entries whose resource digests begin with these digits.
   func shardFolder(_ shard: UInt8) -> Result<OpenFolder, SystemError> {
     let digits = String(shard, radix: 16)
     let name = (digits.count == 1 ? "0" : "") + digits
-    // One step at a time: of a whole path only the last name would not be followed if it is a link.
+    // One step at a time, because an open with a whole path refuses only a final link.
     return Result { () throws(SystemError) in try OpenFolder(name, in: OpenFolder("entries", in: OpenFolder(root))) }
   }
 
   /// Removes a file.
   ///
-  /// - Parameter looks: whether somebody may have used it since it was chosen, who has told its file and nobody else.
+  /// - Parameter looks: Whether another cache may have used the entry after it was chosen and recorded that only in the file.
   func remove(_ victim: EntryIndex.Victim, in shard: OpenFolder, looks: Bool) -> EvictionOutcome {
     guard victim.name.member != nil else { return remove(victim, from: shard, looks) }
     return victim.name.withResourceFolderName { folderName in
@@ -46,7 +46,7 @@ extension StoreFolder {
 }
 
 extension StoreFolder.EvictionOutcome {
-  /// Of a file that could not be removed: most are gone, with all that is above them, or lie behind a link.
+  /// Creates the outcome of a file that could not be removed. Most such files are already gone, or are behind a link.
   init(_ error: SystemError) {
     self = [.notFound, .notAFolder, .isLink].contains(error) ? .absent : .failed(error)
   }

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// The index that is kept beside the entries.
+/// The index file beside the entries.
 extension StoreFolder {
   private var indexPath: String { "\(root)/index" }
 
-  /// What an index of the folder as it is now bears; nil while somebody changes something, and where it can't be told.
+  /// The stamp for an index of the folder's current state, or `nil` during a change or if the state is unknown.
   var indexStamp: IndexFile.Stamp? {
     guard !hasLostGeneration, let boot = BootID.name, let (identity, counts) = generationNow, counts.isQuiet else {
       return nil
@@ -13,7 +13,7 @@ extension StoreFolder {
       boot: NameDigest(SipHash.digest(boot, key: key)), generation: identity, count: counts.started)
   }
 
-  /// The entries, if the index is of the folder as it is.
+  /// Returns the entries of the index file if it matches the folder's current state.
   func readIndex(_ stamp: IndexFile.Stamp) -> [EntryName: EntryIndex.Use]? {
     guard let file = try? FileDescriptor(indexPath, .read), let status = try? file.status(), status.kind == .file,
       status.size <= IndexFile.lengthLimit, let memory = try? FileMemory(file, at: 0, count: Int(status.size))
@@ -21,7 +21,7 @@ extension StoreFolder {
     return memory.withBytes { IndexFile.decoded($0, stamp) }
   }
 
-  /// Puts an index into its place; false when that failed, and then there is the earlier one.
+  /// Writes the index file. Returns `false` if that failed; an earlier index file then stays.
   func writeIndex(_ bytes: [UInt8]) -> Bool {
     guard isWritable, let path = try? temporaryPath("index") else { return false }
     do throws(SystemError) {
@@ -34,7 +34,7 @@ extension StoreFolder {
     }
   }
 
-  /// Where a link has taken the folder's place, what it leads to stays.
+  /// Removes the index file. If a link has replaced the folder, its target is not changed.
   func removeIndex() {
     guard (try? FileStatus(path: root))?.kind == .folder else { return }
     _ = calls.unlink(indexPath)

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// What lies in the folder.
+/// The listing of files.
 extension StoreFolder {
-  /// Calls `body` with every file that bears an entry's name; links and foreign files are passed over. What can't be looked at is
-  /// an empty file.
+  /// Calls `body` for every file with an entry's name. Links and other files are skipped. A file without a readable status is
+  /// reported as empty.
   func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {
     do throws(SystemError) {
       var shards: [String] = []
@@ -34,7 +34,8 @@ extension StoreFolder {
     }
   }
 
-  /// What lies at an entry's place; nil when it is no file, or lies behind a link. What can't be looked at is an empty file.
+  /// Returns the status of an entry's file, or `nil` if it is not a file or is behind a link. A file without a readable status is
+  /// reported as empty.
   func status(_ name: EntryName) -> FileStatus? {
     FolderListing.fileStatus(
       Result { () throws(SystemError) in
@@ -43,10 +44,10 @@ extension StoreFolder {
       })
   }
 
-  /// The other files of a resource that may be its variants.
+  /// Returns the names of a resource's other files that can be variants.
   func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: false) }
 
-  /// The files of a resource that may be transformed values.
+  /// Returns the names of a resource's files that can be transformed values.
   func formNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: true) }
 
   private func memberNames(of plain: EntryName, inTransforms: Bool) throws(SystemError) -> [EntryName] {

@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// Making the folder, or finding it.
+/// The creation and opening of the folder.
 extension StoreFolder {
-  /// The folder, locked. Without locks in the file system the key is still made by one process only.
+  /// Returns the folder, locked. Without file locks, still only one process creates the key.
   static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
     let folder = try FileDescriptor(root, .folder)
     try folder.waitForLock(calls)
@@ -14,14 +14,14 @@ extension StoreFolder {
   ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
     try Paths.makeFolder("\(root)/entries")
     try Paths.makeFolder("\(root)/tmp")
-    // New counters begin at zero, and would come to what an index of the earlier ones bears.
+    // New counters start at zero and could reach the value in an index file of the earlier ones.
     if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
     generation.mendIfAlone()
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
-      // Damaged: no name here can be computed any more, so everything is out of reach. The entries leave first: a crash in
-      // between starts anew again.
+      // The key is damaged, so no name can be computed and no entry can be found. The entries are moved away first, so that after
+      // a crash in between the next opening starts over.
       let trash = "\(root)/tmp/\(Revision.random()).trash"
       _ = generation.around { calls.rename("\(root)/entries", trash) }
       try Paths.makeFolder("\(root)/entries")
@@ -32,8 +32,7 @@ extension StoreFolder {
     return (try publish(key, root, calls), generation)
   }
 
-  /// Flushes the folder, which names `entries` and `folder.key`, the one that names it, and those that name the `made` folders
-  /// above it.
+  /// Flushes the folder (which contains `entries` and `folder.key`), its parent, and the parents of the `made` folders above it.
   static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
     var path = root
     for _ in 0..<made + 2 {
@@ -42,7 +41,7 @@ extension StoreFolder {
     }
   }
 
-  /// nil: not there, or damaged.
+  /// Returns the key, or `nil` if the file is missing or damaged.
   static func readKey(_ root: String) throws(SystemError) -> SipHash.Key? {
     let file: FileDescriptor
     do throws(SystemError) {
@@ -55,8 +54,8 @@ extension StoreFolder {
     return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
   }
 
-  /// Writes the key in one step. Where the file system has no locks two processes may get here at once: a link is made by one of
-  /// them only.
+  /// Publishes the key in one step. Without file locks, two processes can reach this point at once, and only one of them can
+  /// create the link.
   private static func publish(_ key: SipHash.Key, _ root: String, _ calls: FileCalls) throws(SystemError) -> SipHash.Key {
     let draft = "\(root)/tmp/\(Revision.random()).key"
     let file = try FileDescriptor(draft, .createNew)

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// What processes left behind that ended in the middle of a write.
+/// The temporary files of processes that ended during a write.
 extension StoreFolder {
-  /// Removes what processes left behind that ended in the middle of a write. What a live one is writing stays.
+  /// Removes the temporary files of processes that ended during a write. Those of live processes stay.
   ///
-  /// - Returns: how much there was, but for locks.
+  /// - Returns: The number of removed items, not counting lock files.
   @discardableResult
   func collectOrphans() -> Int {
     guard isWritable, (try? Self.requireFolder(root)) != nil, (try? Self.requireFolder(tmp)) != nil else { return 0 }
@@ -23,7 +23,7 @@ extension StoreFolder {
     return count
   }
 
-  /// `12-ab…` of `12-ab….lock` and of `12-ab…-7.spool`.
+  /// Returns `12-ab…` for `12-ab….lock` and `12-ab…-7.spool`.
   private static func owner(of name: String) -> String {
     let stem = name.prefix { $0 != "." }
     return stem.split(separator: "-", omittingEmptySubsequences: false).prefix(2).joined(separator: "-")
@@ -31,14 +31,14 @@ extension StoreFolder {
 
   private func isAlive(_ owner: String) -> Bool {
     guard let file = try? FileDescriptor("\(tmp)/\(owner).lock", .readAndWrite) else {
-      // The drafts of a key have no owner, but whoever makes one holds the folder's lock.
+      // The draft of a key has no owner, but the process that writes it has the folder's lock.
       guard !owner.contains("-"), let folder = try? FileDescriptor(root, .folder) else { return false }
       return !Self.canBeLocked(folder)
     }
     return !Self.canBeLocked(file)
   }
 
-  /// Whether nobody holds its lock. Let go of at once, and not by the close alone: see ``FileDescriptor/waitForLock(_:)``.
+  /// Whether the file's lock is free. The lock is released explicitly; see ``FileDescriptor/waitForLock(_:)``.
   private static func canBeLocked(_ file: FileDescriptor) -> Bool {
     defer { file.unlock() }
     return file.lockExclusively()

@@ -1,15 +1,15 @@
 internal import CacheCore
 
 extension StoreFolder {
-  /// How often the counters are looked at before they are taken for left behind, with a pause in between: half a second.
+  /// The number of checks before the counters are considered abandoned, about half a second in all.
   private static let looks = 25
 
-  /// Makes counters anew that somebody has left unequal who ended in the middle of a change: nobody would ever trust them again.
+  /// Replaces counters that a process left unequal when it ended during a change. Otherwise they would never be trusted again.
   ///
-  /// Whoever has the old ones mapped sees them unequal for good, asks the file system, and finds the new ones at its next look;
-  /// who changes something raises both.
+  /// A process that maps the old counters sees them unequal for good, reads the file system, and finds the new ones at its next
+  /// check. A process that changes something increments both.
   ///
-  /// - Returns: whether they were made anew.
+  /// - Returns: Whether the counters were replaced.
   func renewCounters() -> Bool {
     for _ in 0..<Self.looks {
       guard let (_, counts) = generationNow, !counts.isQuiet else { return false }
@@ -19,7 +19,7 @@ extension StoreFolder {
       return false
     }
     let isNew = withExtendedLifetime(lock) {
-      // An index goes by counters, and these begin again.
+      // An index file refers to counters, and the new ones start again at zero.
       removeIndex()
       guard calls.unlink("\(root)/generation") == nil else { return false }
       return (try? Generation("\(root)/generation", calls)) != nil

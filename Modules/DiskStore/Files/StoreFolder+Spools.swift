@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// Files in which entries are written.
+/// The temporary files of entries that are being written.
 extension StoreFolder {
-  /// A new temporary file, open. What was deleted around it is made again.
+  /// Creates and opens a temporary file. Deleted folders on the way are created again.
   func makeSpool() throws(CacheError) -> (path: String, file: FileDescriptor) {
     do throws(SystemError) {
       do throws(SystemError) {
@@ -16,7 +16,7 @@ extension StoreFolder {
         return (path, try FileDescriptor(path, .createNew))
       }
     } catch {
-      throw error.error("make a temporary file", tmp)
+      throw error.error("create a temporary file", tmp)
     }
   }
 }

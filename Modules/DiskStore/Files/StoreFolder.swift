@@ -1,33 +1,33 @@
 internal import CacheCore
 internal import Synchronization
 
-/// The folder `etagere-1`: its key, its counters, and every change of what lies in it.
+/// The folder `etagere-1`: its key, its counters and every change of its files.
 ///
-/// Paths are looked up anew at each call, so a folder that was deleted, and made again by somebody else, is found again. Before a
-/// change the folders on the way are checked to be folders and not links, so nothing outside is touched.
+/// Each call resolves its paths again, so a folder that was deleted and created anew by another process is found. Every change
+/// first checks that the folders on the way are not links, so it cannot reach outside.
 final class StoreFolder: Sendable {
   static let name = "etagere-1"
 
-  /// The folder as the caller named it, links resolved.
+  /// The folder as the caller named it, with links resolved.
   let parent: String
   let root: String
   let entries: String
   let tmp: String
-  /// What the path of everything in `entries` begins with.
+  /// The prefix of all paths in `entries`.
   private let entriesPrefix: String
   private let generationPath: String
   let key: SipHash.Key
   let calls: FileCalls
-  /// Whether a new folder's name is flushed to the disk too.
+  /// Whether the names of new folders are flushed to the disk.
   let syncsFolders: Bool
   private let state: Lock<State>
-  /// What was found when it was last asked for.
+  /// The result of the last check for write access.
   private let wasWritable: Atomic<Bool>
 
   private struct State {
     var generation: Generation? { didSet { generationSerial += 1 } }
     var generationSerial: UInt64 = 0
-    /// When the file at the counters' path was last seen to be the one that is mapped, by the clock's uptime.
+    /// The uptime of the last check that the file at the counters' path is the mapped one.
     var lastLook: Duration?
     var instance: Instance?
     var serial: UInt64 = 0
@@ -37,17 +37,17 @@ final class StoreFolder: Sendable {
     }
   }
 
-  /// The sign of life beside our temporary files: locked for as long as this object lives, whatever becomes of the process.
+  /// The lock file that protects this object's temporary files. The system releases the lock when the process ends.
   private struct Instance {
     let name: String
-    /// What the paths of our temporary files begin with.
+    /// The prefix of the paths of this object's temporary files.
     let prefix: String
     let lock: FileDescriptor
   }
 
-  /// Makes the folder, or finds it.
+  /// Creates or opens the folder.
   ///
-  /// - Parameter syncsFolders: whether its name and those in it are on the disk itself when this returns.
+  /// - Parameter syncsFolders: Whether the names of the folder and its contents are flushed before this returns.
   init(_ path: String, _ calls: FileCalls, syncsFolders: Bool) throws(CacheError) {
     let made: Int
     do throws(SystemError) {
@@ -92,48 +92,47 @@ final class StoreFolder: Sendable {
     if let instance = state.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
   }
 
-  /// Whether this process may change something here; a read-only folder can be read all the same. Asked anew each time, for
-  /// rights come and go.
+  /// Whether this process can change the folder. It is checked on each call because permissions can change.
   var isWritable: Bool {
     let isWritable = calls.isWritable(root)
     wasWritable.store(isWritable, ordering: .relaxed)
     return isWritable
   }
 
-  /// The same, as far as is known: no system call as long as it was so when it was last asked.
+  /// The same as ``isWritable``, but without a system call if the last check succeeded.
   var isProbablyWritable: Bool { wasWritable.load(ordering: .relaxed) || isWritable }
 
   func path(_ name: EntryName, _ part: EntryName.Part = .file) -> String { name.path(below: entriesPrefix, part) }
 
-  /// The path of an entry, or of a folder on the way to it, for the length of a call.
+  /// Calls `body` with the path of an entry, or of a folder on the way to it.
   func withPath<Result, Failure: Error>(
     _ name: EntryName, _ part: EntryName.Part = .file, _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try name.withPath(below: entriesPrefix, part, body)
   }
 
-  // MARK: Changes of others
+  // MARK: Changes by other caches
 
-  /// How long nobody looks whether the mapped counters are those of the folder.
+  /// The interval between checks that the mapped counters are still those of the folder.
   private static let trustsCounters = Duration.seconds(1)
 
-  /// What others changed in the folder; nil: read-only, so nothing can be said. Asks memory only.
+  /// The changes by other caches, from memory, or `nil` if the folder was opened read-only and they are unknown.
   var foreignChanges: FolderChanges? { state.withLock { $0.foreignChanges } }
 
-  /// What others used in the folder; nil: read-only, so nothing can be said.
+  /// The uses by other caches, or `nil` if the folder was opened read-only and they are unknown.
   var foreignUses: FolderUses? {
     state.withLock { state in state.generation.map { FolderUses(serial: state.generationSerial, count: $0.foreignUses) } }
   }
 
-  /// After the time of a use was written to an entry's file.
+  /// Counts a use whose time was written to an entry's file.
   func noteUse() { state.withLock { $0.generation }?.noteUse() }
 
-  /// The counters that are mapped, and what they say; nil: read-only.
+  /// The mapped counters and their values, or `nil` if the folder was opened read-only.
   var generationNow: (FileStatus.Identity, Generation.Counts)? {
     state.withLock { $0.generation.map { ($0.identity, $0.counts) } }
   }
 
-  /// What others changed, and nil when it is time to look whether the counters are still those of the folder.
+  /// Returns the changes by other caches, or `nil` if the mapped counters are due for a check.
   func foreignChanges(at uptime: Duration) -> FolderChanges? {
     state.withLock { state in
       guard let last = state.lastLook, uptime - last < Self.trustsCounters else { return nil }
@@ -141,7 +140,7 @@ final class StoreFolder: Sendable {
     }
   }
 
-  /// Looks whether the counters are still those of the folder, if it is time; maps those that are, if they are not.
+  /// Checks, if due, that the mapped counters are still those of the folder, and maps the current ones if not.
   func look(at uptime: Duration) {
     let isDue = state.withLock { state in state.lastLook.map { uptime - $0 >= Self.trustsCounters } ?? true }
     guard isDue else { return }
@@ -149,15 +148,15 @@ final class StoreFolder: Sendable {
     state.withLock { $0.lastLook = uptime }
   }
 
-  /// The counters that lie in the folder now are not those that we have mapped: it was deleted, and perhaps made anew.
+  /// Whether the counters in the folder are no longer the mapped ones, because the folder was deleted and perhaps created again.
   var hasLostGeneration: Bool {
     guard let generation = state.withLock({ $0.generation }) else { return false }
     return (try? FileStatus(path: generationPath))?.identity != generation.identity
   }
 
-  /// Maps the counters of a folder that somebody else made anew, or the two of us would not notice each other's changes.
+  /// Maps the counters of a folder that another process created anew. Otherwise the two would not notice each other's changes.
   ///
-  /// - Parameter waits: for the folder's lock, two seconds at most; else nothing is done now when somebody else has it.
+  /// - Parameter waits: Whether to wait up to two seconds for the folder's lock instead of giving up if it is taken.
   func adoptGeneration(waits: Bool = false) {
     guard hasLostGeneration, (try? FileStatus(path: generationPath))?.kind == .file else { return }
     guard let lock = waits ? try? Self.locked(root, calls) : try? FileDescriptor(root, .folder),
@@ -174,14 +173,14 @@ final class StoreFolder: Sendable {
       defer { state.generation = generation }
       return state.generation
     }
-    // What we change from now on, those who still have the old counters mapped are not told: they must not trust them.
+    // Processes that still map the old counters are not told about later changes, so they must stop trusting them.
     old?.retire()
   }
 
-  // MARK: Making
+  // MARK: Creation
 
-  /// Makes again what somebody deleted while we had it open. Our names stay as they are: the key is written anew, unless another
-  /// one is there by now.
+  /// Creates again what another process deleted while the folder was open. The names stay valid: the old key is written unless
+  /// the folder already has a new one.
   func restore() throws(SystemError) {
     let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
@@ -197,7 +196,7 @@ final class StoreFolder: Sendable {
     }
   }
 
-  /// Before any change. What could only be read when it was opened, and can be written to now, is prepared for that.
+  /// Prepares a change. A folder that was read-only when opened and is writable now gets its missing files.
   func prepareToWrite() throws(SystemError) {
     guard isWritable else { throw .readOnly }
     if state.withLock({ $0.generation == nil }) { try restore() }
@@ -205,10 +204,10 @@ final class StoreFolder: Sendable {
 
   // MARK: Temporary files
 
-  /// What our temporary files' names begin with; nil while there were none.
+  /// The prefix of the names of this object's temporary files, or `nil` if it has none yet.
   var instanceName: String? { state.withLock { $0.instance?.name } }
 
-  /// A path for a temporary file, or for a folder on its way out, that only this object uses.
+  /// Returns a path in `tmp` that only this object uses.
   func temporaryPath(_ kind: String) throws(SystemError) -> String {
     try Self.requireFolder(root)
     try Self.requireFolder(tmp)
@@ -232,7 +231,7 @@ final class StoreFolder: Sendable {
     let name = "\(Paths.processID)-\(Hexadecimal.text(generator.next()))"
     let path = "\(tmp)/\(name).lock"
     let file = try FileDescriptor(path, .createNew)
-    // Somebody who collects orphans may have found it before it was locked.
+    // A process that collects orphans may have found the file before it was locked.
     guard file.tryLocking() != .wouldBlock, try (try? FileStatus(path: path))?.identity == file.status().identity else {
       return nil
     }
@@ -241,24 +240,24 @@ final class StoreFolder: Sendable {
 
   // MARK: Changes
 
-  /// Runs what changes names in the folder, between the two counts. The caller doesn't hold the folder's lock.
+  /// Runs a change of names between the two counter increments. The caller must not have the folder's lock.
   func change<Result>(_ body: () -> Result) -> Result {
     guard let generation = state.withLock({ $0.generation }) else { return body() }
     let result = generation.around(body)
-    // Somebody may have put other counters into the folder, and this may be a cache that only stores and never looks. Who goes by
-    // them must be told before this returns, even when the folder's lock is taken for a moment.
+    // Another process may have replaced the counters, and this cache may only store and never look. Processes that use the new
+    // counters must learn of the change before this returns, even if the folder's lock is briefly taken.
     adoptGeneration(waits: true)
-    // Those who have mapped what we have mapped meanwhile are told too.
+    // Processes that map the newly adopted counters learn of the change too.
     if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }
     return result
   }
 
-  /// What lies at the path itself: links are not followed.
+  /// Returns the status of the file at the path. Links are not followed.
   func status(_ name: EntryName, _ part: EntryName.Part) throws(SystemError) -> FileStatus {
     try withPath(name, part) { path throws(SystemError) in try FileStatus(path: path) }
   }
 
-  /// Throws ``SystemError/notAFolder`` where a link, or anything else, lies in the place of a folder on the way to an entry.
+  /// Throws ``SystemError/notAFolder`` if a folder on the way to an entry is a link or anything else.
   func requireFolders(of name: EntryName) throws(SystemError) {
     try Self.requireFolder(root)
     try Self.requireFolder(entries)

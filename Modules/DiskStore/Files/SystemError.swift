@@ -8,13 +8,13 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The number of a system call's failure.
+/// The error number of a failed system call.
 package struct SystemError: Error, Hashable, Sendable {
   package let number: Int32
 
   package init(number: Int32) { self.number = number }
 
-  /// What the call that failed just now left behind.
+  /// The error number of the call that has just failed.
   static var last: SystemError { SystemError(number: errno) }
 
   static let interrupted = SystemError(number: EINTR)
@@ -28,18 +28,18 @@ package struct SystemError: Error, Hashable, Sendable {
   package static let diskFull = SystemError(number: ENOSPC)
   package static let readOnly = SystemError(number: EROFS)
 
-  /// Whether links between files are what the file system lacks.
+  /// Whether the file system does not support hard links.
   var meansNoLinks: Bool { [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) }
 
-  /// Whether a call is what the system lacks, or a sandbox or the file system does not grant.
+  /// Whether the system lacks a call, or a sandbox or the file system refuses it.
   var meansNoSuchCall: Bool { [ENOSYS, EPERM, EOPNOTSUPP, ENOTSUP, EINVAL, E2BIG].contains(number) }
 
-  /// Whether the disk, or the quota, is used up.
+  /// Whether the disk or the quota is full.
   var meansNoRoom: Bool { number == ENOSPC || number == EDQUOT }
 
-  /// The error of a caller's who wanted to do `action` with the file at `path`.
+  /// Returns the error of a failed `action` on the file at `path`.
   func error(_ action: String, _ path: String) -> CacheError {
-    // No call of ours waits for anything but a lock.
+    // A lock is the only thing that the store's calls wait for.
     let text = self == .wouldBlock ? "another process holds its lock" : String(cString: strerror(number))
     return CacheError(
       meansNoRoom ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// The checksum of each 64 KiB block of a body, made as the bytes come in.
+/// The checksum of each 64 KiB block of a body, computed as the bytes arrive.
 ///
-/// A checksum per block lets streams, ranges and mapped reads be checked as they go, without reading what nobody asked for.
+/// With one checksum per block, streams, ranges and mapped reads can be checked without reading other parts of the body.
 struct BlockChecksums: Sendable {
-  /// Bytes.
+  /// The size of a block in bytes.
   static let blockSize = 65_536
 
   private var full: [UInt32] = []
@@ -25,7 +25,7 @@ struct BlockChecksums: Sendable {
     }
   }
 
-  /// Writes the table: one checksum per block, then one over the table itself.
+  /// Writes the table: one checksum per block, followed by one over the table itself.
   func encode(into writer: inout ByteWriter) {
     let start = writer.bytes.count
     for checksum in full { writer.integer(checksum) }
@@ -33,19 +33,18 @@ struct BlockChecksums: Sendable {
     writer.checksum(from: start)
   }
 
-  /// Bytes that the table of a body of `length` bytes takes.
+  /// Returns the size in bytes of the table for a body of `length` bytes.
   static func tableLength(ofBody length: UInt64) -> UInt64 {
     (length / UInt64(blockSize) + (length % UInt64(blockSize) == 0 ? 0 : 1)) * 4 + 4
   }
 
-  /// Whether a written table is whole.
+  /// Whether a table matches its checksum.
   static func isWhole(table: UnsafeRawBufferPointer) -> Bool {
     let end = table.count - 4
     return end >= 0 && end % 4 == 0 && table.integer(at: end) == Checksum.of(table.part(0..<end))
   }
 
-  /// Whether `bytes`, which begin with block `first` and hold whole blocks (the last one of the body may be short), are what was
-  /// written, by a whole table.
+  /// Whether `bytes`, which begin with block `first` and consist of whole blocks (except at the body's end), match the table.
   static func match(_ bytes: UnsafeRawBufferPointer, table: UnsafeRawBufferPointer, from first: Int = 0) -> Bool {
     var block = first
     var start = 0

@@ -9,7 +9,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// CRC32C of bytes in memory.
+/// The CRC32C checksum of bytes in memory.
 enum Checksum {
   static func of(_ bytes: UnsafeRawBufferPointer, goingOnFrom crc: UInt32 = 0) -> UInt32 {
     guard let start = bytes.baseAddress else { return crc }
@@ -20,20 +20,20 @@ enum Checksum {
 }
 
 extension ByteWriter {
-  /// Appends the checksum of what was written from `start` on.
+  /// Appends the checksum of the bytes written from `start` on.
   mutating func checksum(from start: Int) { integer(Checksum.of(bytes, from: start)) }
 }
 
 extension UnsafeRawBufferPointer {
-  /// The little-endian integer at `offset`, which the caller knows to lie inside.
+  /// Returns the little-endian integer at `offset`, which must be in bounds.
   func integer<Integer: FixedWidthInteger>(at offset: Int, as type: Integer.Type = Integer.self) -> Integer {
     Integer(littleEndian: loadUnaligned(fromByteOffset: offset, as: Integer.self))
   }
 
-  /// The bytes of `range`, which the caller knows to lie inside, counted from zero again.
+  /// Returns the bytes of `range`, which must be in bounds, with indices from zero.
   func part(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
 
-  /// Whether the bytes are a text's UTF-8.
+  /// Whether the bytes are the UTF-8 encoding of a text.
   func isText(_ text: String) -> Bool {
     text.utf8.withContiguousStorageIfAvailable { text in
       guard text.count == count, let one = text.baseAddress, let other = baseAddress else { return text.isEmpty && isEmpty }

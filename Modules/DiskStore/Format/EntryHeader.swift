@@ -1,14 +1,14 @@
 internal import CacheCore
 
-/// The first 128 bytes of an entry's file: what it is, and where its parts lie.
+/// The first 128 bytes of an entry's file, which describe the entry and the locations of its parts.
 struct EntryHeader: Hashable, Sendable {
   static let length = 128
   static let formatVersion: UInt16 = 1
-  /// Begins with a byte above 127 and holds both line ends, so that no text file, and no file mangled as text, is taken for an
-  /// entry.
+  /// The magic bytes start with a byte above 127 and contain both kinds of line end. No text file, and no file that was converted
+  /// as text, matches them.
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
   private static let magicNumber: UInt64 = 0x0A1A_0A0D_4754_458B
-  /// Flags that a reader may ignore; any other unknown one means that it must not read the entry.
+  /// The flags that a reader may ignore. A reader must not read an entry with any other unknown flag.
   static let ignorableFlags: UInt32 = 0xFFFF_0000
 
   var revision: Revision
@@ -20,7 +20,7 @@ struct EntryHeader: Hashable, Sendable {
   var tableOffset: UInt64
   var metadataOffset: UInt64
 
-  /// The layout of an entry with a key section and a body of these lengths, in bytes.
+  /// Creates the layout of an entry with a key section and a body of these lengths in bytes.
   init(revision: Revision, storedAt: Timestamp, keyLength: Int, bodyLength: Int64) {
     self.revision = revision
     self.storedAt = storedAt
@@ -29,12 +29,12 @@ struct EntryHeader: Hashable, Sendable {
     bodyOffset = Self.bodyOffset(keyLength: keyLength)
     self.bodyLength = UInt64(bodyLength)
     tableOffset = (bodyOffset + self.bodyLength).rounded(upTo: 8)
-    // Aligned to the sector, so that a record of one slot is written whole or not at all by most devices.
+    // The area starts at a sector boundary, so most devices write a record of one slot completely or not at all.
     metadataOffset = (tableOffset + BlockChecksums.tableLength(ofBody: self.bodyLength)).rounded(
       upTo: UInt64(MetadataRecord.slot))
   }
 
-  /// Bytes of the file of an entry with a key section, a body and metadata of these lengths, as it is when it is stored.
+  /// Returns the initial size in bytes of an entry's file with a key section, a body and metadata of these lengths.
   static func fileSize(keyLength: Int, bodyLength: Int64, payload: Int) -> UInt64 {
     let header = EntryHeader(
       revision: Revision(high: 0, low: 0), storedAt: Timestamp(nanoseconds: 0), keyLength: keyLength,
@@ -42,7 +42,7 @@ struct EntryHeader: Hashable, Sendable {
     return header.metadataOffset + UInt64(MetadataRecord.slots(payload: payload) * MetadataRecord.slot)
   }
 
-  /// Where the body begins: a writer needs to know before it knows how long the body gets.
+  /// Returns the offset of the body, which a writer needs before it knows the body's length.
   static func bodyOffset(keyLength: Int) -> UInt64 { UInt64(length + keyLength).rounded(upTo: 16) }
 
   var tableLength: UInt64 { BlockChecksums.tableLength(ofBody: bodyLength) }
@@ -76,15 +76,15 @@ struct EntryHeader: Hashable, Sendable {
 
   enum Parsed {
     case header(EntryHeader)
-    /// Whole, but of a later format: a miss for us, and not ours to remove.
+    /// An intact entry of a later format, which is a miss and must not be removed.
     case newer
     case damaged(String)
   }
 
-  /// Reads the header of a file of `fileSize` bytes; every offset it states is checked against that size.
+  /// Parses the header of a file of `fileSize` bytes and checks every offset against that size.
   static func parse(_ bytes: UnsafeRawBufferPointer, fileSize: Int64) -> Parsed {
     guard bytes.count >= length else { return .damaged("shorter than a header") }
-    guard bytes.integer(at: 0) == magicNumber else { return .damaged("no entry of this store") }
+    guard bytes.integer(at: 0) == magicNumber else { return .damaged("not an entry file") }
     guard bytes.integer(at: length - 4) == Checksum.of(bytes.part(0..<length - 4)) else { return .damaged("header checksum") }
     let version = bytes.integer(at: 8, as: UInt16.self)
     guard version <= formatVersion else { return .newer }
@@ -109,11 +109,11 @@ struct EntryHeader: Hashable, Sendable {
     metadataOffset = bytes.integer(at: 80)
   }
 
-  /// Bytes of a body at most: its table of checksums, which is read as one piece, takes 64 MiB then.
+  /// The maximum size of a body in bytes. Its checksum table, which is read at once, then has 64 MiB.
   static let bodyLimit: Int64 = 1 << 40
 
-  /// The parts lie in their order inside the file, no sum overflows, and what is read as one piece has a bound: a file with a
-  /// hole states any length.
+  /// Whether the parts are in order inside the file without overflow, and whether each part that is read at once has a bounded
+  /// size. A sparse file can state any length.
   private func fits(fileSize: Int64) -> Bool {
     let size = UInt64(clamping: fileSize)
     guard bodyLength <= min(size, UInt64(Self.bodyLimit)), keyLength <= UInt64(KeySection.lengthLimit) else { return false }
@@ -127,6 +127,6 @@ struct EntryHeader: Hashable, Sendable {
 }
 
 extension UInt64 {
-  /// The next multiple of `unit`, which is a power of two; sizes in memory and in files are far from overflowing it.
+  /// Returns the next multiple of `unit`, a power of two. Sizes in memory and in files are too small to overflow.
   func rounded(upTo unit: UInt64) -> UInt64 { (self &+ (unit - 1)) & ~(unit - 1) }
 }

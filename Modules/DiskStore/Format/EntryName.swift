@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// Where an entry's file lies, relative to the folder `entries`. Nothing that a key contains reaches it but through a keyed hash.
+/// The location of an entry's file in the folder `entries`. The key's contents reach the path only through a keyed hash.
 ///
 /// ```
 /// 3f/3f0c….e            the resource without variant, without a transform
@@ -8,9 +8,9 @@ internal import CacheCore
 /// 3f/3f0c….d/5be2….f    a transformed value
 /// ```
 struct EntryName: Hashable, Sendable {
-  /// What is not the resource itself without a transform.
+  /// The part of a name for any entry except the plain one.
   struct Member: Hashable, Sendable {
-    /// Of variant and transform.
+    /// The digest of variant and transform.
     let digest: NameDigest
     let isTransform: Bool
 
@@ -21,7 +21,7 @@ struct EntryName: Hashable, Sendable {
   static let folderSuffix: UInt8 = 0x64  // d
 
   let resource: NameDigest
-  /// nil for the one entry that needs neither variant nor transform.
+  /// The member part, or `nil` for the plain entry, which has no variant and no transform.
   let member: Member?
 
   init(resource: NameDigest, member: Member?) { (self.resource, self.member) = (resource, member) }
@@ -38,7 +38,7 @@ struct EntryName: Hashable, Sendable {
     member = Member(digest: NameDigest(SipHash.digest(writer.bytes, key: hashKey)), isTransform: !key.transform.isEmpty)
   }
 
-  /// The name of a file that was found in a resource's place; nil when it can't be one of ours.
+  /// Creates the name of a file found in a shard, or returns `nil` if it is not an entry's.
   init?(shard: String, file: String) { self.init(shard: Array(shard.utf8), file: Array(file.utf8)) }
 
   init?(shard: some Collection<UInt8>, file: some Collection<UInt8>) {
@@ -49,7 +49,7 @@ struct EntryName: Hashable, Sendable {
     member = nil
   }
 
-  /// The name of a file that was found in a resource's folder; nil when it can't be one of ours.
+  /// Creates the name of a file found in a resource's folder, or returns `nil` if it is not an entry's.
   init?(folder: String, member: String) {
     guard let resource = Self.resource(ofFolder: folder.utf8) else { return nil }
     self.init(resource: resource, member: member.utf8)
@@ -64,7 +64,7 @@ struct EntryName: Hashable, Sendable {
     self.member = Member(digest: digest, isTransform: suffix == Member.transformSuffix)
   }
 
-  /// Whose folder that is; nil when it can't be one of ours.
+  /// Returns the resource of a folder, or `nil` if it is not a resource's folder.
   static func resource(ofFolder name: some Collection<UInt8>) -> NameDigest? {
     guard let (digest, suffix) = NameDigest.parse(name), suffix == folderSuffix else { return nil }
     return digest
@@ -74,22 +74,22 @@ struct EntryName: Hashable, Sendable {
     name.count == 2 && name.allSatisfy { NameDigest.value($0) != nil }
   }
 
-  /// Of 256.
+  /// The number of the shard, from 0 to 255.
   var shardNumber: UInt8 { UInt8(resource.high >> 56) }
 
-  /// What of the path is meant.
+  /// A part of the path.
   enum Part {
     /// One of the 256 folders.
     case shard
-    /// The folder that holds all entries of the resource but the plain one.
+    /// The folder of all entries of the resource except the plain one.
     case resourceFolder
     case file
   }
 
-  /// The path below `folder`, which ends with a slash unless it is empty.
+  /// Returns the path below `folder`, which must be empty or end with a slash.
   func path(below folder: String, _ part: Part = .file) -> String { withPath(below: folder, part) { String(cString: $0) } }
 
-  /// The same for the length of a call, without a text: the store opens a file at every look-up.
+  /// Calls `body` with the path, without creating a string, because every lookup opens a file.
   func withPath<Result, Failure: Error>(
     below folder: String, _ part: Part = .file, _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -125,6 +125,6 @@ struct EntryName: Hashable, Sendable {
     return end
   }
 
-  /// All files of one resource are worked on in one lane.
+  /// The lane in which the executor runs all operations on this resource.
   var lane: UInt64 { resource.high >> 32 }
 }

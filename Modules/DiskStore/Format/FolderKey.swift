@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// `folder.key`: the random key that a folder's file names are hashed with.
+/// `folder.key`: the random key that hashes the folder's file names.
 ///
-/// Keyed, so that nobody who chooses URLs can choose their file names; kept in the folder, so that every process finds the same
+/// With a key, whoever chooses URLs cannot choose file names. It is stored in the folder so that every process computes the same
 /// names.
 enum FolderKey {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x4B, 0x0D, 0x0A, 0x1A, 0x0A]
@@ -19,7 +19,7 @@ enum FolderKey {
     return writer.bytes
   }
 
-  /// The key in the file's bytes, or nil when they are damaged.
+  /// Decodes the key, or returns `nil` if the bytes are damaged.
   static func decoded(_ bytes: [UInt8]) -> SipHash.Key? {
     guard bytes.count == length else { return nil }
     return bytes.withUnsafeBytes { bytes in
@@ -30,7 +30,7 @@ enum FolderKey {
     }
   }
 
-  /// 16 bytes that follow from the key and do not tell it.
+  /// Returns 16 bytes that are derived from the key and do not reveal it.
   static func digestSecret(_ key: SipHash.Key) -> [UInt8] {
     let (first, second) = SipHash.digest("etagere digest secret 1", key: key)
     var writer = ByteWriter()

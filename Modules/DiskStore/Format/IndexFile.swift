@@ -1,27 +1,28 @@
 internal import CacheCore
 
-/// `index`: which entries there were, when nothing had changed since. A hint, which saves listing the files; they are the truth.
+/// `index`: the entries at a time since which nothing has changed. It is a hint that saves listing the files, which remain
+/// authoritative.
 enum IndexFile {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x49, 0x0D, 0x0A, 0x1A, 0x0A]
   static let version: UInt32 = 1
   static let headLength = 64
   static let entryLength = 56
-  /// Bytes that are read at most.
+  /// The maximum size in bytes of a file that is read.
   static let lengthLimit: Int64 = 256 << 20
-  /// Bytes of an entry's file, rounded up; no sum of as many as a file names overflows.
+  /// The maximum size in bytes of an entry's file, rounded up. The sum over all entries of an index cannot overflow.
   static let sizeLimit: Int64 = EntryHeader.bodyLimit + 268_435_456
-  /// Fewer entries are listed as quickly as the file is read.
+  /// The minimum number of entries. Fewer are listed as fast as the index is read.
   static let fewest = 512
-  /// More make a file that nobody reads.
+  /// The maximum number of entries. A file with more is too large to be read.
   static let most = (Int(lengthLimit) - headLength - 4) / entryLength
 
-  /// What must be as it was, or the file says nothing.
+  /// The state of the folder to which an index applies.
   struct Stamp: Hashable, Sendable {
-    /// Of the system's start: what a loss of power took, and what it brought back, no counter tells.
+    /// The digest of the system's boot identifier. The counters do not show which writes a power failure undid.
     var boot: NameDigest
-    /// Of the counters: a copy of the folder has others.
+    /// The identity of the counter file, which differs in a copy of the folder.
     var generation: FileStatus.Identity
-    /// Both of them.
+    /// The value of both counters.
     var count: UInt64
   }
 
@@ -48,7 +49,7 @@ enum IndexFile {
     return writer.bytes
   }
 
-  /// The entries in a file's bytes; nil when they are not whole, not of this version, or not of `stamp`.
+  /// Decodes the entries, or returns `nil` if the bytes are damaged, of another version, or not for `stamp`.
   static func decoded(_ bytes: UnsafeRawBufferPointer, _ stamp: Stamp) -> [EntryName: EntryIndex.Use]? {
     let end = bytes.count - 4
     guard end >= headLength, (end - headLength) % entryLength == 0, bytes.part(0..<8).elementsEqual(magic),

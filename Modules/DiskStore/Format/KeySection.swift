@@ -2,14 +2,14 @@ internal import CacheCore
 
 /// The full key in an entry's file: three length-prefixed texts and a checksum.
 ///
-/// The name of a file is only a hash, so what is found under it is compared with the key that was asked for.
+/// A file name is only a hash, so readers compare this key with the requested one.
 enum KeySection {
-  /// Bytes of a key that are stored at most: it is held in memory, and compared, on every read.
+  /// The maximum size of a stored key in bytes, because every read loads and compares it.
   static let keyLimit = 64 << 20
-  /// Bytes of a section at most.
+  /// The maximum size of a section in bytes.
   static let lengthLimit = keyLimit + 16
 
-  /// Bytes of a key's section.
+  /// Returns the size in bytes of a key's section.
   static func length(_ key: CacheKey) -> Int { key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count + 16 }
 
   static func encode(_ key: CacheKey, into writer: inout ByteWriter) {
@@ -20,7 +20,7 @@ enum KeySection {
     writer.checksum(from: start)
   }
 
-  /// The key in a section, or nil when the section is damaged.
+  /// Returns the key in a section, or `nil` if the section is damaged.
   static func key(in section: UnsafeRawBufferPointer) -> CacheKey? {
     guard let (resource, variant, transform) = texts(in: section), resource.isUTF8, variant.isUTF8, transform.isUTF8 else {
       return nil
@@ -28,7 +28,7 @@ enum KeySection {
     return CacheKey(resource: resource.utf8Text, variant: variant.utf8Text, transform: transform.utf8Text)
   }
 
-  /// Whether a section is whole and `key`'s.
+  /// Whether a section is intact and contains `key`.
   static func holds(_ key: CacheKey, _ section: UnsafeRawBufferPointer) -> Bool {
     guard section.count == length(key), let (resource, variant, transform) = texts(in: section) else { return false }
     return resource.isText(key.resource) && variant.isText(key.variant) && transform.isText(key.transform)

@@ -1,18 +1,20 @@
 internal import CacheCore
 
-/// The end of an entry's file: a log of metadata records, of which the valid one with the highest sequence counts.
+/// The end of an entry's file: a log of metadata records, in which the valid record with the highest sequence is current.
 ///
-/// A 304 appends a record and touches nothing else. When the log would outgrow its bound, writing goes on at its start, but never
-/// over the newest valid record: at every instant one whole record is there, and a torn one is not taken for it.
+/// A 304 appends a record and changes nothing else. When the log would exceed its bound, writing continues at its start but never
+/// over the newest valid record. One intact record therefore always exists, and a torn record is not mistaken for it.
 struct MetadataArea {
-  /// Slots that the area may take, unless four records of one entry need more.
+  /// The maximum number of slots, unless four records of the entry need more.
   static let slotBound = 64
-  /// Bytes beyond which no area of ours grows, with records of the largest size.
+  /// The maximum size in bytes that an area can reach with the largest records.
   static let lengthLimit = 8 * (MetadataRecord.payloadLimit + MetadataRecord.slot)
 
-  /// Bytes of records that don't agree with their checksums, beyond which an area is damage, unless four times the area are more.
-  /// Each append may leave one torn record, which the next writes over; but records that claim each other's bytes would be summed
-  /// up again and again. An area within ``slotBound`` never has as many.
+  /// The maximum number of bytes in records with wrong checksums, unless four times the area is more. An area beyond it is
+  /// damaged.
+  ///
+  /// Each append can leave one torn record, which the next one overwrites. Records that claim each other's bytes would be
+  /// checksummed over and over. An area within ``slotBound`` never reaches this limit.
   static let vainLimit = 2 << 20
 
   /// The newest valid record.
@@ -20,22 +22,23 @@ struct MetadataArea {
     var firstSlot: Int
     var slots: Int
     var sequence: UInt64
-    /// In bytes from the area's start.
+    /// The payload's range in bytes from the start of the area.
     var payload: Range<Int>
   }
 
-  /// Where the next record goes.
+  /// The location of the next record.
   struct Place: Equatable {
     var firstSlot: Int
     var sequence: UInt64
-    /// The earlier records must reach the disk before this one is written, or a loss of power could take them and this one too.
+    /// Whether earlier records must be flushed before this one is written. Otherwise a power failure could lose both them and
+    /// this one.
     var wantsBarrier: Bool
   }
 
-  /// The newest valid record; nil where there is none, or where more seem to have been torn than appends can tear: see
+  /// Returns the newest valid record, or `nil` if there is none or more records seem torn than appends can tear; see
   /// ``vainLimit``.
   ///
-  /// Linear in the area's length, whatever the records claim.
+  /// The time is linear in the area's length, whatever the records claim.
   static func newest(in area: UnsafeRawBufferPointer, revision: Revision) -> Newest? {
     var best: Newest?
     var slot = 0
@@ -58,7 +61,7 @@ struct MetadataArea {
     return best
   }
 
-  /// Bytes that had to be summed up to see that a slot begins no valid record.
+  /// Returns the number of bytes that were checksummed to find that a slot begins no valid record.
   private static func claimed(by slot: UnsafeRawBufferPointer, _ revision: Revision) -> Int {
     guard slot.integer(at: 0) == MetadataRecord.magic, slot.integer(at: 24) == revision.high,
       slot.integer(at: 32) == revision.low
@@ -67,13 +70,13 @@ struct MetadataArea {
     return length <= min(MetadataRecord.payloadLimit, slot.count - MetadataRecord.headLength) ? length : 0
   }
 
-  /// Where a record of `slots` slots goes after `newest`, in an area that has `areaSlots` slots now.
+  /// Returns the location of a record of `slots` slots after `newest`, in an area that now has `areaSlots` slots.
   static func place(slots: Int, after newest: Newest, areaSlots: Int) -> Place {
     let bound = max(slotBound, 4 * slots)
     let behind = newest.firstSlot + newest.slots
     let wraps = behind + slots > bound && slots <= newest.firstSlot
     let first = wraps ? 0 : behind
-    // Whole halves of the log are known to be on the disk before the other half is written over.
+    // One half of the log is flushed before the other half is overwritten.
     let changesHalf = first / (bound / 2) != newest.firstSlot / (bound / 2)
     return Place(firstSlot: first, sequence: newest.sequence &+ 1, wantsBarrier: first < areaSlots && changesHalf)
   }

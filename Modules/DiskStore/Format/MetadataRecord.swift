@@ -6,42 +6,41 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One record of an entry's metadata: a head of 40 bytes, then the metadata, padded to whole slots.
+/// One record of an entry's metadata: a head of 40 bytes and the metadata, padded to whole slots.
 struct MetadataRecord: Sendable {
-  /// Bytes; a record takes whole slots and begins at one.
+  /// The size of a slot in bytes. A record begins at a slot and fills whole slots.
   static let slot = 512
   static let headLength = 40
   static let magic: UInt32 = 0x524D_5445
-  /// Bytes of metadata that are stored at most: far above any server's limit for a head, and it bounds what a reader must hold.
+  /// The maximum size in bytes of stored metadata. It far exceeds any server's header limit and bounds a reader's memory.
   static let payloadLimit = 4 << 20
 
   var sequence: UInt64
   var metadata: StoredMetadata
 
-  /// The slots that the record takes.
+  /// Returns the number of slots for a payload.
   static func slots(payload: Int) -> Int { (headLength + payload + slot - 1) / slot }
 
-  /// The record as it is written, padded.
+  /// Returns the encoded, padded record.
   static func encoded(sequence: UInt64, revision: Revision, payload: Data) -> [UInt8] {
     var writer = ByteWriter()
     encode(sequence: sequence, revision: revision, into: &writer) { $0.raw(payload) }
     return writer.bytes
   }
 
-  /// Writes a record, padded.
+  /// Writes a padded record.
   ///
   /// - Parameters:
-  ///   - revision: the entry's. It stands in every record, so that no header text of a server's can pose as one: the server would
-  ///     have to guess 128 random bits.
-  ///   - payload: writes the payload.
-  /// - Returns: bytes of the payload.
+  ///   - revision: The entry's revision. With 128 random bits in every record, header text from a server cannot pose as one.
+  ///   - payload: Writes the payload.
+  /// - Returns: The size of the payload in bytes.
   @discardableResult
   static func encode(
     sequence: UInt64, revision: Revision, into writer: inout ByteWriter, _ payload: (inout ByteWriter) -> Void
   ) -> Int {
     let start = writer.bytes.count
     writer.integer(magic)
-    // Of what follows: its checksum and its length, which are known at the end.
+    // The checksum and length of the rest, which are known only at the end.
     writer.zeros(upTo: start + 16)
     writer.integer(sequence)
     writer.integer(revision.high)
@@ -54,7 +53,7 @@ struct MetadataRecord: Sendable {
     return count
   }
 
-  /// What a valid record at the start of `bytes` says of itself, or nil when there is none.
+  /// Parses a valid record at the start of `bytes`, or returns `nil` if there is none.
   static func parse(_ bytes: UnsafeRawBufferPointer, revision: Revision) -> (sequence: UInt64, payload: Range<Int>)? {
     guard bytes.count >= headLength, bytes.integer(at: 0) == magic, bytes.integer(at: 24) == revision.high,
       bytes.integer(at: 32) == revision.low

@@ -1,18 +1,18 @@
 internal import CacheCore
 internal import Synchronization
 
-/// Hits in the caller's thread: what the system has in its memory is read sooner than another thread is woken for it.
+/// Hits on the caller's thread: reading bytes that the system has in memory is faster than waking another thread.
 ///
-/// Nothing here waits, for the disk or for anybody, and nothing is changed on it. Where anything is not as usual the answer is
-/// nil, which says nothing, and a thread that may wait looks.
+/// Nothing here waits or changes the disk. In any unusual case the result is `nil`, which means nothing, and a thread that may
+/// wait does the lookup.
 extension DiskEngine {
-  /// Bytes of the largest file that is read so: its checksums are the caller's thread's work too.
+  /// The maximum size in bytes of a file read this way, because the caller's thread also verifies its checksums.
   private static let limit: Int64 = 65_536
 
-  /// The entry at `name`; where it is to be `alone`, only if its resource has no other variant.
+  /// Returns the entry at `name`. If `alone` is true, it does so only if its resource has no other variant.
   ///
-  /// Without a turn of the resource: nobody has one, so whatever was asked for before is done, and what is asked for meanwhile
-  /// may come first or second.
+  /// It does not take the resource's turn. The turn is free, so earlier operations are done, and concurrent ones have no defined
+  /// order.
   func entryAtOnce(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
     guard readsAtOnce.load(ordering: .relaxed),
       let size = index.size(of: name, alone: alone, folder.foreignChanges(at: clock.uptime)), size <= Self.limit,
@@ -32,7 +32,7 @@ extension DiskEngine {
       do throws(SystemError) {
         return try EntryFile.findCached(path, expecting: key, folder.calls)
       } catch {
-        // It is asked for once.
+        // An unsupported call is tried only once.
         if error.meansNoSuchCall { readsAtOnce.store(false, ordering: .relaxed) }
         return nil
       }

@@ -1,12 +1,12 @@
 internal import CacheCore
 
 extension DiskEngine {
-  /// Whether there surely is no transformed value of a resource, by memory alone. Unlike a look, it is not counted.
+  /// Whether memory alone shows that a resource has no transformed value. Unlike a lookup, this is not counted.
   func surelyLacksTransforms(of plain: EntryName) -> Bool {
     index.lacksTransforms(of: plain.resource, folder.foreignChanges(at: configuration.clock.uptime))
   }
 
-  /// The transformed values of a resource, without their bodies.
+  /// Returns the transformed values of a resource, without their bodies.
   func transforms(of resource: String, _ plain: EntryName) throws(CacheError) -> [ListedEntry] {
     folder.look(at: configuration.clock.uptime)
     let names: [EntryName]

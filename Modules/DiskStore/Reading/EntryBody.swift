@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The body of a large entry, read and checked block by block as it is pulled.
+/// The body of a large entry, read and checked block by block.
 final class EntryBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling(Int64), ended, failed(CacheError) }
 
@@ -71,9 +71,9 @@ final class EntryBody: ResourceBody.Source {
     return memory.data(Int(offset - first)..<Int(last - first))
   }
 
-  /// Reads what is left, in the caller's thread.
+  /// Reads the rest of the body on the caller's thread.
   ///
-  /// - Returns: how many bytes there were.
+  /// - Returns: The number of bytes read.
   func readAll() throws(CacheError) -> Int {
     guard case .reading(let start) = state.withLock({ $0 }) else { return 0 }
     var offset = start

@@ -6,9 +6,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// An entry's file, open, with everything checked but the body.
+/// An open entry file, checked except for its body.
 final class EntryFile: Sendable {
-  /// A file that is no larger is read with one call.
+  /// The size in bytes up to which a file is read with one call.
   static let wholeLimit: Int64 = 131_072
 
   let descriptor: FileDescriptor
@@ -18,7 +18,7 @@ final class EntryFile: Sendable {
   let newest: MetadataArea.Newest
   private let keySection: FilePart
   private let table: FilePart
-  /// The whole file, where it is small.
+  /// The whole file, if it is small.
   private let memory: FileMemory?
 
   fileprivate init(
@@ -30,7 +30,7 @@ final class EntryFile: Sendable {
     (self.newest, self.metadata) = (newest, metadata)
   }
 
-  /// What was found under a name.
+  /// The result of opening a name.
   enum Finding: Sendable {
     case entry(EntryFile)
     case nothing
@@ -44,16 +44,16 @@ final class EntryFile: Sendable {
 
   var bodyLength: Int64 { Int64(header.bodyLength) }
 
-  /// Made at each call.
+  /// The key, decoded on each access.
   var key: CacheKey { keySection.withBytes { KeySection.key(in: $0) } ?? CacheKey(resource: "") }
 
-  /// The body, where it is in memory already; nil when it must be read. Call ``isBodyWhole()`` first.
+  /// Returns a part of the body if it is in memory, or `nil` if it must be read. Call ``isBodyWhole()`` first.
   func bodyInMemory(_ range: Range<Int64>) -> Data? {
     let start = Int64(header.bodyOffset)
     return memory?.data(Int(start + range.lowerBound)..<Int(start + range.upperBound))
   }
 
-  /// Whether the body that is in memory is what was written; true when it is not in memory.
+  /// Whether the body in memory matches its checksums. True if the body is not in memory.
   var isBodyInMemoryWhole: Bool {
     guard let memory else { return true }
     let start = Int(header.bodyOffset)
@@ -62,10 +62,10 @@ final class EntryFile: Sendable {
     }
   }
 
-  /// The table of the body's checksums, which was checked.
+  /// Calls `body` with the table of the body's checksums, which is already checked.
   func withTable<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { table.withBytes(body) }
 
-  /// Reads the whole body and checks it.
+  /// Reads and checks the whole body.
   func isBodyWhole() throws(SystemError) -> Bool {
     if memory != nil { return isBodyInMemoryWhole }
     var offset: Int64 = 0
@@ -76,13 +76,13 @@ final class EntryFile: Sendable {
     return true
   }
 
-  /// Bytes that one pull reads: whole blocks.
+  /// The number of bytes that one read returns, a multiple of the block size.
   private static let pull = Int64(4 * BlockChecksums.blockSize)
 
-  /// Reads and checks the blocks from `offset`, the start of one, up to `end` (rounded up to a block) or a pull's length. nil:
-  /// damaged.
+  /// Reads and checks the blocks from `offset`, the start of a block, up to `end` rounded up to a block, but at most ``pull``
+  /// bytes. Returns `nil` if they are damaged.
   ///
-  /// - Parameter checks: whether all bytes are compared with their checksums, and not only counted.
+  /// - Parameter checks: Whether the bytes are compared with their checksums and not only counted.
   func blocks(from offset: Int64, upTo end: Int64 = .max, checks: Bool = true) throws(SystemError) -> FileMemory? {
     let block = Int64(BlockChecksums.blockSize)
     let wanted = min(Self.pull, bodyLength - offset)
@@ -99,9 +99,9 @@ final class EntryFile: Sendable {
 }
 
 extension EntryFile {
-  /// Opens the file at `path` and checks all but the body.
+  /// Opens the file at `path` and checks everything except the body.
   ///
-  /// - Parameter expected: the key that must be there; nil: any.
+  /// - Parameter expected: The key that the entry must have, or `nil` for any key.
   static func find(_ path: UnsafePointer<CChar>, expecting expected: CacheKey?, _ calls: FileCalls) -> Finding {
     do throws(SystemError) {
       let descriptor = try FileDescriptor(path, .read)
@@ -115,8 +115,8 @@ extension EntryFile {
     }
   }
 
-  /// Opens the file at `path` and checks all but the body, by what the system has in its memory: nothing waits. Nil: there is no
-  /// such entry, or there is more to tell.
+  /// Opens the file at `path` and checks everything except the body, with only those bytes that the system has in memory. Returns
+  /// `nil` if there is no such entry or a thorough lookup is needed.
   static func findCached(
     _ path: UnsafePointer<CChar>, expecting expected: CacheKey, _ calls: FileCalls
   ) throws(SystemError) -> EntryFile? {
@@ -124,14 +124,14 @@ extension EntryFile {
     return file
   }
 
-  /// Checks all but the body of an open file.
+  /// Checks everything in an open file except the body.
   static func read(
     _ descriptor: FileDescriptor, expecting expected: CacheKey?, _ calls: FileCalls
   ) throws(SystemError) -> Finding {
     let status = try descriptor.status()
     switch status.kind {
     case .folder: return .nothing
-    case .other: return .damaged("no file", status.identity)
+    case .other: return .damaged("not a regular file", status.identity)
     case .file: break
     }
     let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
@@ -162,7 +162,7 @@ extension EntryFile {
     if let failure = key.withBytes({ self.failure(inKey: $0, expecting: expected) }) { throw failure }
     let reader = try reader.withTail(from: header.tableOffset)
     let table = try reader.part(header.tableOffset, header.tableLength)
-    guard table.withBytes({ BlockChecksums.isWhole(table: $0) }) else { throw .damaged("table of checksums") }
+    guard table.withBytes({ BlockChecksums.isWhole(table: $0) }) else { throw .damaged("checksum table") }
     let (newest, metadata) = try self.metadata(reader, header, status, calls)
     return EntryFile(reader, status, header, key: key, table: table, newest, metadata)
   }
@@ -177,7 +177,7 @@ extension EntryFile {
     _ reader: FileReader, _ header: EntryHeader, _ status: FileStatus, _ calls: FileCalls
   ) throws(ReadFailure) -> (MetadataArea.Newest, StoredMetadata) {
     let length = UInt64(status.size) - header.metadataOffset
-    guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("longer than an entry gets") }
+    guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("metadata area too long") }
     let revision = header.revision
     func look(_ bytes: UnsafeRawBufferPointer) -> (MetadataArea.Newest, StoredMetadata?)? {
       MetadataArea.newest(in: bytes, revision: revision).map { ($0, StoredMetadata(decoding: bytes.part($0.payload))) }
@@ -185,8 +185,8 @@ extension EntryFile {
     var found = try reader.part(header.metadataOffset, length).withBytes(look)
     if found == nil {
       guard !reader.descriptor.isCachedAlone else { throw .failed(.wouldBlock) }
-      // Two records may have been written, the second over the place of the first we knew, while we read: under the lock nobody
-      // writes.
+      // Two records may have been written during the read, the second over the one that was newest before. No process writes
+      // while the lock is taken.
       do throws(SystemError) { try reader.descriptor.waitForLock(calls) } catch { throw .failed(error) }
       defer { reader.descriptor.unlock() }
       found = try reader.again(header.metadataOffset, look)
@@ -198,7 +198,7 @@ extension EntryFile {
   }
 }
 
-/// Bytes of a file, in memory that may hold more of it.
+/// A range of a file's bytes, in memory that may contain more of the file.
 private struct FilePart {
   private let memory: FileMemory
   private let start: Int
@@ -211,7 +211,7 @@ private struct FilePart {
   }
 }
 
-/// Reads parts of a file of a known size: from what was read before, where that covers them.
+/// Reads parts of a file of a known size, from memory if they were already read.
 private struct FileReader {
   let descriptor: FileDescriptor
   let size: Int64
@@ -227,7 +227,7 @@ private struct FileReader {
     self.head = try FileMemory(descriptor, at: 0, count: isWhole ? Int(size) : Int(min(Int64(head), size)))
   }
 
-  /// The same with the file's last bytes at hand, where they are not many: the table and the metadata lie side by side.
+  /// Returns a reader that has also read the end of the file if it is short. The table and the metadata are next to each other.
   func withTail(from start: UInt64) throws(EntryFile.ReadFailure) -> FileReader {
     guard !isWhole, size - Int64(start) <= EntryFile.wholeLimit else { return self }
     var reader = self
@@ -239,14 +239,14 @@ private struct FileReader {
   func part(_ offset: UInt64, _ length: UInt64) throws(EntryFile.ReadFailure) -> FilePart {
     let (end, overflows) = offset.addingReportingOverflow(length)
     guard !overflows, end <= UInt64(size) else { throw .damaged("impossible offsets") }
-    // More than this machine can address is none of its entries.
+    // A length that this machine cannot address is not one that it wrote.
     guard let count = Int(exactly: length) else { throw .damaged("impossible lengths") }
     if end <= UInt64(head.count) { return FilePart(head, Int(offset), count) }
     if let tail, offset >= tailStart { return FilePart(tail, Int(offset - tailStart), count) }
     return FilePart(try memory(offset, count), 0, count)
   }
 
-  /// Reads from the file once more, up to its end as it is now.
+  /// Reads from the file again, up to its current end.
   func again<Result>(
     _ offset: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
   ) throws(EntryFile.ReadFailure) -> Result {

@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// Making room, in the upkeep's lane: by what the index knows, and where others have changed something, by a list of the files.
+/// Evictions, in the maintenance lane. They rely on the index, and list the files if other caches have changed something.
 extension DiskEngine {
-  /// How many entries are chosen at once: enough that the files of one folder are removed together.
+  /// The number of entries chosen at once. It is large enough that the files of one folder are removed together.
   private static let choiceLimit = 8192
 
   func enforceLimit() {
@@ -10,13 +10,13 @@ extension DiskEngine {
     evict(to: configuration.sizeMark, .size)
   }
 
-  /// Returns at once, but where the folder may be a tenth above its limit: then when the sweep that is under way has ended. Else
-  /// who stores faster than a sweep removes would leave the limit behind for as long as it stores.
+  /// Waits for the current sweep if the folder may exceed its limit by a tenth, and otherwise returns immediately. Without the
+  /// wait, stores that outpace the sweep would exceed the limit without bound.
   func waitForRoom() async {
     guard let limit = configuration.sizeLimit,
       index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChanges)
     else { return }
-    // Behind that sweep; a store that is being closed has none to wait for.
+    // The maintenance lane runs in order, so this waits for that sweep. A store that is being closed has none.
     try? await executor.run(.upkeep) { () throws(CacheError) in }
   }
 
@@ -26,15 +26,16 @@ extension DiskEngine {
     return evict(to: size, .trimmed)
   }
 
-  /// Lets a tenth of what is stored go, never all of it.
+  /// Evicts a tenth of the cache, but never the last entry.
   func evictTenth() {
     guard let (size, count) = try? sum(), folder.isWritable, count > 1 else { return }
     evict(to: size - max(size / 10, 1), .fullDisk)
   }
 
-  /// Removes entries in the policy's order until they take no more than `target` bytes. Goes on when a file can't be removed.
+  /// Removes entries in the policy's order until their total size is at most `target` bytes. It continues if a file cannot be
+  /// removed.
   ///
-  /// - Returns: how many entries were removed.
+  /// - Returns: The number of removed entries.
   @discardableResult
   private func evict(to target: Int64, _ reason: EvictionReason) -> Int {
     let target = max(target, -1)
@@ -44,7 +45,7 @@ extension DiskEngine {
     while case let excess = index.known.size - target, excess > 0 {
       let victims = index.choose(excess, most: Self.choiceLimit)
       if victims.isEmpty { break }
-      // All of them, also when others remove entries meanwhile: who was next to leave would come back as the newest.
+      // Every chosen entry is removed even if others remove entries meanwhile. An entry put back would become the newest.
       for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {
         removed += evict(victims, from: shard, &left)
       }
@@ -55,9 +56,9 @@ extension DiskEngine {
     return removed
   }
 
-  /// One change of the folder, as the counters count.
+  /// Removes entries of one shard, as one change in the counters.
   ///
-  /// - Parameter left: takes those that can't be removed.
+  /// - Parameter left: Receives the entries that cannot be removed.
   private func evict(_ victims: [EntryIndex.Victim], from shard: UInt8, _ left: inout [EntryIndex.Victim]) -> Int {
     folder.change {
       let shard = folder.shardFolder(shard)
@@ -74,7 +75,7 @@ extension DiskEngine {
     }
   }
 
-  /// In its lane; nil: it was used, replaced or removed since it was chosen.
+  /// Removes an entry in its lane, or returns `nil` if it was used, replaced or removed after it was chosen.
   private func evict(
     _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ looks: Bool
   ) -> StoreFolder.EvictionOutcome? {

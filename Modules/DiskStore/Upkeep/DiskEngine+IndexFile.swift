@@ -1,24 +1,24 @@
 internal import CacheCore
 
-/// The index beside the files, in the upkeep's lane.
+/// The index file, in the maintenance lane.
 extension DiskEngine {
-  /// Takes the index from its file, if it is of the folder as it is; false when the files must be listed.
+  /// Loads the index from its file if it matches the folder's state. Returns `false` if the files must be listed.
   func loadIndex() -> Bool {
     let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
     index.beginList()
-    // The counts are read after that: what we change from here on is noted, and what we changed before has raised them.
+    // The counters are read afterwards: later changes of this cache are noted, and earlier ones have incremented them.
     guard let stamp = folder.indexStamp, let found = folder.readIndex(stamp) else {
       index.abandonList()
       return false
     }
-    // Who has appended to an entry by then has removed the file before: the sizes are right.
+    // A cache that has appended to an entry by now removed the file before, so the sizes are right.
     endList(found, since: changes, uses, seesUses: false)
     indexFile.withLock { $0.holds(stamp) }
     return true
   }
 
-  /// Writes the index to its file, unless it is there, or small, or something is changing. Where others may have appended
-  /// metadata to entries, and where it is not known what lies at a name, the files are listed first.
+  /// Writes the index file unless it is current, would be small, or a change is in progress. The files are listed first if other
+  /// caches may have appended metadata or the state of a name is unknown.
   func saveIndex() {
     guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
       indexFile.withLock({ $0.stamp }) != stamp, index.isCurrent(folder.foreignChanges)
@@ -26,7 +26,7 @@ extension DiskEngine {
       return
     }
     if index.hasDoubts || !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
-    // Noted before the entries are taken: who changes something from here on takes the note back, and the file must not stay.
+    // Noted before the entries are copied. A later change withdraws the note, and then the file must not stay.
     indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
     let isWritten =
       index.snapshot(folder.foreignChanges).map { entries in
@@ -37,8 +37,8 @@ extension DiskEngine {
     if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
   }
 
-  /// Before and after metadata is appended, which changes a size and no counter; and where a file is gone that the index had
-  /// named. Another cache may have written one since we looked last.
+  /// Removes the index file before and after an append, which changes a size but no counter, and when an indexed file is missing.
+  /// Another cache may have written the file since the last check.
   func forgetIndexFile() {
     noteChange()
     folder.removeIndex()
@@ -46,8 +46,8 @@ extension DiskEngine {
 
   // MARK: While the store is open
 
-  /// After something of ours was stored, freshened or removed. What the file says does not count any more; it is written again
-  /// when nothing has changed for a while, for who leaves without closing.
+  /// Notes a change by this cache: the index file is outdated. It is written again after a quiet period, for stores that are
+  /// never closed.
   func noteChange() {
     let isWorthIt = index.known.count >= IndexFile.fewest
     indexFile.withLock { state in
@@ -61,7 +61,7 @@ extension DiskEngine {
     }
   }
 
-  /// False: not yet.
+  /// Returns `false` if it is too early.
   private func saveIndexIfQuiet() -> Bool {
     let count = index.known.count
     guard indexFile.withLock({ $0.endsWatch(at: clock.uptime, entries: count) }) else { return false }

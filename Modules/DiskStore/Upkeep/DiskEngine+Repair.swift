@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// The repair of a folder, in the upkeep's lane.
+/// The repair of a folder, in the maintenance lane.
 extension DiskEngine {
   func repair() throws(CacheError) -> VerificationReport {
     try requireWritable()
     let orphans = folder.collectOrphans()
-    // The index file is a hint. It is made again from the files below.
+    // The index file is only a hint. It is written again below.
     forgetIndexFile()
     let renewedCounters = folder.renewCounters()
     var report = try verify(removingDamaged: true)

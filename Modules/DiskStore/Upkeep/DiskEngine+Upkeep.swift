@@ -1,11 +1,10 @@
 internal import CacheCore
 
-/// What is done for the folder as a whole, in the upkeep's lane.
+/// The maintenance of the whole folder, in its own lane.
 ///
-/// Single entries are removed in their own lanes, so that a removal never comes between an entry's store and its being counted.
+/// Single entries are removed in their resource's lane, so a removal never happens between a store and its count.
 extension DiskEngine {
-  /// What the first lookup does not wait for: orphans are collected, the files counted, and the limit enforced where it was
-  /// lowered.
+  /// Does the work that the first lookup need not wait for: removes orphans, counts the files, and enforces a lowered limit.
   func settle() {
     firstAnswers.wait()
     folder.collectOrphans()
@@ -15,7 +14,7 @@ extension DiskEngine {
     saveIndex()
   }
 
-  /// Lists the files, so that what other processes stored and removed is counted, once.
+  /// Lists the files, which counts the changes of other processes.
   func list() throws(CacheError) {
     folder.adoptGeneration()
     let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
@@ -32,12 +31,12 @@ extension DiskEngine {
   }
 
   /// - Parameters:
-  ///   - changes: those of others, before the list was begun.
-  ///   - uses: those of others, then.
-  ///   - seesUses: whether what was found tells of those.
+  ///   - changes: The changes of other caches before the list began.
+  ///   - uses: The uses by other caches before the list began.
+  ///   - seesUses: Whether the list reflects those uses.
   func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses?, seesUses: Bool = true) {
-    // What we changed meanwhile may have been listed before or after it: it is looked up where nothing of ours comes between the
-    // file and its being counted.
+    // An entry that this cache changed meanwhile may be listed before or after the change. Its lane excludes changes between this
+    // check and the count.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.look(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }
@@ -45,7 +44,7 @@ extension DiskEngine {
     index.trust(since: changes, uses, seesUses: seesUses)
   }
 
-  /// Bytes and entries, other processes' among them.
+  /// Returns the total size in bytes and the number of entries, including those of other processes.
   func sum() throws(CacheError) -> (size: Int64, count: Int) {
     if !folder.hasLostGeneration, let sum = index.sum(folder.foreignChanges) { return sum }
     try list()
@@ -69,8 +68,8 @@ extension DiskEngine {
     return removed
   }
 
-  /// Returns the entries that are wanted, the least recently used first. It throws if an entry cannot be read, because it might
-  /// be wanted.
+  /// Returns the wanted entries, the least recently used first. It throws if an entry cannot be read, because that entry might be
+  /// wanted.
   func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
     try list()
     var wanted: [ListedEntry] = []
@@ -84,7 +83,7 @@ extension DiskEngine {
               key: key, metadata: file.metadata, size: file.status.size, storedAt: file.header.storedAt, lastUsed: use.last))
         }
       case .failed(let error): throw error.error("open an entry", folder.path(name))
-      // None of them is ever served.
+      // These are never served.
       case .nothing, .otherKey, .newer, .damaged: break
       }
     }

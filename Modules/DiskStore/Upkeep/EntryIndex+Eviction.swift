@@ -1,21 +1,21 @@
 internal import CacheCore
 
-/// Which entries leave.
+/// The choice of entries to evict.
 extension EntryIndex {
-  /// An entry that was chosen to leave.
+  /// An entry chosen for eviction.
   struct Victim: Sendable {
     let name: EntryName
-    /// Bytes.
+    /// The size in bytes.
     let size: Int64
-    /// When it was used last, as far as was known.
+    /// The time of the last known use.
     let last: Timestamp
   }
 
-  /// How many are chosen while nobody else can ask the index.
+  /// The number of entries chosen while the index is locked.
   private static let chosenAtOnce = 256
 
-  /// Chooses entries to leave, in the policy's order: as many as have `bytes` together, `most` at most. They stay in the index,
-  /// and have no place in the order until they are used, replaced or given back.
+  /// Chooses entries to evict in the policy's order, until they have `bytes` bytes in total or `most` are chosen. They stay in
+  /// the index but leave the order until they are used, replaced or given back.
   func choose(_ bytes: Int64, most: Int) -> [Victim] {
     var victims: [Victim] = []
     var sum: Int64 = 0
@@ -33,13 +33,13 @@ extension EntryIndex {
     return victims
   }
 
-  /// Whether others have used nothing that is not known here.
+  /// Whether all uses by other caches are known.
   func knowsUses(_ uses: FolderUses?) -> Bool { state.withLock { $0.listedUses != nil && $0.listedUses == uses } }
 
-  /// Whether nobody here has used, replaced or removed it since. To be asked in its lane.
+  /// Whether this cache has not used, replaced or removed the entry since. Call it in the entry's lane.
   func isStillChosen(_ victim: Victim) -> Bool { state.withLock { $0.isChosen(victim.name) } }
 
-  /// What became of a victim, told in its lane.
+  /// Records the outcome of an eviction, in the entry's lane.
   func evicted(_ victim: Victim, _ outcome: StoreFolder.EvictionOutcome) {
     state.withLock { state in
       switch outcome {
@@ -50,7 +50,7 @@ extension EntryIndex {
     }
   }
 
-  /// Victims that were not removed have their turn again later.
+  /// Puts entries that were not removed back into the order.
   func giveBack(_ victims: [Victim]) {
     state.withLock { state in
       for victim in victims where state.isChosen(victim.name) { state.takeIn(victim.name) }

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// How the index comes to know what lies in the folder.
+/// Filling the index from the folder.
 extension EntryIndex {
   func beginList() {
     state.withLock { state in
@@ -12,12 +12,11 @@ extension EntryIndex {
     }
   }
 
-  /// Takes what was found over, but for what changed meanwhile.
+  /// Takes over a list, except for entries that changed meanwhile.
   ///
-  /// - Returns: the names that changed, or are in doubt: each is to be looked at again in its own lane, and told to
-  ///   ``look(_:_:)``.
+  /// - Returns: The names that changed or whose state is unknown. Check each in its lane and pass the result to ``look(_:_:)``.
   func endList(_ found: [EntryName: Use]) -> [EntryName] {
-    // What takes long is made ready outside the lock.
+    // The slow work is done outside the lock.
     let list = list(of: found)
     let (again, old) = state.withLock { state in
       let again = state.doubted.values.reduce(state.touched ?? []) { $0.union($1) }
@@ -34,13 +33,13 @@ extension EntryIndex {
     return Array(again)
   }
 
-  // By itself: what was known is held no longer than this, for nobody can change it meanwhile without copying all of it.
+  // A separate function, so that the copied state is released early. While it exists, a change would copy all of it.
   private func list(of found: [EntryName: Use]) -> EntryList {
     let (isComplete, known, order) = state.withLock { ($0.isComplete, $0.entries, $0.order.emptied) }
     return isComplete ? .changes(known.changes(to: found)) : EntryList(first: found, order)
   }
 
-  /// What lies at `name`, looked up in its lane.
+  /// Records the file found at `name` by a check in its lane.
   func look(_ name: EntryName, _ use: Use?) {
     state.withLock { state in
       state.settle(name, use)
@@ -48,30 +47,30 @@ extension EntryIndex {
     }
   }
 
-  /// From now on the index answers while others change nothing more.
+  /// Lets the index answer until other caches change something.
   ///
   /// - Parameters:
-  ///   - changes: those of others before the list was begun.
-  ///   - uses: those of others, then.
-  ///   - seesUses: whether the list has seen those; else it has seen the sizes of then, but uses of another time.
+  ///   - changes: The changes of other caches before the list began.
+  ///   - uses: The uses by other caches before the list began.
+  ///   - seesUses: Whether the list reflects those uses. If not, it has the sizes of that time but the uses of another.
   func trust(since changes: FolderChanges?, _ uses: FolderUses? = nil, seesUses: Bool = true) {
     state.withLock { ($0.listed, $0.listedUses, $0.sizedUses) = (changes, seesUses ? uses : nil, uses) }
   }
 
-  /// Whether all sizes are those of the files: who appends to one of them notes a use.
+  /// Whether all sizes match the files. A cache that appends to a file also counts a use.
   func knowsSizes(_ uses: FolderUses?) -> Bool { state.withLock { $0.sizedUses != nil && $0.sizedUses == uses } }
 
   func abandonList() { state.withLock { $0.touched = nil } }
 }
 
-/// What a list has found.
+/// The result of a listing.
 enum EntryList {
-  /// All of it, and the order in which it leaves.
+  /// The complete list with its eviction order.
   case first(ResourceTable, EvictionOrder)
-  /// What is otherwise than was known; nil: gone.
+  /// The differences from the known entries, with `nil` for entries that are gone.
   case changes([(name: EntryName, use: EntryIndex.Use?)])
 
-  /// The first list. Who was used last, as far as the files tell, leaves last.
+  /// Creates the first list. Entries are evicted in the order of their last use according to the files.
   init(first found: [EntryName: EntryIndex.Use], _ order: EvictionOrder) {
     var order = order
     var entries = ResourceTable(minimumCapacity: found.count)
@@ -85,7 +84,7 @@ enum EntryList {
 }
 
 extension ResourceTable {
-  /// What is otherwise in `found`, by the last use. A later use that is known here is no difference.
+  /// Returns the differences from `found`, ordered by last use. A later use known only here is not a difference.
   fileprivate func changes(to found: [EntryName: EntryIndex.Use]) -> [(name: EntryName, use: EntryIndex.Use?)] {
     var changes: [(name: EntryName, use: EntryIndex.Use?)] = []
     forEach { name, _ in
@@ -101,7 +100,7 @@ extension ResourceTable {
 }
 
 extension Sequence<(key: EntryName, value: EntryIndex.Use)> {
-  /// The one that was not used for longest first.
+  /// The elements ordered by last use, the least recently used first.
   func byLastUse() -> [(name: EntryName, use: EntryIndex.Use)] {
     map { (name: $0.key, use: $0.value) }.sorted { ($0.use.last, $0.name.resource) < ($1.use.last, $1.name.resource) }
   }

@@ -1,32 +1,31 @@
 internal import CacheCore
 
-/// What is known of the entries in memory: which there are, how large each is, and when it was used last.
+/// The in-memory index of the entries, with their sizes and last uses.
 ///
-/// Built from the files in the background, and made again from them when others have changed something: the files are the truth.
-/// It says that there is no entry only while the folder's counters are as they were before the files were listed, and of no name
-/// at which something of ours is under way: it may name entries that are gone, never lack one that is there.
+/// It is built from the files in the background and rebuilt when other caches have changed something. It reports an entry as
+/// absent only if the folder's counters are unchanged since the listing and this cache is not storing that resource. It may name
+/// entries that are gone, but never lacks one that exists.
 final class EntryIndex: Sendable {
-  /// How far the index had got when somebody began to look at the files: what was seen of them before a list ended says nothing
-  /// after it.
+  /// The state of the index when a caller began to examine files. Observations from before a list ended are outdated after it.
   struct Version: Hashable, Sendable {
     fileprivate var lists: UInt64 = 0
   }
 
   let state: Lock<EntryIndexState>
 
-  /// - Parameter limit: bytes of all entries; nil: no limit.
+  /// - Parameter limit: The maximum total size in bytes, or `nil` for no limit.
   init(_ eviction: any EvictionPolicy = S3FIFO(), limit: Int64? = nil) {
     state = Lock(EntryIndexState(order: EvictionOrder(eviction, limit: limit)))
   }
 
   var version: Version { state.withLock { Version(lists: $0.lists) } }
 
-  // MARK: Changes of our own
+  // MARK: Own changes
 
-  /// An entry is about to appear at `name`.
+  /// Notes that an entry is about to appear at `name`.
   func placing(_ name: EntryName) { state.withLock { _ = $0.placing.insert(name.resource) } }
 
-  /// It could not be moved into its place; it may be there all the same, when only what comes after the move has failed.
+  /// Notes that a move failed. The entry may still be in place if only a later step failed.
   func failedToPlace(_ name: EntryName) {
     state.withLock { state in
       state.doubt(name)
@@ -34,9 +33,9 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// An entry was stored.
+  /// Records a stored entry.
   ///
-  /// - Returns: the sum of all sizes that are known, in bytes.
+  /// - Returns: The total known size in bytes.
   @discardableResult
   func stored(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
     state.withLock { state in
@@ -48,9 +47,9 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Metadata was appended to an entry.
+  /// Records metadata that was appended to an entry.
   ///
-  /// - Returns: the sum of all sizes that are known, in bytes.
+  /// - Returns: The total known size in bytes.
   @discardableResult
   func resized(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
     state.withLock { state in
@@ -59,8 +58,9 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// An entry was used, whose file had `size` bytes: others may have appended to it. One that is not known is not added: it may
-  /// be gone by now, and the next list will tell. Nil: who looked had no turn, so there may be a later size by now.
+  /// Records a use of an entry whose file had `size` bytes, since other caches may have appended to it. `nil` means that the
+  /// lookup had no turn, so the size may be outdated. An unknown entry is not added, because it may be gone; the next list
+  /// decides.
   func used(_ name: EntryName, size: Int64?, at time: Timestamp) {
     state.withLock { state in
       let isKnown = state.use(name, at: time, size: size)
@@ -68,13 +68,13 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// There was no file at `name`, or it was removed, since the index was at `version`.
+  /// Records that the file at `name` was missing or removed after the index had this version.
   func removed(_ name: EntryName, since version: Version) {
     state.withLock { state in
       if state.lists == version.lists {
         state.set(name, nil)
       } else {
-        // Another process may have stored one between our look and the list that ended meanwhile.
+        // Another process may have stored a file between the check and the list that ended meanwhile.
         state.doubt(name)
       }
     }
@@ -82,8 +82,7 @@ final class EntryIndex: Sendable {
 
   func removedAll() {
     let old = state.withLock { state in
-      // A store that came at the same moment may have been counted and swept away, or neither: the files are asked before the
-      // next answer.
+      // A simultaneous store may have been counted and removed, or neither. The next query checks the files.
       state.listed = nil
       defer { state.forgetEntries() }
       return (state.entries, state.order)
@@ -91,19 +90,19 @@ final class EntryIndex: Sendable {
     withExtendedLifetime(old) {}
   }
 
-  /// Refuses answers from now on.
+  /// Refuses to answer from now on.
   func close() {
     state.withLock { $0.isClosed = true }
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// Whether there surely is no entry at `name`.
+  /// Whether there is certainly no entry at `name`.
   func lacks(_ name: EntryName, _ changes: FolderChanges?) -> Bool {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
-  /// The size in bytes of the entry at `name`, where it is known to be there and, if it is to be `alone`, to have no other
+  /// Returns the size in bytes of the entry at `name` if it is known to exist. If `alone` is true, it also must have no other
   /// variant beside it.
   func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
     state.withLock { state in
@@ -112,7 +111,7 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Whether there surely is no transformed value of a resource.
+  /// Whether a resource certainly has no transformed value.
   func lacksTransforms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       guard state.vouches(for: resource, changes) else { return false }
@@ -122,15 +121,15 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Whether there surely is no entry of a resource.
+  /// Whether a resource certainly has no entry.
   func lacks(resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     state.withLock { $0.vouches(for: resource, changes) && $0.entries.resources[resource] == nil }
   }
 
-  /// A file was looked for and not found.
+  /// Records a lookup that read the file system and found nothing.
   ///
-  /// - Returns: whether the files should be listed now: when as many misses had to ask the file system as there are entries, a
-  ///   list would have cost no more, so misses and lists together take at most twice what they must.
+  /// - Returns: Whether to list the files now. Once as many misses as entries have read the file system, a list costs no more
+  ///   than they did. Misses and lists together thus cost at most twice the minimum.
   func wantsListAfterMiss(_ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       let isBlind = state.listed != changes || state.doubted.count >= EntryIndexState.fewest
@@ -144,10 +143,11 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Whether what others stored meanwhile may have brought the folder a tenth of `limit` beyond what is known of it.
+  /// Whether stores by other caches may have exceeded the known total by a tenth of `limit`.
   ///
-  /// Others only tell how often they changed something, so their entries are taken to be as large as ours. At least a hundredth
-  /// of the limit is stored between two lists, so that small changes of others don't make each store of ours list the folder.
+  /// Other caches tell only the number of their changes, so their entries are assumed to be as large as those of this cache. At
+  /// least a hundredth of the limit is stored between two lists, so that small changes by others do not make every store list the
+  /// folder.
   func wantsList(limit: Int64, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       guard state.storedBytes >= limit / 100, state.stores > 0, let changes else { return false }
@@ -158,7 +158,7 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Bytes and entries; nil when the files must be listed first because nobody did, or because others changed something since.
+  /// Returns the total size in bytes and the number of entries, or `nil` if the files must be listed first.
   func sum(_ changes: FolderChanges?) -> (size: Int64, count: Int)? {
     state.withLock { state in
       guard state.isCurrent(changes), state.doubted.isEmpty else { return nil }
@@ -166,15 +166,15 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// Whether the files were listed, and others have changed nothing since.
+  /// Whether the files were listed and other caches have changed nothing since.
   func isCurrent(_ changes: FolderChanges?) -> Bool {
     state.withLock { $0.isCurrent(changes) }
   }
 
-  /// Whether there are names at which nobody knows what lies until the next list.
+  /// Whether the state of some names is unknown until the next list.
   var hasDoubts: Bool { state.withLock { !$0.doubted.isEmpty } }
 
-  /// All entries, if that is what lies in the folder; nil while somebody changes something.
+  /// Returns all entries if they match the folder, or `nil` during a change.
   func snapshot(_ changes: FolderChanges?) -> ResourceTable? {
     state.withLock { state in
       guard state.isCurrent(changes), state.placing.isEmpty, state.doubted.isEmpty else { return nil }
@@ -182,12 +182,12 @@ final class EntryIndex: Sendable {
     }
   }
 
-  /// What is known now.
+  /// The total size and number of known entries.
   var known: (size: Int64, count: Int) { state.withLock { ($0.entries.total, $0.entries.count) } }
 
   func use(_ name: EntryName) -> Use? { state.withLock { $0.entries[name] } }
 
-  /// All entries, the one that was not used for longest first.
+  /// Returns all entries, the least recently used first.
   func byLastUse() -> [(name: EntryName, use: Use)] {
     let entries = state.withLock { $0.entries }
     var all: [(name: EntryName, use: Use)] = []

@@ -1,35 +1,36 @@
 internal import CacheCore
 
-/// What an ``EntryIndex`` keeps behind its lock.
+/// The state behind an ``EntryIndex``'s lock.
 struct EntryIndexState {
-  /// Misses that may ask the file system before the files are listed on their account.
+  /// The minimum number of misses that read the file system before they trigger a list.
   static let fewest = 64
 
   private(set) var entries = ResourceTable()
-  /// In which they leave.
+  /// The eviction order of the entries.
   private(set) var order: EvictionOrder
-  /// Lists that have ended.
+  /// The number of completed lists.
   var lists: UInt64 = 0
-  /// Entries that changed since the list was begun; nil when none is being made.
+  /// The entries that changed since the current list began, or `nil` without a list.
   var touched: Set<EntryName>?
-  /// Resources of which an entry is on its way to its place. One at most for each: a resource's files are worked on in one lane.
+  /// The resources for which an entry is being moved into place. There is at most one entry per resource, because each has one
+  /// lane.
   var placing: Set<NameDigest> = []
-  /// Names, by resource, at which nobody knows what lies until the next list.
+  /// The names, by resource, whose state is unknown until the next list.
   private(set) var doubted: [NameDigest: Set<EntryName>] = [:]
-  /// Uses that the list under way, or the first one, does not know of.
+  /// The uses that the current list, or the first one, does not include.
   var early: [EntryName: Timestamp] = [:]
   var isComplete = false
   var isClosed = false
-  /// What others had changed when the last list was begun; nil: the files must be listed.
+  /// The changes of other caches when the last list began, or `nil` if the files must be listed.
   var listed: FolderChanges?
-  /// What others had used then; nil: not known.
+  /// The uses by other caches at that time, or `nil` if unknown.
   var listedUses: FolderUses?
-  /// What others had used when all sizes were those of the files; nil: not known.
+  /// The uses by other caches when all sizes matched the files, or `nil` if unknown.
   var sizedUses: FolderUses?
-  /// Entries, and their bytes, that were stored since then.
+  /// The number and total size of the entries stored since then.
   var stores: UInt64 = 0
   var storedBytes: Int64 = 0
-  /// Misses since then that had to ask the file system.
+  /// The number of misses since then that read the file system.
   var blindMisses = 0
   var isListWanted = false
 
@@ -50,7 +51,7 @@ struct EntryIndexState {
     entries.set(name, use)
   }
 
-  /// Notes a use, and the size that was seen; false when the entry is not known.
+  /// Records a use and the size seen. Returns `false` if the entry is not known.
   mutating func use(_ name: EntryName, at time: Timestamp, size: Int64? = nil) -> Bool {
     entries.update(name) { use in
       use.use(at: time)
@@ -63,7 +64,7 @@ struct EntryIndexState {
     }
   }
 
-  /// Takes over what lies in the folder at `name`; a later use that is known of stays.
+  /// Takes over the file found at `name`, but keeps a later known use.
   mutating func settle(_ name: EntryName, _ found: EntryIndex.Use?) {
     guard let found, let known = entries[name] else { return set(name, found) }
     if found.last > known.last {
@@ -74,9 +75,9 @@ struct EntryIndexState {
     touched?.insert(name)
   }
 
-  /// Takes over what a list has found, but for what it is too late for.
+  /// Takes over a list, except for entries that changed after it.
   ///
-  /// - Returns: what the first list takes the place of, to be let go of outside the lock.
+  /// - Returns: The state that the first list replaces, to be released outside the lock.
   mutating func take(_ list: EntryList, but again: Set<EntryName>) -> (ResourceTable, EvictionOrder)? {
     switch list {
     case .changes(let changes):
@@ -88,7 +89,8 @@ struct EntryIndexState {
       known.forEach { name, use in
         if let last = entries[name]?.last, last < use.last { _ = self.use(name, at: use.last) }
       }
-      // Behind all that was found, in the order of their uses; used as often as the index file said, where that was more.
+      // They follow all listed entries, in the order of their uses, with the number of uses from the index file if that is
+      // higher.
       let changed = again.compactMap { name -> (key: EntryName, value: EntryIndex.Use)? in
         let uses = entries[name]?.uses ?? 0
         set(name, nil)
@@ -105,7 +107,7 @@ struct EntryIndexState {
 
   // MARK: Eviction
 
-  /// The entry that leaves next; it has no place in the order from here on.
+  /// Removes and returns the next entry in the eviction order. The entry stays in the index.
   mutating func chooseNext() -> EntryIndex.Victim? {
     while let name = order.evict() {
       var victim: EntryIndex.Victim?
@@ -120,7 +122,7 @@ struct EntryIndexState {
 
   func isChosen(_ name: EntryName) -> Bool { entries[name].map { $0.slot < 0 } ?? false }
 
-  /// Gives an entry that was chosen a place in the order again.
+  /// Puts a chosen entry back into the eviction order.
   mutating func takeIn(_ name: EntryName) { entries.update(name) { order.insert(name, &$0) } }
 
   // MARK: Doubts
@@ -133,14 +135,13 @@ struct EntryIndexState {
     }
   }
 
-  /// Whether the files were listed, and others have changed nothing since. A change that was under way while they were listed may
-  /// be in the list or not.
+  /// Whether the files were listed and other caches have changed nothing since. A change in progress may be in the list or not.
   func isCurrent(_ changes: FolderChanges?) -> Bool {
     guard isComplete, let changes else { return false }
     return changes == listed && changes.counts.isQuiet
   }
 
-  /// Whether what the index says of a resource is so.
+  /// Whether the index is reliable for a resource.
   func vouches(for resource: NameDigest, _ changes: FolderChanges?) -> Bool {
     isCurrent(changes) && !isClosed && !placing.contains(resource) && doubted[resource] == nil
   }

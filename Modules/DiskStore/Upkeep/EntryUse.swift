@@ -1,17 +1,17 @@
 internal import CacheCore
 
 extension EntryIndex {
-  /// What is known of one entry.
+  /// The known facts about one entry.
   struct Use: Sendable {
-    /// More are not told apart.
+    /// The maximum number of uses that is counted.
     static let mostUses: UInt8 = 3
 
-    /// Bytes; ``IndexFile/sizeLimit`` stands for more. No entry is larger, but a file with a hole may say any size of itself.
+    /// The size in bytes, capped at ``IndexFile/sizeLimit``. No entry is larger, but a sparse file can claim any size.
     private(set) var size: Int64
     var last: Timestamp
-    /// How often it was used since it came, as far as that is known; ``mostUses`` stands for more.
+    /// The number of known uses since the entry was stored, capped at ``mostUses``.
     var uses: UInt8
-    /// Where it stands in the ``EvictionOrder``; -1: nowhere.
+    /// The slot in the ``EvictionOrder``, or -1 for none.
     var slot: Int32 = -1
 
     init(size: Int64, last: Timestamp, uses: UInt8 = 0) {

@@ -1,13 +1,13 @@
 internal import CacheCore
 
-/// Which entry leaves next, by a policy: gives each entry that the index knows a slot.
+/// The eviction order of the entries in the index, according to a policy. Each entry has a slot.
 struct EvictionOrder: Sendable {
   private let empty: any EvictionPolicy
   private var policy: any EvictionPolicy
   private var names: [EntryName?] = []
   private var free: [Int32] = []
 
-  /// - Parameter limit: bytes of all entries; nil: no limit.
+  /// - Parameter limit: The maximum total size in bytes, or `nil` for no limit.
   init(_ policy: any EvictionPolicy, limit: Int64?) {
     var policy = policy
     policy.bound(cost: limit.map { Int(clamping: $0) } ?? .max, count: .max)
@@ -15,7 +15,7 @@ struct EvictionOrder: Sendable {
     self.policy = policy
   }
 
-  /// The same policy, of no entries.
+  /// The same policy without entries.
   var emptied: EvictionOrder { EvictionOrder(empty: empty) }
 
   private init(empty: any EvictionPolicy) {
@@ -23,10 +23,10 @@ struct EvictionOrder: Sendable {
     policy = empty
   }
 
-  /// Bytes, of which a file with a hole may have any number: so many that the sum of as many as there are slots is a number too.
+  /// Returns the cost in bytes, capped so that the sum over all slots cannot overflow. A sparse file can have any size.
   private static func cost(of use: EntryIndex.Use) -> Int { Int(clamping: min(use.size, Int64(UInt32.max))) }
 
-  /// A newcomer, that was used before so often.
+  /// Adds a new entry with its earlier uses.
   mutating func insert(_ name: EntryName, _ use: inout EntryIndex.Use) {
     let slot: Int32
     if let last = free.popLast() {
@@ -45,7 +45,7 @@ struct EvictionOrder: Sendable {
     if use.slot >= 0 { policy.access(Int(use.slot)) }
   }
 
-  /// The file has another size now, or is another file.
+  /// Updates an entry whose size has changed or whose file was replaced.
   mutating func replace(_ name: EntryName, _ use: EntryIndex.Use) {
     if use.slot >= 0 { policy.replace(Int(use.slot), fingerprint: name.fingerprint, cost: Self.cost(of: use)) }
   }
@@ -56,10 +56,10 @@ struct EvictionOrder: Sendable {
     release(use.slot)
   }
 
-  /// The entry that should leave next, which is forgotten here.
+  /// Removes and returns the entry to evict next.
   mutating func evict() -> EntryName? {
-    // The store just shrinks: with room for more in mind, S3-FIFO would let all newcomers go that are there.
-    // A policy may be the user's own: one that names a slot that is nobody's has nobody to leave.
+    // The store only shrinks here. With more space to make, S3-FIFO would evict all new entries.
+    // The policy may be the user's. If it names an unused slot, there is nothing to evict.
     guard let slot = policy.evict(toFit: 0), names.indices.contains(slot), let name = names[slot] else { return nil }
     release(Int32(slot))
     return name
@@ -72,7 +72,7 @@ struct EvictionOrder: Sendable {
 }
 
 extension EntryName {
-  /// For policies that remember what they evicted.
+  /// The identity for policies that remember evicted entries.
   fileprivate var fingerprint: Int {
     Int(truncatingIfNeeded: resource.low ^ (member.map { $0.digest.low &+ ($0.isTransform ? 1 : 0) } ?? 0))
   }

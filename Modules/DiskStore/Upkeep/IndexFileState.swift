@@ -1,34 +1,34 @@
 internal import CacheCore
 
-/// What a cache knows of the index beside the files, and when it is to be written again.
+/// The state of the index file as this cache knows it, and the schedule for its next write.
 struct IndexFileState: Sendable {
-  /// How long nothing must have changed.
+  /// The time without changes before the file is written.
   static let quiet = Duration.seconds(5)
 
-  /// What the file bears, when this cache has read or written it and has changed nothing since.
+  /// The stamp of the file, if this cache has read or written it and changed nothing since.
   private(set) var stamp: IndexFile.Stamp?
-  /// Waits until nothing changes; nil: nobody does.
+  /// The task that waits for a quiet period, if any.
   var watch: Task<Void, Never>?
   private var changes: UInt64 = 0
-  /// Changes that the watch has seen.
+  /// The number of changes at the last check of the task.
   private var seen: UInt64 = 0
-  /// When it was written last, by the clock's uptime.
+  /// The uptime of the last write.
   private var lastWrite: Duration?
 
-  /// Between two times that it is written: in the long run it costs no more than 56 KB a second, however many entries there are.
+  /// Returns the minimum time between two writes, which limits the long-term cost to 56 KB a second for any number of entries.
   private static func rest(entries: Int) -> Duration { .seconds(max(30, entries / 1000)) }
 
-  /// The file is as the entries are.
+  /// Notes that the file matches the entries.
   mutating func holds(_ stamp: IndexFile.Stamp) { self.stamp = stamp }
 
-  /// It is about to be.
+  /// Notes that a matching file is about to be written.
   mutating func writes(_ stamp: IndexFile.Stamp, at uptime: Duration) { (self.stamp, lastWrite) = (stamp, uptime) }
 
   mutating func fails() { stamp = nil }
 
-  /// Something was changed.
+  /// Notes a change.
   ///
-  /// - Returns: whether somebody should begin to watch.
+  /// - Returns: Whether a task should start to wait for a quiet period.
   mutating func change() -> Bool {
     stamp = nil
     changes &+= 1
@@ -37,7 +37,7 @@ struct IndexFileState: Sendable {
     return true
   }
 
-  /// Whether nothing has changed since the watch looked last, and it is time to write; then it ends.
+  /// Whether nothing has changed since the last check and a write is due. If so, the waiting ends.
   mutating func endsWatch(at uptime: Duration, entries: Int) -> Bool {
     defer { seen = changes }
     guard seen == changes, lastWrite.map({ uptime - $0 >= Self.rest(entries: entries) }) ?? true else { return false }

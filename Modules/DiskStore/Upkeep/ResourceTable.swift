@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// Entries by resource, with their number and the sum of their sizes.
+/// The entries by resource, with their number and total size.
 struct ResourceTable: Sendable {
   private(set) var resources: [NameDigest: ResourceEntries] = [:]
-  /// Bytes; ``Int64/max`` stands for more.
+  /// The total size in bytes, capped at ``Int64/max``.
   var total: Int64 { Int64(clamping: sum) }
-  /// Of eight million files with holes that are as large as an entry can be, the sizes add up to more than 64 bits hold.
+  /// The sum. Eight million sparse files of the maximum size exceed 64 bits.
   private var sum: Int128 = 0
   private(set) var count = 0
 
@@ -24,17 +24,17 @@ struct ResourceTable: Sendable {
 
   subscript(name: EntryName) -> EntryIndex.Use? { resources[name.resource]?[name.member] }
 
-  /// - Returns: what was known before.
+  /// - Returns: The previous record.
   @discardableResult
   mutating func set(_ name: EntryName, _ use: EntryIndex.Use) -> EntryIndex.Use? {
-    // In place: a copy of the shelf would copy all its members.
+    // Updated in place, because a copy of the resource's entries would copy all its members.
     let known = resources[name.resource, default: ResourceEntries()].replace(name.member, use)
     sum += Int128(use.size - (known?.size ?? 0))
     if known == nil { count += 1 }
     return known
   }
 
-  /// - Returns: what was known.
+  /// - Returns: The removed record.
   @discardableResult
   mutating func remove(_ name: EntryName) -> EntryIndex.Use? {
     guard let place = resources.index(forKey: name.resource), let known = resources.values[place].replace(name.member, nil) else {
@@ -46,7 +46,7 @@ struct ResourceTable: Sendable {
     return known
   }
 
-  /// Changes what is known of an entry, if it is known.
+  /// Changes the record of an entry, if it has one.
   @discardableResult
   mutating func update(_ name: EntryName, _ change: (inout EntryIndex.Use) -> Void) -> Bool {
     guard let place = resources.index(forKey: name.resource), var use = resources.values[place][name.member] else { return false }
@@ -62,7 +62,7 @@ struct ResourceTable: Sendable {
   }
 }
 
-/// What is known of one resource's entries.
+/// The records of one resource's entries.
 struct ResourceEntries: Sendable {
   private var plain: EntryIndex.Use?
   private var members: [EntryName.Member: EntryIndex.Use] = [:]
@@ -73,7 +73,7 @@ struct ResourceEntries: Sendable {
 
   subscript(member: EntryName.Member?) -> EntryIndex.Use? { member.map { members[$0] } ?? plain }
 
-  /// - Returns: what was there.
+  /// - Returns: The previous record.
   mutating func replace(_ member: EntryName.Member?, _ use: EntryIndex.Use?) -> EntryIndex.Use? {
     guard let member else {
       defer { plain = use }

@@ -7,13 +7,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Writes one entry into a temporary file and moves it into its place.
+/// Writes one entry into a temporary file and moves it into place.
 ///
-/// A body of up to 64 KiB never sees the temporary file before the commit, which then writes the whole entry with one call.
+/// A body of up to 64 KiB stays in memory until the commit, which writes the whole entry with one call.
 final class DiskEntryWriter: EntryWriter {
   private enum Phase {
     case idle
-    /// A write or a commit is under way; what is aborted meanwhile is cleared away by it.
+    /// A write or a commit is in progress. It does the cleanup if the writer is aborted meanwhile.
     case busy(isAborted: Bool)
     case committed
     case failed(CacheError)
@@ -55,7 +55,7 @@ final class DiskEntryWriter: EntryWriter {
     }
     let mark = engine.configuration.sizeMark
     guard EntryHeader.fileSize(keyLength: KeySection.length(key), bodyLength: length, payload: payload) <= UInt64(mark) else {
-      throw CacheError(.entryTooLarge, reason: "the entry takes more than \(mark) bytes", path: engine.folder.path(name))
+      throw CacheError(.entryTooLarge, reason: "the entry is larger than \(mark) bytes", path: engine.folder.path(name))
     }
   }
 
@@ -83,8 +83,8 @@ final class DiskEntryWriter: EntryWriter {
     try state.withLock { state throws(CacheError) in
       switch state.phase {
       case .idle: state.phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer is used by one task at a time")
-      case .committed: throw CacheError(.misuse, reason: "the entry has been committed")
+      case .busy: throw CacheError(.misuse, reason: "a writer can be used by one task at a time")
+      case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
       case .failed(let error): throw error
       }
     }
@@ -101,7 +101,7 @@ final class DiskEntryWriter: EntryWriter {
     throw Self.aborted
   }
 
-  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end")
+  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry was aborted")
 
   private func flush(_ chunk: Data) throws(CacheError) {
     let file = try temporaryFile()
@@ -133,7 +133,7 @@ final class DiskEntryWriter: EntryWriter {
   }
 
   private func checksum(_ data: Data) {
-    // Taken out and put back: readers may want the lock meanwhile, and nobody else touches the checksums while we are busy.
+    // Taken out and put back: readers may need the lock meanwhile, and only the writer's current operation uses the checksums.
     var checksums = state.withLock { $0.checksums }
     data.withUnsafeBytes { checksums.update($0) }
     state.withLock { $0.checksums = checksums }
@@ -168,7 +168,7 @@ final class DiskEntryWriter: EntryWriter {
     }
   }
 
-  /// Writes a whole body and commits it, in the caller's thread.
+  /// Writes a whole body and commits it, on the caller's thread.
   func writeAndCommit(_ body: Data) throws(CacheError) {
     try enter()
     do throws(CacheError) {
@@ -183,7 +183,7 @@ final class DiskEntryWriter: EntryWriter {
   }
 
   private func finish(_ trailers: HTTPFields?) throws(CacheError) -> StoredMetadata {
-    // From here on the commit goes through; before it, an abort counts.
+    // An abort takes effect only before this point.
     if case .busy(isAborted: true) = state.withLock({ $0.phase }) { throw Self.aborted }
     var stored = metadata
     stored.bodyLength = spool.length
@@ -205,9 +205,9 @@ final class DiskEntryWriter: EntryWriter {
     return stored
   }
 
-  /// Writes what the temporary file lacks.
+  /// Writes the parts that the temporary file lacks.
   ///
-  /// - Returns: the file, and its bytes.
+  /// - Returns: The file and its size in bytes.
   private func fill(_ header: EntryHeader, _ metadata: StoredMetadata) throws(CacheError) -> (FileDescriptor, Int64) {
     let pending = spool.pending
     checksum(pending)
@@ -227,7 +227,7 @@ final class DiskEntryWriter: EntryWriter {
       try guarded("write an entry") { () throws(SystemError) in try calls.writeAll(file, writer.bytes, at: 0) }
       return (file, Int64(writer.bytes.count))
     }
-    // The header comes last, so that a file is no entry before it is a whole one.
+    // The header is written last, so an incomplete file is not a valid entry.
     var front = ByteWriter()
     self.front(header, into: &front)
     try guarded("write an entry") { () throws(SystemError) in
@@ -238,14 +238,14 @@ final class DiskEntryWriter: EntryWriter {
     return (file, end + Int64(writer.bytes.count))
   }
 
-  /// All that comes before the body.
+  /// Writes everything in front of the body.
   private func front(_ header: EntryHeader, into writer: inout ByteWriter) {
     header.encode(into: &writer)
     KeySection.encode(key, into: &writer)
     writer.zeros(upTo: Int(header.bodyOffset))
   }
 
-  /// All that comes behind the body.
+  /// Writes everything behind the body.
   private func tail(_ header: EntryHeader, _ metadata: StoredMetadata, into writer: inout ByteWriter) throws(CacheError) {
     let start = writer.bytes.count
     let end = header.bodyOffset + header.bodyLength
@@ -254,12 +254,13 @@ final class DiskEntryWriter: EntryWriter {
     writer.zeros(upTo: start + Int(header.metadataOffset - end))
     let payload = MetadataRecord.encode(sequence: 1, revision: header.revision, into: &writer) { metadata.encode(into: &$0) }
     guard payload <= MetadataRecord.payloadLimit else {
-      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: engine.folder.path(name))
+      throw CacheError(
+        .entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: engine.folder.path(name))
     }
     try requireRoom(spool.length, payload: payload)
   }
 
-  /// The temporary file was deleted, with its folder, while it was open: its bytes are still there.
+  /// Writes the temporary file again after it was deleted together with its folder. Its bytes remain readable while it is open.
   private func copy(_ file: FileDescriptor) throws(CacheError) -> String {
     let (path, new) = try engine.folder.makeSpool()
     state.withLock { $0.path = path }
@@ -290,7 +291,7 @@ final class DiskEntryWriter: EntryWriter {
     if isNew { fail(Self.aborted) }
   }
 
-  /// Ends the writer: readers throw `error`, and the temporary file goes.
+  /// Ends the writer: readers throw `error`, and the temporary file is removed.
   private func fail(_ error: CacheError) {
     let path = state.withLock { state in
       state.phase = .failed(error)

@@ -7,11 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The body that a writer has taken so far: what readers that follow it see.
+/// The part of a body that a writer has received so far, for readers that follow the writer.
 ///
-/// The first bytes lie in the temporary file, the latest ones (64 KiB at most, while nothing is written) in memory.
+/// The first bytes are in the temporary file and the latest ones, at most 64 KiB between writes, in memory.
 final class Spool: Sendable {
-  /// Bytes that stay in memory before they are written out.
+  /// The number of bytes that stay in memory before they are written to the file.
   static let pendingLimit = 65_536
   private static let pull: Int64 = 262_144
 
@@ -22,7 +22,7 @@ final class Spool: Sendable {
 
   private struct State {
     var file: FileDescriptor?
-    /// Bytes of the body that the file holds.
+    /// The number of body bytes in the file.
     var flushed: Int64 = 0
     var pending = Data()
     var end: End?
@@ -36,23 +36,23 @@ final class Spool: Sendable {
   }
 
   private let state = Lock(State())
-  /// Where the body begins in the file.
+  /// The offset of the body in the file.
   let bodyOffset: Int64
 
   init(bodyOffset: Int64) { self.bodyOffset = bodyOffset }
 
   // MARK: The writer's side
 
-  /// Takes bytes into memory.
+  /// Appends bytes in memory.
   func append(_ chunk: Data) {
-    // The first one is shared, not copied: most small bodies come in one.
+    // The first chunk is shared, not copied: most small bodies consist of one chunk.
     wake { if $0.pending.isEmpty { $0.pending = chunk } else { $0.pending.append(chunk) } }
   }
 
-  /// What is in memory only.
+  /// The bytes that are in memory only.
   var pending: Data { state.withLock { $0.pending } }
 
-  /// The bytes in memory, and `count` more, are in the file now.
+  /// Records that the bytes in memory, and `count` more, are now in the file.
   func flushed(_ file: FileDescriptor, count: Int) {
     wake { state in
       state.file = file
@@ -63,10 +63,10 @@ final class Spool: Sendable {
 
   var length: Int64 { state.withLock { $0.flushed + Int64($0.pending.count) } }
 
-  /// How many bytes of the body are in the file, which is nil while none are.
+  /// The file, or `nil` before the first write, and the number of body bytes in it.
   var written: (file: FileDescriptor?, count: Int64) { state.withLock { ($0.file, $0.flushed) } }
 
-  /// Readers end, or throw, when they have read what there is.
+  /// Ends the body: readers end or throw after the last byte.
   func finish(_ end: End) {
     wake { state in
       if state.end == nil { state.end = end }
@@ -87,15 +87,15 @@ final class Spool: Sendable {
 
   enum Step: Sendable {
     case bytes(Data)
-    /// So many bytes can be read from the file.
+    /// A range of this many bytes can be read from the file.
     case read(FileDescriptor, count: Int)
     case end
     case failed(CacheError)
-    /// Nothing new yet.
+    /// No new bytes are available.
     case wait
   }
 
-  /// What a reader that has read `offset` bytes does next.
+  /// Returns the next step of a reader that has read `offset` bytes.
   func step(at offset: Int64) -> Step {
     state.withLock { state in
       if offset < state.flushed, let file = state.file {
@@ -103,13 +103,13 @@ final class Spool: Sendable {
       }
       if case .failed(let error) = state.end { return .failed(error) }
       let seen = Int(offset - state.flushed)
-      // A copy of its own, which counts from zero and does not make the writer copy.
+      // A separate copy has indices from zero and does not force the writer to copy its buffer.
       if seen < state.pending.count { return .bytes(Data(state.pending.dropFirst(seen))) }
       return state.end == nil ? .wait : .end
     }
   }
 
-  /// Returns when there is more than `offset` bytes, at the end, or when the task, or the reader, is cancelled.
+  /// Returns when more than `offset` bytes are available, at the end, or when the task or the reader is cancelled.
   func wait(beyond offset: Int64, unless isCancelled: @Sendable () -> Bool) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
@@ -118,7 +118,7 @@ final class Spool: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          // Asked under the lock that a cancellation takes to wake us, so none slips in between.
+          // Checked under the lock that a cancellation takes before it resumes the waiter, so no cancellation is missed.
           if Task.isCancelled || isCancelled() || state.end != nil || offset < state.flushed + Int64(state.pending.count) {
             return true
           }
@@ -132,6 +132,6 @@ final class Spool: Sendable {
     }
   }
 
-  /// Wakes all readers, so that one that was cancelled notices.
+  /// Wakes all readers, so that a cancelled one notices the cancellation.
   func nudge() { wake { _ in } }
 }

@@ -7,9 +7,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body that follows a writer: it reads what is there, and waits, without polling, where it has caught up.
+/// A body that follows a writer and waits for more bytes without polling.
 ///
-/// Bytes are not checked again: they were written a moment ago, by this process.
+/// It does not verify checksums, because this process has just written the bytes.
 final class SpoolBody: ResourceBody.Source {
   private struct State {
     var offset: Int64 = 0
