@@ -22,7 +22,7 @@ extension DiskCache {
     /// %. The default is 512 MiB.
     public var sizeLimit: Int64?
     /// The policy that chooses the entries to evict when the folder exceeds its limit, when it is trimmed, and when the disk is
-    /// full. <doc:DiskStore> describes how it learns of uses by other caches and before opening.
+    /// full. <doc:/DiskStore> describes how it learns of uses by other caches and before opening.
     public var eviction: any EvictionPolicy
     /// The maximum size of one body in bytes, or `nil` for as much as ``sizeLimit`` allows. A larger body is refused with
     /// `CacheError.Code.entryTooLarge`. So is an entry whose file would exceed 90 % of ``sizeLimit``, because storing it would

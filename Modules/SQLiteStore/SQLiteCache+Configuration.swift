@@ -2,46 +2,50 @@
 public import CacheCore
 
 extension SQLiteCache {
-  /// How much a commit waits for, and so what a loss of power can take. A process that is killed loses nothing that was
-  /// committed, whatever the setting.
+  /// The data that a commit flushes, which determines what a power failure can lose. A killed process never loses a committed
+  /// entry.
   public enum Durability: Hashable, Sendable {
-    /// The system writes when it likes; the log is flushed before it is folded into the database (`PRAGMA synchronous = NORMAL`).
-    /// A loss of power can take the latest commits, never the database. Right for a cache.
+    /// The system writes the data when it chooses, and the log is flushed before it is merged into the database
+    /// (`PRAGMA synchronous = NORMAL`). A power failure can lose the latest commits, but never the database. This setting suits a
+    /// cache.
     case checkpoint
-    /// What was committed is on the disk (`PRAGMA synchronous = FULL`). Costs a flush for each commit.
+    /// Each commit is flushed to the disk before it returns (`PRAGMA synchronous = FULL`). It costs one flush per commit.
     case commit
   }
 
-  /// How a ``SQLiteCache`` is set up.
+  /// The settings of a ``SQLiteCache``.
   public struct Configuration: Sendable {
-    /// Bytes that all entries may have together: bodies, metadata and keys; nil: no limit. Enforced within each commit, the least
-    /// recently used entry first, so it holds at every instant. The file is larger, by SQLite's own pages and by what waits to be
-    /// overwritten. 512 MiB.
+    /// The maximum total size in bytes of all entries (bodies, metadata and keys), or `nil` for no limit. Each commit enforces it
+    /// by evicting the least recently used entries, so it is never exceeded. The file is larger because of SQLite's own pages and
+    /// free pages. The default is 512 MiB.
     public var sizeLimit: Int64?
-    /// Bytes that one body may have; nil: as many as ``sizeLimit`` has room for. A larger one is refused with
+    /// The maximum size of one body in bytes, or `nil` for as much as ``sizeLimit`` allows. A larger body is refused with
     /// `CacheError.Code.entryTooLarge`.
     public var entrySizeLimit: Int64?
-    /// The time to live of entries whose metadata states none. Counts from `StoredMetadata.responseTime`, so a 304 restarts it
-    /// and reading does not.
+    /// The time to live of entries whose metadata states none. It counts from `StoredMetadata.responseTime`, so a 304 restarts it
+    /// and a read does not.
     public var expiration: Expiration
-    /// What a commit waits for.
+    /// The data that a commit flushes before it returns.
     public var durability: Durability
-    /// How long a call waits for another process that is writing, before it fails with `CacheError.Code.timedOut`. 5 s.
+    /// The time a call waits for another process that is writing, before it fails with `CacheError.Code.timedOut`. The default is
+    /// 5 s.
     public var busyTimeout: Duration
-    /// Where the time comes from.
+    /// The clock for expiration and for the times of uses.
     public var clock: any CacheClock
-    /// How many connections read at once, each in a thread of its own; one more writes. 1 to 64.
+    /// The number of reading connections, each with its own thread, from 1 to 64. One further connection writes. The default is
+    /// 4.
     public var readers: Int
-    /// How many operations may wait to be stored, or be under way: commits, pieces of bodies that are written, freshenings. What
-    /// comes beyond it is refused at once with `CacheError.Code.overloaded` and counted in ``SQLiteCounters/refusedWrites``,
-    /// until the disk has caught up. 4,096, at least 1.
+    /// The maximum number of write operations that wait or run: commits, body chunks and metadata updates. Further ones are
+    /// refused with `CacheError.Code.overloaded` until the disk has caught up, and counted in ``SQLiteCounters/refusedWrites``.
+    /// The minimum is 1 and the default 4,096.
     public var pendingLimit: Int
-    /// Bytes that may wait so, together; a single operation is taken whatever its size when nothing else waits. 64 MiB.
+    /// The maximum total size in bytes of the write operations that wait or run. A single larger operation is accepted while no
+    /// other one waits. The default is 64 MiB.
     public var pendingSizeLimit: Int
-    /// Pages that the database may have; nil: any number. Stands for a disk that is full, in tests.
+    /// The maximum number of pages in the database, or `nil` for no limit. Tests use it to simulate a full disk.
     package var pageLimit: Int?
 
-    /// A configuration; see the properties for what they mean.
+    /// Creates a configuration.
     public init(
       sizeLimit: Int64? = 512 << 20, entrySizeLimit: Int64? = nil, expiration: Expiration = .never,
       durability: Durability = .checkpoint, busyTimeout: Duration = .seconds(5), clock: any CacheClock = SystemClock(),
@@ -58,23 +62,23 @@ extension SQLiteCache {
       self.pendingSizeLimit = pendingSizeLimit
     }
 
-    /// Bytes of the largest body that is taken.
+    /// The size in bytes of the largest accepted body.
     var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeLimit ?? .max, ChunkTable.bodyLimit) }
 
     func validate() throws(CacheError) {
       for (name, limit) in [("sizeLimit", sizeLimit), ("entrySizeLimit", entrySizeLimit)] {
-        if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) is negative: \(limit)") }
+        if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) must not be negative: \(limit)") }
       }
       guard busyTimeout >= .zero else {
-        throw CacheError(.invalidConfiguration, reason: "busyTimeout is negative: \(busyTimeout)")
+        throw CacheError(.invalidConfiguration, reason: "busyTimeout must not be negative: \(busyTimeout)")
       }
       guard (1...64).contains(readers) else {
-        throw CacheError(.invalidConfiguration, reason: "readers is not between 1 and 64: \(readers)")
+        throw CacheError(.invalidConfiguration, reason: "readers must be between 1 and 64, not \(readers)")
       }
       guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
         throw CacheError(
           .invalidConfiguration,
-          reason: "pendingLimit is below 1, or pendingSizeLimit below 0: \(pendingLimit), \(pendingSizeLimit)")
+          reason: "pendingLimit must be at least 1 and pendingSizeLimit at least 0, not \(pendingLimit) and \(pendingSizeLimit)")
       }
     }
   }

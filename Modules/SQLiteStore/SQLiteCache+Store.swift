@@ -2,7 +2,7 @@
 public import CacheCore
 
 extension SQLiteCache {
-  /// Bodies of entries up to 128 KiB are at hand, and checked.
+  /// Returns the variants of a resource. Bodies of up to 128 KiB are in memory and already checked.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try await engine.variants(of: resource)
   }
@@ -15,16 +15,16 @@ extension SQLiteCache {
     try await engine.entry(for: key, range: range)
   }
 
-  /// Looks for all of them in one transaction: they are as they were at one moment.
+  /// Looks up all keys in one transaction, so the results belong to the same moment.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     try await engine.values(for: keys)
   }
 
-  /// Starts an entry. Up to 512 KiB of its body are kept in memory; beyond that it goes into the database, where nobody finds it
-  /// before the commit.
+  /// Starts an entry. Up to 512 KiB of its body stay in memory. A larger body goes into the database, where lookups do not find
+  /// it before the commit.
   ///
-  /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too much waits to be stored, and
-  ///   `CacheError.Code.entryTooLarge` when the metadata names a length above the limit.
+  /// - Throws: `CacheError.Code.closed`, `CacheError.Code.overloaded` while too many stores wait, or
+  ///   `CacheError.Code.entryTooLarge` if the metadata states a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
     guard engine.backlog.hasRoom else {
@@ -34,7 +34,7 @@ extension SQLiteCache {
     return try SQLiteEntryWriter(key, metadata, engine)
   }
 
-  /// Rewrites the entry's row, whatever the body's size. The metadata is kept under the entry's own revision and body length.
+  /// Rewrites the entry's row, whatever the size of the body. The metadata has the revision and body length of the stored entry.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
     async throws(CacheError) -> Bool
   {
@@ -50,15 +50,15 @@ extension SQLiteCache {
     try await engine.remove(key, ifRevision: revision)
   }
 
-  /// Removes everything that was committed before the call. A writer that began before it and commits after it keeps its entry.
+  /// Removes every entry committed before the call. A writer that began before the call and commits after it keeps its entry.
   ///
-  /// The bytes are cleared away in the background; those of bodies above 128 KiB a minute later, since another process may be
-  /// reading them.
+  /// The bytes are deleted in the background. Those of bodies above 128 KiB are deleted a minute later, because another process
+  /// may be reading them.
   public func removeAll() async throws(CacheError) {
     try await engine.removeAll()
   }
 
-  /// Reads the metadata of every entry.
+  /// Returns the wanted entries. It reads the metadata of every entry.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

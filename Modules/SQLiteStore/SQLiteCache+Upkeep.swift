@@ -2,13 +2,13 @@
 public import CacheCore
 
 extension SQLiteCache {
-  /// Bytes of all entries: bodies, metadata and keys, those of other processes among them. Kept by the database, so it costs one
-  /// look.
+  /// The total size in bytes of all entries (bodies, metadata and keys), including those of other processes. The database
+  /// maintains it, so this is a single query.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await engine.file.read { database, _ in try EntryTable.total(database).bytes } }
   }
 
-  /// How many entries there are; see ``totalSize``.
+  /// The number of entries; see ``totalSize``.
   public var entryCount: Int {
     get async throws(CacheError) { try await engine.file.read { database, _ in try EntryTable.total(database).entries } }
   }
@@ -18,20 +18,19 @@ extension SQLiteCache {
     return StoreUsage(entries: Int(total.entries), bytes: total.bytes, limit: configuration.sizeLimit)
   }
 
-  /// Removes entries, the least recently used first, until they take no more than `size` bytes.
+  /// Removes the least recently used entries until the total size is at most `size` bytes.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: The number of removed entries.
   @discardableResult
   public func trim(to size: Int64) async throws(CacheError) -> Int { try await engine.trim(to: size) }
 
-  /// Removes the entries whose time to live is over. Reads the metadata of every entry.
+  /// Removes the entries whose time to live has passed. It reads the metadata of every entry.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: The number of removed entries.
   @discardableResult
   public func removeExpired() async throws(CacheError) -> Int { try await engine.removeExpired() }
 
-  /// Refuses further calls, and further pulls of open bodies, with `CacheError.Code.closed`; returns when the work under way is
-  /// done and the file closed.
+  /// Waits for all work in progress and closes the file. Further calls and reads from open bodies throw `CacheError.Code.closed`.
   public func close() async { await engine.close() }
 }
 #endif

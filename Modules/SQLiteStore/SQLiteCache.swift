@@ -7,8 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A durable store in one SQLite database: the second of the stores that keep what they have, for who wants one file, or a
-/// database's tools.
+/// A durable store in a single SQLite database, for caches that need one file or a database's tools.
 ///
 /// ```swift
 /// let cache = try SQLiteCache(folder: url, configuration: .init(sizeLimit: 1 << 30))
@@ -16,42 +15,41 @@ public import Foundation
 /// if let entry = try await cache.entry(for: key) { print(try await entry.body.collect().count) }
 /// ```
 ///
-/// Bodies go in and out in pieces of 64 KiB, each with a checksum. An entry becomes visible, and takes the place of the one
-/// before it, in one transaction. Several caches, in one process or in many, may share a folder. A database that is damaged, or
-/// was removed, is made anew.
+/// Bodies are stored in chunks of 64 KiB, each with a checksum. One transaction makes an entry visible and replaces the one
+/// before it. Several caches, in one process or in many, can share a folder. A damaged or deleted database is created anew.
 ///
-/// No call blocks the caller: the database's connections have threads of their own. They end what they began when the calling
-/// task is cancelled.
+/// No call blocks its caller: the database's connections have their own threads. Cancelling the calling task does not interrupt a
+/// call.
 public final class SQLiteCache: CacheStore {
   let engine: SQLiteEngine
 
-  /// A cache in `folder`, which is made when it is not there. The database is `etagere-1.sqlite` in it, with the files that
-  /// SQLite puts beside it; nothing else in the folder is touched.
+  /// Creates a cache in `folder`, and the folder if it does not exist. The database is `etagere-1.sqlite`, with the files that
+  /// SQLite puts beside it. Other files in the folder are not changed.
   ///
-  /// Opens the database before it returns, in the caller's thread. A damaged one is made anew, which ``SQLiteCounters/resets``
-  /// tells.
+  /// The initializer opens the database on the caller's thread. A damaged database is created anew and counted in
+  /// ``SQLiteCounters/resets``.
   ///
-  /// - Throws: `CacheError.Code.unsupported` for a database of a later version or of another program, which is left alone;
-  ///   `CacheError.Code.fileSystem`, `CacheError.Code.diskFull` or `CacheError.Code.readOnly` with the path when it can't be
-  ///   opened or made; `CacheError.Code.timedOut` when another process keeps it locked; `CacheError.Code.invalidConfiguration`
-  ///   when a setting, or the URL, makes no sense.
+  /// - Throws: `CacheError.Code.unsupported` if the database belongs to a later version or another program; it is not changed.
+  ///   `CacheError.Code.fileSystem`, `CacheError.Code.diskFull` or `CacheError.Code.readOnly`, with the path, if it cannot be
+  ///   opened or created. `CacheError.Code.timedOut` if it stays locked by another process.
+  ///   `CacheError.Code.invalidConfiguration` if a setting or the URL is invalid.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     guard folder.isFileURL else {
-      throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
+      throw CacheError(.invalidConfiguration, reason: "the URL of a store's folder is not a file URL", url: folder.absoluteString)
     }
     try self.init(path: folder.path(percentEncoded: false), configuration: configuration)
   }
 
-  /// A cache in the folder at `path`; see ``init(folder:configuration:)``.
+  /// Creates a cache in the folder at `path`; see ``init(folder:configuration:)``.
   public init(path: String, configuration: Configuration = Configuration()) throws(CacheError) {
     try configuration.validate()
     guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw CacheError(.invalidConfiguration, reason: "a store's folder needs a path without NUL", path: path)
+      throw CacheError(.invalidConfiguration, reason: "the path of a store's folder is empty or contains NUL", path: path)
     }
     let folder = URL(filePath: path, directoryHint: .isDirectory)
     engine = try SQLiteEngine(folder.appending(path: "etagere-1.sqlite").path(percentEncoded: false), configuration)
     digestSecret = engine.file.secret
-    // Nobody can tell whether two clocks go alike, unless both are the system's.
+    // Two custom clocks cannot be compared, so only caches on the system clock can have equal identifiers.
     id =
       configuration.clock is SystemClock
       ? ComponentID(SQLiteCache.self, parameters: "\(configuration.expiration) \(engine.file.path)")
@@ -59,21 +57,21 @@ public final class SQLiteCache: CacheStore {
     engine.startCollecting()
   }
 
-  /// Caches on one database answer alike when they have the same time to live and both go by the system's clock.
+  /// An identifier that is equal for caches with the same database and time to live that use the system clock.
   public let id: ComponentID
 
-  /// 16 secret bytes that stay the same for as long as the database lives, in every process.
+  /// 16 secret bytes that stay the same for the database's lifetime, in every process.
   ///
-  /// For keyed digests of what must not be stored itself: secret request fields in variants stay comparable after a restart.
+  /// They key the digests of secret request fields in variants, so variants stay comparable after a restart.
   public let digestSecret: [UInt8]
 
-  /// The database's path.
+  /// The path of the database.
   public var path: String { engine.file.path }
 
-  /// How it was set up.
+  /// The configuration that the cache was created with.
   public var configuration: Configuration { engine.configuration }
 
-  /// What this object did so far.
+  /// The operations of this cache since it was created.
   public var counters: SQLiteCounters { engine.counters }
 }
 #endif

@@ -1,13 +1,13 @@
 #if SQLite
 public import CacheCore
 
-/// What a ``SQLiteCache`` did since it was made.
+/// The number of operations of a ``SQLiteCache`` since it was created.
 public struct SQLiteCounters: Hashable, Sendable {
-  /// Entries that were opened.
+  /// Lookups that found an entry.
   public var hits = 0
-  /// Entries that were asked for and are not there, or not any more.
+  /// Lookups that found no entry, or only an expired or damaged one.
   public var misses = 0
-  /// Entries that were found damaged; each is a miss too, unless its body had begun to stream.
+  /// Entries found damaged. Each also counts as a miss unless its body had begun to stream.
   public var damaged = 0
   /// Removals by reason.
   public var evictions: [EvictionReason: Int] = [:]
@@ -15,12 +15,12 @@ public struct SQLiteCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
-  /// Entries, pieces of entries and freshenings that were refused because too much waited to be stored already.
+  /// Entries, body chunks and metadata updates that were refused because too many stores were waiting.
   public var refusedWrites = 0
-  /// How often the database was damaged, or gone, and was made anew.
+  /// Databases that were damaged or missing and were created anew.
   public var resets = 0
 
-  /// Nothing counted yet.
+  /// Creates counters that are all zero.
   public init() {}
 }
 #endif

@@ -9,15 +9,15 @@ internal import Foundation
 #endif
 
 extension SQLiteEngine {
-  /// Refuses metadata that are too large, and an entry that would not fit if it were alone.
+  /// Throws if the metadata is too large or the entry alone would exceed the limit.
   func requireRoom(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) {
     let payload = metadata.encoded()
     guard payload.count <= EntryTable.metadataLimit else {
-      throw CacheError(.entryTooLarge, reason: "the metadata is larger than an entry takes", path: file.path)
+      throw CacheError(.entryTooLarge, reason: "the metadata is larger than \(EntryTable.metadataLimit) bytes", path: file.path)
     }
     guard let limit = configuration.sizeLimit else { return }
     guard EntryTable.size(key, payload, metadata.bodyLength ?? 0) <= limit else {
-      throw CacheError(.entryTooLarge, reason: "the entry takes more than \(limit) bytes", path: file.path)
+      throw CacheError(.entryTooLarge, reason: "the entry is larger than \(limit) bytes", path: file.path)
     }
   }
 
@@ -89,7 +89,7 @@ extension SQLiteEngine {
     }
   }
 
-  /// The transformed values of a resource, without their bodies.
+  /// Returns the transformed values of a resource, without their bodies.
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let now = now
     return try await file.read { [self] database, _ in
@@ -102,7 +102,7 @@ extension SQLiteEngine {
 
   func close() async {
     await clearing.withLock { $0.task }?.value
-    // What was read last is worth a write: it says what is kept.
+    // An empty change writes down the latest uses, which determine later evictions.
     try? await change { _, _ in }
     await file.close()
   }

@@ -8,13 +8,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a cache, its writers and its bodies share.
+/// The state that a cache shares with its writers and bodies.
 final class SQLiteEngine: Sendable {
-  /// Bytes of a body that comes along with its entry.
+  /// The maximum size in bytes of a body that is returned in memory with its entry.
   static let atHand: Int64 = 131_072
-  /// How long a larger body stays for readers in other processes when its entry is replaced or removed.
+  /// The time for which a larger body stays for readers in other processes after its entry was replaced or removed.
   static let retention = Duration.seconds(60)
-  /// After so long without a word its writer's process is taken for dead.
+  /// The time without a write after which the writer's process is considered dead.
   static let patience = Duration.seconds(600)
 
   let file: DatabaseFile
@@ -24,7 +24,7 @@ final class SQLiteEngine: Sendable {
   private let counted = Lock(SQLiteCounters())
   private let uses = Lock<[EntryLeases.Place: Timestamp]>([:])
   let isCollecting = Lock(false)
-  /// What looks found to clear away, and who does it.
+  /// The entries to remove that lookups found, and the task that removes them.
   let clearing = Lock<(cleanup: CleanupQueue?, task: Task<Void, Never>?)>((nil, nil))
 
   init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
@@ -53,7 +53,7 @@ final class SQLiteEngine: Sendable {
 
   // MARK: Changing
 
-  /// Runs `work` in a transaction, with the uses that reading left to be noted, and a little of what is to be cleared away.
+  /// Runs `work` in a transaction that also records pending uses and removes a few discarded entries.
   func change<Value: Sendable>(
     _ work: @escaping @Sendable (Database, DatabaseFile.Opening) throws -> Value
   ) async throws(CacheError) -> Value {
@@ -70,9 +70,9 @@ final class SQLiteEngine: Sendable {
     return value
   }
 
-  /// Runs `work`, which stores something that holds so many bytes, in a transaction.
+  /// Runs `work`, which stores this many bytes, in a transaction.
   ///
-  /// - Throws: ``CacheError/Code/overloaded``, at once, when too much waits to be stored already.
+  /// - Throws: ``CacheError/Code/overloaded`` immediately if too many stores are waiting.
   func store<Value: Sendable>(
     bytes: Int, _ work: @escaping @Sendable (Database, DatabaseFile.Opening) throws -> Value
   ) async throws(CacheError) -> Value {
@@ -81,10 +81,10 @@ final class SQLiteEngine: Sendable {
     return try await change(work)
   }
 
-  /// What is refused is counted by who throws it.
-  var overload: CacheError { CacheError(.overloaded, reason: "too much waits to be stored already", path: file.path) }
+  /// The error of a refused store. The code that throws it also counts it.
+  var overload: CacheError { CacheError(.overloaded, reason: "too many stores are waiting", path: file.path) }
 
-  /// Notes a use, which the next change writes down; where nothing can be written they are let go of.
+  /// Notes a use, which the next change records. If nothing can be written, the notes are discarded.
   func use(_ place: EntryLeases.Place, at now: Timestamp) {
     let isFull = uses.withLock { uses in
       uses.updateValue(now, forKey: place) == nil && uses.count.isMultiple(of: 4_096)
@@ -99,11 +99,11 @@ final class SQLiteEngine: Sendable {
     }
   }
 
-  // MARK: Clearing away
+  // MARK: Cleanup
 
-  /// Removes bytes that nobody can find and nobody reads.
+  /// Removes the bytes of entries that lookups cannot find and no reader needs.
   ///
-  /// - Returns: whether there are more.
+  /// - Returns: Whether there are more.
   private func collect(_ database: Database, _ opening: DatabaseFile.Opening, entries: Int, pieces: Int64) throws -> Bool {
     let pinned = leases.entries(in: opening)
     let loose = try EntryTable.collectable(database, at: now, limit: pinned.count + entries + 1).filter { !pinned.contains($0) }
@@ -114,7 +114,7 @@ final class SQLiteEngine: Sendable {
     return loose.count > entries
   }
 
-  /// Goes on in the background, in small steps that let others write in between.
+  /// Removes such bytes in the background, in small steps that let other writers in between.
   func startCollecting() {
     let starts = isCollecting.withLock { isCollecting in
       defer { isCollecting = true }
@@ -127,10 +127,10 @@ final class SQLiteEngine: Sendable {
     }
   }
 
-  /// Removes what can be collected, and shrinks the file after the last step.
+  /// Removes such bytes, and shrinks the file after the last step.
   private func collectAndShrink(_ database: Database, _ opening: DatabaseFile.Opening) throws -> Bool {
     if try collect(database, opening, entries: 256, pieces: 256) { return true }
-    // A file that does not shrink is no reason to undo the removals.
+    // A failure to shrink the file must not undo the removals.
     try? Self.shrinkFile(database)
     return false
   }

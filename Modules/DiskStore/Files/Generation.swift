@@ -126,7 +126,7 @@ final class Generation: @unchecked Sendable {
 
   /// Runs `change` between the two increments.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
-    // Both counters are incremented under one lock. In between, an own change would look like another cache's.
+    // Both counters are incremented under one lock. Otherwise a change by this object could look like another cache's.
     own.withLock {
       $0.started &+= 1
       cchecksum_shared_increment(memory + Self.startedOffset)

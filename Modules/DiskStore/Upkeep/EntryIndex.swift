@@ -20,7 +20,7 @@ final class EntryIndex: Sendable {
 
   var version: Version { state.withLock { Version(lists: $0.lists) } }
 
-  // MARK: Own changes
+  // MARK: Changes by this cache
 
   /// Notes that an entry is about to appear at `name`.
   func placing(_ name: EntryName) { state.withLock { _ = $0.placing.insert(name.resource) } }

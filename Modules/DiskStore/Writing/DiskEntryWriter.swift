@@ -255,7 +255,8 @@ final class DiskEntryWriter: EntryWriter {
     let payload = MetadataRecord.encode(sequence: 1, revision: header.revision, into: &writer) { metadata.encode(into: &$0) }
     guard payload <= MetadataRecord.payloadLimit else {
       throw CacheError(
-        .entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: engine.folder.path(name))
+        .entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: engine.folder.path(name)
+      )
     }
     try requireRoom(spool.length, payload: payload)
   }

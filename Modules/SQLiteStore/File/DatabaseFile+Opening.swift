@@ -10,12 +10,12 @@ internal import Foundation
 #endif
 
 extension DatabaseFile {
-  /// One opening of the file: what was read through it says nothing about a later one.
+  /// One opening of the file. Data read through it does not apply to a later opening.
   final class Opening: Sendable {
     let pool: DatabasePool
     let identity: FileIdentity?
     let secret: [UInt8]
-    /// Entered by each connection that reads, until it is closed.
+    /// The group that each reading connection enters until it is closed.
     private let readers = DispatchGroup()
 
     init(_ path: String, _ configuration: SQLiteCache.Configuration) throws {
@@ -32,13 +32,13 @@ extension DatabaseFile {
       identity = FileIdentity(path: path)
     }
 
-    /// Closes the connections that read, then the one that writes.
+    /// Closes the reading connections, then the writing one.
     ///
-    /// Only the writing connection can fold the log into the database and remove it, and only if it is closed last.
-    /// Blocks the calling thread.
+    /// Only the writing connection can merge the log into the database and remove it, and only if it is closed last. This blocks
+    /// the calling thread.
     func close() throws {
       pool.releaseMemory()
-      // A thread of GRDB holds its connection for a moment after it has given its last result.
+      // A thread of GRDB keeps its connection for a moment after it has returned its last result.
       readers.wait()
       try pool.close()
     }
@@ -56,15 +56,16 @@ extension DatabaseFile {
       settings.prepareDatabase { [pageLimit = configuration.pageLimit] database in
         guard !database.configuration.readonly else {
           let reader = ReaderConnection(readers)
-          // Never called. SQLite releases a function, and what it captures, when it closes the connection.
+          // This function is never called. SQLite releases a function and its captures when it closes the connection.
           let witness = DatabaseFunction("etagere_reader", argumentCount: 0) { _ in withExtendedLifetime(reader) { nil } }
           return database.add(function: witness)
         }
         if let pageLimit { try database.execute(sql: "PRAGMA max_page_count = \(pageLimit)") }
-        // Of effect on a new database alone.
+        // This affects only a new database.
         try database.execute(sql: "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL")
       }
-      // Two processes that make the same database meet while it is switched to the log, where SQLite does not wait.
+      // When two processes create the same database, they can collide while it is switched to the write-ahead log. SQLite does
+      // not wait then.
       var attempt = 1
       while true {
         do {
@@ -76,7 +77,7 @@ extension DatabaseFile {
     }
   }
 
-  /// Stays in a group for as long as it lives.
+  /// A member of a group for its lifetime.
   private final class ReaderConnection: Sendable {
     private let group: DispatchGroup
 

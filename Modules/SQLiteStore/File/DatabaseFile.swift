@@ -3,7 +3,7 @@ internal import CacheCore
 internal import Dispatch
 internal import GRDB
 
-/// The database, opened: calls run in its connections' own threads. What is damaged, or was removed by somebody, is made anew.
+/// The open database, whose calls run on its connections' threads. A damaged or deleted database is created anew.
 final class DatabaseFile: Sendable {
   private struct State {
     var opening: Opening?
@@ -16,7 +16,7 @@ final class DatabaseFile: Sendable {
   private enum Attempt<Value: Sendable>: Sendable {
     case success(Value)
     case failure(any Error)
-    /// The path leads to another file now, or to none.
+    /// The path now refers to another file or to none.
     case moved
   }
 
@@ -50,7 +50,7 @@ final class DatabaseFile: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Makes the database anew, in place of what lies there.
+  /// Creates a new database in place of the existing files.
   private func remake() throws -> Opening {
     for file in [path, path + "-wal", path + "-shm"] { FileIdentity.remove(file) }
     let opening = try Opening(path, configuration)
@@ -60,7 +60,7 @@ final class DatabaseFile: Sendable {
 
   // MARK: Calls
 
-  /// Runs `work` in a transaction that sees the database as it is now.
+  /// Runs `work` in a transaction that sees the current state of the database.
   func read<Value: Sendable>(
     _ work: @escaping @Sendable (Database, Opening) throws -> Value
   ) async throws(CacheError) -> Value {
@@ -71,7 +71,7 @@ final class DatabaseFile: Sendable {
     }
   }
 
-  /// Runs `work` in a transaction of its own, after the writes before it.
+  /// Runs `work` in a write transaction, after earlier writes.
   func write<Value: Sendable>(
     _ work: @escaping @Sendable (Database, Opening) throws -> Value
   ) async throws(CacheError) -> Value {
@@ -120,11 +120,13 @@ final class DatabaseFile: Sendable {
       case .moved: try await replace(opening)
       case .failure(let error):
         if SQLiteError.isDamage(error) { try await replace(opening) }
-        // Closed under us by who replaced it.
+        // Another call that replaced the opening may have closed this one.
         let isReplaced = state.withLock { $0.opening !== opening }
         if isSecond || !isReplaced || SQLiteError.isDamage(error) { throw SQLiteError.error(error, path: path) }
       }
-      guard !isSecond else { throw CacheError(.fileSystem, reason: "the database is being replaced all the time", path: path) }
+      guard !isSecond else {
+        throw CacheError(.fileSystem, reason: "the database was replaced twice during the call", path: path)
+      }
       isSecond = true
     }
   }
@@ -137,20 +139,20 @@ final class DatabaseFile: Sendable {
     }
   }
 
-  /// Puts a new opening in the place of one whose file is damaged or gone.
+  /// Replaces an opening whose file is damaged or missing.
   private func replace(_ old: Opening) async throws(CacheError) {
     _ = try await reopen { [self] in
       if let current = state.withLock({ $0.opening }), current !== old { return current }
       try? old.pool.close()
       state.withLock { $0.opening = nil }
-      // Somebody else may have made it anew already.
+      // Another process may have created it anew already.
       if let identity = FileIdentity(path: path), identity != old.identity { return try Opening(path, configuration) }
       return try remake()
     }
   }
 
-  /// Called by both sides of a continuation. The thread sanitizer does not see the order that a continuation makes, and takes the
-  /// next use of the result for a race.
+  /// Takes the lock on both sides of a continuation. The thread sanitizer does not see the order that a continuation establishes
+  /// and would report a race.
   private func handOver() {
     #if TSAN
     state.withLock { _ in }
@@ -191,7 +193,7 @@ final class DatabaseFile: Sendable {
     for closer in closers { closer.resume() }
   }
 
-  /// Refuses new calls, waits for those under way, and closes the file.
+  /// Refuses new calls, waits for those in progress, and closes the file.
   func close() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in

@@ -7,12 +7,12 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Which file a path leads to now.
+/// The identity of the file at a path.
 struct FileIdentity: Hashable, Sendable {
   let device: UInt64
   let number: UInt64
 
-  /// Nil: none, or none that can be asked about.
+  /// Reads the identity, or returns `nil` if the file does not exist or cannot be examined.
   init?(path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

@@ -2,9 +2,9 @@
 internal import CacheCore
 internal import GRDB
 
-/// SQLite's own errors in this package's words.
+/// The conversion of SQLite's errors to `CacheError`.
 enum SQLiteError {
-  /// Whether the file is no whole database any more.
+  /// Whether the error means that the database is damaged.
   static func isDamage(_ error: any Error) -> Bool {
     guard let error = error as? DatabaseError else { return false }
     return [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
@@ -23,11 +23,11 @@ enum SQLiteError {
     let text = failure.message ?? "SQLite error \(failure.extendedResultCode.rawValue)"
     let (code, reason): (CacheError.Code, String) =
       switch failure.resultCode {
-      case .SQLITE_FULL: (.diskFull, "no space is left for the database: \(text)")
-      case .SQLITE_READONLY: (.readOnly, "the database can't be written to: \(text)")
-      case .SQLITE_BUSY, .SQLITE_LOCKED: (.timedOut, "another process keeps the database locked: \(text)")
+      case .SQLITE_FULL: (.diskFull, "no space left for the database: \(text)")
+      case .SQLITE_READONLY: (.readOnly, "the database is not writable: \(text)")
+      case .SQLITE_BUSY, .SQLITE_LOCKED: (.timedOut, "another process has the database locked: \(text)")
       case .SQLITE_CORRUPT, .SQLITE_NOTADB: (.damagedEntry, "the database is damaged: \(text)")
-      case .SQLITE_TOOBIG: (.entryTooLarge, "larger than SQLite takes: \(text)")
+      case .SQLITE_TOOBIG: (.entryTooLarge, "the entry is too large for SQLite: \(text)")
       default: (.fileSystem, "SQLite error \(failure.extendedResultCode.rawValue): \(text)")
       }
     return CacheError(code, reason: reason, path: path, underlying: error)

@@ -1,5 +1,5 @@
 #if SQLite
-/// What looks found in a database that is to be cleared away.
+/// The entries of one database that lookups found to be removed.
 struct CleanupQueue: Sendable {
   let opening: DatabaseFile.Opening
   var expired: Set<Int64> = []
@@ -9,7 +9,7 @@ struct CleanupQueue: Sendable {
 
   var isEmpty: Bool { expired.isEmpty && damaged.isEmpty }
 
-  /// The same with those of another look. Of a database that another one has replaced there is nothing to clear away.
+  /// Returns the union with another queue. Entries of a replaced database need no removal.
   func joined(_ others: CleanupQueue) -> CleanupQueue {
     guard opening === others.opening else { return others }
     var all = self

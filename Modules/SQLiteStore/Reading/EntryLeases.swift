@@ -1,7 +1,7 @@
 #if SQLite
 internal import CacheCore
 
-/// The entries whose bytes this process still reads or writes: they stay, whoever replaces or removes them here.
+/// The entries whose bytes this process still reads or writes. They stay even if the entry is replaced or removed here.
 final class EntryLeases: Sendable {
   struct Place: Hashable, Sendable {
     private let opening: ObjectIdentifier
@@ -15,7 +15,7 @@ final class EntryLeases: Sendable {
     func isIn(_ opening: DatabaseFile.Opening) -> Bool { self.opening == ObjectIdentifier(opening) }
   }
 
-  /// Holds an entry's bytes for as long as it lives.
+  /// A lease that protects an entry's bytes for its lifetime.
   final class EntryLease: Sendable {
     let opening: DatabaseFile.Opening
     let entry: Int64

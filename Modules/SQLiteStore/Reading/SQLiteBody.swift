@@ -9,11 +9,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The body of a large entry, read and checked piece by piece as it is pulled.
+/// The body of a large entry, read and checked chunk by chunk.
 final class SQLiteBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling(Int64), ended, failed(CacheError) }
 
-  /// Bytes of a pull.
+  /// The number of bytes that one read returns.
   private static let pull = Int64(4 * ChunkTable.size)
 
   private let row: EntryRow
@@ -53,13 +53,13 @@ final class SQLiteBody: ResourceBody.Source {
 
   private func read(_ range: Range<Int64>) async throws(CacheError) -> Data {
     let bytes = try await engine.file.read { [row, lease] database, opening in
-      // A database that was made anew counts its entries from one again.
+      // A database that was created anew numbers its entries from one again.
       guard opening === lease.opening else { return Data?.none }
       return try ChunkTable.read(database, row.id, row.metadata.revision, range, of: row.length)
     }
     if let bytes { return bytes }
     await engine.discard(damaged: row.id, in: lease.opening)
-    throw CacheError(.damagedEntry, reason: "the stored body is damaged, or was removed", path: engine.file.path)
+    throw CacheError(.damagedEntry, reason: "the stored body is damaged or was removed", path: engine.file.path)
   }
 
   private func finish(_ offset: Int64, _ chunk: Data) throws(CacheError) -> Data {

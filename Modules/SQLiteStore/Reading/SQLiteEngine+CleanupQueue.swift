@@ -2,10 +2,10 @@
 internal import CacheCore
 internal import GRDB
 
-/// Clearing away what looks found, behind their backs: who reads does not wait for who writes.
+/// The removal of entries that lookups found expired or damaged. It runs separately, so that reads do not wait for writes.
 extension SQLiteEngine {
-  /// One change at a time, for all that was found meanwhile: while somebody else writes, what waits is no more than what is
-  /// stored.
+  /// Removes the entries in one change at a time. While another process writes, the queue grows to at most the number of stored
+  /// entries.
   func clearAway(_ new: CleanupQueue) {
     guard !new.isEmpty else { return }
     clearing.withLock { clearing in
@@ -26,14 +26,14 @@ extension SQLiteEngine {
     }
   }
 
-  /// A removal that fails leaves a miss behind, and is tried again at the next look.
+  /// Removes the entries. If that fails, they stay misses, and the next lookup tries again.
   func discard(_ cleanup: CleanupQueue) async {
     let count = try? await change { [self] database, current in
       guard current === cleanup.opening else { return 0 }
       let now = now
       for id in cleanup.damaged { try EntryTable.discard(database, id, retention(at: now)) }
       return try cleanup.expired.count { id in
-        // It may have been freshened since.
+        // A metadata update may have extended its life since.
         guard case .entry(let row) = try EntryTable.find(database, id), isExpired(row.metadata, at: now) else { return false }
         return try EntryTable.discard(database, id, retention(at: now))
       }

@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 
 extension SQLiteEngine {
-  /// What a look finds, and what it finds to clear away.
+  /// The result of a lookup, with the entries to remove.
   private struct Look: Sendable {
     var entries: [StoredEntry] = []
     var cleanup: CleanupQueue
@@ -42,7 +42,8 @@ extension SQLiteEngine {
     return Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// - Parameter asked: how many keys are asked for one by one; nil: what is found counts as one hit, nothing as one miss.
+  /// - Parameter asked: The number of keys that are looked up one by one. With `nil`, any result counts as one hit and none as
+  ///   one miss.
   private func look(
     asked: Int? = nil, _ find: @escaping @Sendable (Database) throws -> [EntryTable.Found],
     range: @escaping @Sendable () -> Range<Int64>?
@@ -76,7 +77,7 @@ extension SQLiteEngine {
     return look.entries
   }
 
-  /// Nil: the body is damaged.
+  /// Returns `nil` if the body is damaged.
   private func entry(
     _ row: EntryRow, _ range: Range<Int64>?, _ database: Database, _ opening: DatabaseFile.Opening
   ) throws -> StoredEntry? {
@@ -93,7 +94,7 @@ extension SQLiteEngine {
     }
   }
 
-  /// Removes an entry whose body has turned out damaged in mid-stream.
+  /// Removes an entry whose body was found damaged while it streamed.
   func discard(damaged id: Int64, in opening: DatabaseFile.Opening) async {
     count { $0.damaged += 1 }
     var cleanup = CleanupQueue(in: opening)

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// CRC32C over several pieces, one after the other.
+/// A CRC32C checksum over several pieces in sequence.
 struct Checksum {
   private(set) var value: UInt32 = 0
 

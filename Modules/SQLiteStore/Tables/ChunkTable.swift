@@ -8,10 +8,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The bodies, in pieces of 64 KiB: the last of a body may be shorter, and an empty body has none.
+/// The bodies in chunks of 64 KiB. The last chunk of a body can be shorter, and an empty body has no chunks.
 enum ChunkTable {
   static let size = 65_536
-  /// Bits of a place that count an entry's pieces; the entry's number stands above them.
+  /// The number of bits in a chunk's key that count its entry's chunks. The entry's number is in the bits above.
   private static let bits: Int64 = 24
   static let bodyLimit = Int64(size) << (bits - 1)
 
@@ -30,9 +30,9 @@ enum ChunkTable {
       .execute(arguments: [place(entry, number), checksum(bytes, revision, number), bytes])
   }
 
-  /// Inserts bytes from piece `number` on.
+  /// Inserts bytes, starting with chunk `number`.
   ///
-  /// - Returns: how many pieces they are.
+  /// - Returns: The number of chunks inserted.
   static func insertAll(
     _ database: Database, _ bytes: Data, _ entry: Int64, _ revision: Revision, from number: Int64
   ) throws -> Int64 {
@@ -46,7 +46,7 @@ enum ChunkTable {
     return next - number
   }
 
-  /// The bytes of `range` of a body of `length` bytes, checked; nil: they are damaged, or gone.
+  /// Reads and checks the bytes of `range` in a body of `length` bytes. Returns `nil` if they are damaged or missing.
   static func read(
     _ database: Database, _ entry: Int64, _ revision: Revision, _ range: Range<Int64>, of length: Int64
   ) throws -> Data? {
@@ -70,9 +70,9 @@ enum ChunkTable {
     return whole.subdata(in: Int(range.lowerBound - start)..<Int(range.upperBound - start))
   }
 
-  /// Removes an entry's pieces, `limit` of them at most.
+  /// Removes up to `limit` chunks of an entry.
   ///
-  /// - Returns: whether none is left.
+  /// - Returns: Whether none is left.
   static func remove(_ database: Database, _ entry: Int64, limit: Int64 = 1 << bits) throws -> Bool {
     let (first, end) = (place(entry, 0), place(entry + 1, 0))
     let statement = try database.cachedStatement(

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// An entry that is whole, as far as that is known without its body.
+/// An entry that is intact apart from its body, which is not checked here.
 struct EntryRow: Sendable {
   let id: Int64
   let key: CacheKey
@@ -17,7 +17,7 @@ struct EntryRow: Sendable {
 
   static let columns = "id, resource, variant, transform, metadata, revision, length, checksum"
 
-  /// Nil: the row is damaged.
+  /// Decodes a row, or returns `nil` if it is damaged.
   init?(_ row: Row) {
     guard let id = row.integer(0), let resource = row.data(1), let variant = row.data(2), let transform = row.data(3),
       let payload = row.data(4), let tag = row.data(5), let length = row.integer(6), length >= 0,

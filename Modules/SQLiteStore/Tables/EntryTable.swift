@@ -8,10 +8,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The entries: those that can be found have no `until`; the others are being written, or are only there for who reads them
-/// still, and may be removed then.
+/// The entries. Lookups find those without `until`. The others are being written or wait for their last reader, and are removed
+/// after that time.
 enum EntryTable {
-  /// Bytes that an entry may have beside its body.
+  /// The maximum size in bytes of an entry's metadata.
   static let metadataLimit = 4 << 20
   static let keyLimit = 64 << 20
 
@@ -23,7 +23,7 @@ enum EntryTable {
     [Data(key.resource.utf8), Data(key.variant.utf8), Data(key.transform.utf8)]
   }
 
-  // MARK: Looking
+  // MARK: Lookup
 
   enum Found {
     case entry(EntryRow)
@@ -58,7 +58,7 @@ enum EntryTable {
     return try Row.fetchAll(statement, arguments: [Data(resource.utf8)]).map(found)
   }
 
-  /// Calls `body` with each entry that can be found, one after the other.
+  /// Calls `body` with each entry that lookups can find.
   static func each(_ database: Database, _ body: (Found) throws -> Void) throws {
     let rows = try Row.fetchCursor(
       database.cachedStatement(sql: "SELECT \(EntryRow.columns) FROM entry WHERE until IS NULL"))
@@ -72,7 +72,7 @@ enum EntryTable {
 
   // MARK: Storing
 
-  /// Makes room for an entry whose body comes in several transactions; nobody finds it yet.
+  /// Inserts an entry whose body arrives in several transactions. Lookups do not find it yet.
   static func reserve(_ database: Database, until: Timestamp) throws -> Int64 {
     try database.cachedStatement(
       sql: """
@@ -83,14 +83,14 @@ enum EntryTable {
     return database.lastInsertedRowID
   }
 
-  /// Whether the entry that is being written is still there.
+  /// Extends the deadline of an entry that is being written. Returns whether the entry still exists.
   static func extend(_ database: Database, _ id: Int64, until: Timestamp) throws -> Bool {
     try database.cachedStatement(sql: "UPDATE entry SET until = ? WHERE id = ? AND until IS NOT NULL")
       .execute(arguments: [until.nanoseconds, id])
     return database.changesCount == 1
   }
 
-  /// Makes an entry visible, which was reserved as `id`.
+  /// Makes the entry that was reserved as `id` visible.
   static func publish(_ database: Database, _ id: Int64, _ key: CacheKey, _ metadata: StoredMetadata, used: Timestamp) throws {
     let payload = metadata.encoded()
     let length = metadata.bodyLength ?? 0
@@ -106,7 +106,7 @@ enum EntryTable {
       ])
   }
 
-  /// Bytes that count against the limit.
+  /// Returns the size in bytes that counts against the limit.
   static func size(_ key: CacheKey, _ payload: Data, _ length: Int64) -> Int64 {
     Int64(key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count + payload.count) + length
   }
@@ -127,21 +127,21 @@ enum EntryTable {
 
   // MARK: Removing
 
-  /// Until when an entry's bytes stay that nobody can find any more.
+  /// The time at which the bytes of a discarded entry may be deleted.
   struct RetentionDeadline {
-    /// Bodies up to so many bytes are read when they are found, so nobody comes back for them.
+    /// The size up to which bodies are read with their entry, so that no reader needs them later.
     let small: Int64
     let now: Timestamp
-    /// The stay of larger ones.
+    /// The deadline for larger bodies.
     let end: Timestamp
 
     fileprivate static let sql = "until = iif(length > ?, ?, ?)"
     fileprivate var arguments: StatementArguments { [small, end.nanoseconds, now.nanoseconds] }
   }
 
-  /// Hides an entry from everybody who looks for it; its bytes stay for who has opened it.
+  /// Hides an entry from lookups. Its bytes stay for readers that have opened it.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: Whether the entry was visible.
   @discardableResult
   static func discard(_ database: Database, _ id: Int64, _ retention: RetentionDeadline) throws -> Bool {
     try database.cachedStatement(sql: "UPDATE entry SET \(RetentionDeadline.sql) WHERE id = ? AND until IS NULL")
@@ -158,9 +158,9 @@ enum EntryTable {
     try database.execute(sql: "UPDATE entry SET \(RetentionDeadline.sql) WHERE until IS NULL", arguments: retention.arguments)
   }
 
-  /// Discards the least recently used entries, but not `spared`, until all take no more than `bytes`.
+  /// Discards the least recently used entries, except `spared`, until the total size is at most `bytes`.
   ///
-  /// - Returns: how many were discarded.
+  /// - Returns: The number of discarded entries.
   static func shrink(_ database: Database, to bytes: Int64, sparing spared: Int64?, _ retention: RetentionDeadline) throws -> Int
   {
     var count = 0
@@ -175,7 +175,7 @@ enum EntryTable {
     return count
   }
 
-  /// Entries that nobody can find, and that need not be there any more, the longest ago first.
+  /// Returns discarded entries whose deadline has passed, the earliest first.
   static func collectable(_ database: Database, at now: Timestamp, limit: Int) throws -> [Int64] {
     try Int64.fetchAll(
       database.cachedStatement(sql: "SELECT id FROM entry WHERE until <= ? ORDER BY until LIMIT ?"),

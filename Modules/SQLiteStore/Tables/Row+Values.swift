@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Columns as they are: a damaged database may hold anything in any of them, and a plain subscript would trap.
+/// Typed columns. A damaged database can have any value in any column, and a plain subscript would trap.
 extension Row {
   func integer(_ index: Int) -> Int64? { Int64.fromDatabaseValue(self[index]) }
 

@@ -8,10 +8,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The tables, version 1; `Modules/SQLiteStore/SQLiteStore.docc/SQLiteStore.md` describes them.
+/// The tables, version 1, described in <doc:/SQLiteStore>.
 enum Schema {
   static let version = 1
-  /// "ETGR": what `file` and other programs tell the database's owner by.
+  /// "ETGR", which identifies the database to `file` and other programs.
   static let application = 0x4554_4752
 
   private static let tables = """
@@ -40,9 +40,9 @@ enum Schema {
     CREATE TABLE secret (bytes BLOB NOT NULL);
     """
 
-  /// Makes the tables in a new database, or sees that they are those of this version. Inside a transaction.
+  /// Creates the tables in a new database or checks the version of an existing one, inside a transaction.
   ///
-  /// - Returns: the database's own secret, 16 bytes.
+  /// - Returns: The database's 16-byte secret.
   static func prepare(_ database: Database, path: String) throws -> [UInt8] {
     let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
     let owner = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
@@ -52,11 +52,12 @@ enum Schema {
       try database.execute(sql: "PRAGMA user_version = \(Self.version); PRAGMA application_id = \(application)")
     } else {
       guard owner == application else {
-        throw CacheError(.unsupported, reason: "the database is another program's", path: path)
+        throw CacheError(.unsupported, reason: "the database belongs to another program", path: path)
       }
       guard version == Self.version else {
         throw CacheError(
-          .unsupported, reason: "the database has version \(version), and this store reads version \(Self.version)", path: path)
+          .unsupported, reason: "the database has version \(version), but this store supports only version \(Self.version)",
+          path: path)
       }
     }
     guard let secret = try Data.fetchOne(database, sql: "SELECT bytes FROM secret"), secret.count == 16 else {

@@ -9,11 +9,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Writes one entry: what is too much to hold goes into the database as it comes, where nobody finds it before the commit.
+/// Writes one entry. A large body goes into the database as it arrives, where lookups do not find it before the commit.
 final class SQLiteEntryWriter: EntryWriter {
   private enum Phase {
     case idle
-    /// A write or a commit is under way; what is aborted meanwhile is cleared away by it.
+    /// A write or a commit is in progress. It does the cleanup if the writer is aborted meanwhile.
     case busy(isAborted: Bool)
     case committed
     case failed(CacheError)
@@ -65,8 +65,8 @@ final class SQLiteEntryWriter: EntryWriter {
     try phase.withLock { phase throws(CacheError) in
       switch phase {
       case .idle: phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer is used by one task at a time")
-      case .committed: throw CacheError(.misuse, reason: "the entry has been committed")
+      case .busy: throw CacheError(.misuse, reason: "a writer can be used by one task at a time")
+      case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
       case .failed(let error): throw error
       }
     }
@@ -83,7 +83,7 @@ final class SQLiteEntryWriter: EntryWriter {
     throw Self.aborted
   }
 
-  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end")
+  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry was aborted")
 
   private func flush() async throws(CacheError) {
     let pending = spool.pending
@@ -98,7 +98,7 @@ final class SQLiteEntryWriter: EntryWriter {
     spool.flush(count, reserved)
   }
 
-  /// The entry that the body is written to: made when this is its first part, and otherwise kept from being collected.
+  /// Returns the entry that the body is written to. The first write creates it, and later ones extend its deadline.
   private static func entry(
     _ lease: EntryLeases.EntryLease?, _ database: Database, _ opening: DatabaseFile.Opening, _ engine: SQLiteEngine
   ) throws -> EntryLeases.EntryLease {
@@ -106,7 +106,7 @@ final class SQLiteEntryWriter: EntryWriter {
     guard let lease else { return engine.leases.lease(opening, try EntryTable.reserve(database, until: until)) }
     guard lease.opening === opening, try EntryTable.extend(database, lease.entry, until: until) else {
       throw CacheError(
-        .truncatedBody, reason: "what was written so far has been removed from the database", path: engine.file.path)
+        .truncatedBody, reason: "the partial entry was removed from the database", path: engine.file.path)
     }
     return lease
   }
@@ -134,7 +134,7 @@ final class SQLiteEntryWriter: EntryWriter {
   }
 
   private func finish(_ trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    // From here on the commit goes through; before it, an abort counts.
+    // An abort takes effect only before this point.
     if case .busy(isAborted: true) = phase.withLock({ $0 }) { throw Self.aborted }
     var stored = metadata
     stored.bodyLength = spool.length
@@ -171,7 +171,7 @@ final class SQLiteEntryWriter: EntryWriter {
     if isNew { fail(Self.aborted) }
   }
 
-  /// Ends the writer: readers throw `error`, and what was written is cleared away.
+  /// Ends the writer: readers throw `error`, and the partial entry is removed.
   private func fail(_ error: CacheError) {
     phase.withLock { $0 = .failed(error) }
     spool.finish(.failed(error))
@@ -184,7 +184,7 @@ final class SQLiteEntryWriter: EntryWriter {
     Task { [engine] in
       try? await engine.change { database, opening in
         guard opening === lease.opening else { return }
-        // What is not cleared away here is collected when it is old.
+        // If this fails, the partial entry is removed after its deadline.
         _ = try EntryTable.extend(database, lease.entry, until: engine.now)
       }
     }

@@ -9,10 +9,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The body that a writer has taken so far: what readers that follow it see.
+/// The part of a body that a writer has received so far, for readers that follow the writer.
 ///
-/// The first bytes lie in the database, whole pieces of them; the latest ones in memory, half a MiB of them at most while nothing
-/// is written.
+/// The first bytes are in the database as whole chunks. The latest ones, at most 512 KiB between writes, are in memory.
 final class SQLiteSpool: Sendable {
   static let pendingLimit = 8 * ChunkTable.size
 
@@ -40,10 +39,10 @@ final class SQLiteSpool: Sendable {
 
   var length: Int64 { state.withLock { $0.flushed + Int64($0.pending.count) } }
 
-  /// Where the bytes lie that are in the database, and how many they are.
+  /// The lease of the entry in the database, and the number of body bytes in it.
   var flushed: (lease: EntryLeases.EntryLease?, count: Int64) { state.withLock { ($0.lease, $0.flushed) } }
 
-  /// So many of the bytes in memory are in the database now.
+  /// Records that this many of the bytes in memory are now in the database.
   func flush(_ count: Int, _ lease: EntryLeases.EntryLease) {
     wake { state in
       state.lease = lease
@@ -52,7 +51,7 @@ final class SQLiteSpool: Sendable {
     }
   }
 
-  /// Readers end, or throw, when they have read what there is.
+  /// Ends the body: readers end or throw after the last byte.
   func finish(_ end: End) {
     wake { if $0.end == nil { $0.end = end } }
   }
@@ -72,14 +71,14 @@ final class SQLiteSpool: Sendable {
 
   enum Step: Sendable {
     case bytes(Data)
-    /// Bytes that the database has.
+    /// A range of bytes in the database.
     case read(EntryLeases.EntryLease, Range<Int64>, of: Int64)
     case end
     case failed(CacheError)
     case wait
   }
 
-  /// What a reader that has read `offset` bytes does next.
+  /// Returns the next step of a reader that has read `offset` bytes.
   func step(at offset: Int64) -> Step {
     state.withLock { state in
       if offset < state.flushed, let lease = state.lease {
@@ -87,13 +86,13 @@ final class SQLiteSpool: Sendable {
       }
       if case .failed(let error) = state.end { return .failed(error) }
       let seen = Int(offset - state.flushed)
-      // A copy of its own, which counts from zero and does not make the writer copy.
+      // A separate copy has indices from zero and does not force the writer to copy its buffer.
       if seen < state.pending.count { return .bytes(Data(state.pending.dropFirst(seen))) }
       return state.end == nil ? .wait : .end
     }
   }
 
-  /// Returns when there is more than `offset` bytes, at the end, or when the task, or the reader, is cancelled.
+  /// Returns when more than `offset` bytes are available, at the end, or when the task or the reader is cancelled.
   func wait(beyond offset: Int64, unless isCancelled: @Sendable () -> Bool) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
@@ -102,7 +101,7 @@ final class SQLiteSpool: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          // Asked under the lock that a cancellation takes to wake us, so none slips in between.
+          // Checked under the lock that a cancellation takes before it resumes the waiter, so no cancellation is missed.
           if Task.isCancelled || isCancelled() || state.end != nil || offset < state.flushed + Int64(state.pending.count) {
             return true
           }
@@ -116,7 +115,7 @@ final class SQLiteSpool: Sendable {
     }
   }
 
-  /// Wakes all readers, so that one that was cancelled notices.
+  /// Wakes all readers, so that a cancelled one notices the cancellation.
   func nudge() { wake { _ in } }
 }
 #endif

@@ -9,7 +9,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body that follows a writer: it reads what is there, and waits, without polling, where it has caught up.
+/// A body that follows a writer and waits for more bytes without polling.
 final class SQLiteSpoolBody: ResourceBody.Source {
   private struct State {
     var offset: Int64 = 0
@@ -60,7 +60,7 @@ final class SQLiteSpoolBody: ResourceBody.Source {
       return try ChunkTable.read(database, lease.entry, revision, range, of: length)
     }
     guard let bytes else {
-      throw CacheError(.damagedEntry, reason: "what was written is damaged, or was removed", path: engine.file.path)
+      throw CacheError(.damagedEntry, reason: "the partial entry is damaged or was removed", path: engine.file.path)
     }
     return bytes
   }

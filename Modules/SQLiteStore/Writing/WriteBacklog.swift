@@ -1,28 +1,28 @@
 #if SQLite
 internal import CacheCore
 
-/// What waits to be stored, or is being stored: so much and no more lies in memory, however slow the disk is.
+/// The limit for pending stores, which bounds their memory on a slow disk.
 final class WriteBacklog: Sendable {
   private let count: Int
   private let bytes: Int
   private let waiting = Lock((count: 0, bytes: 0))
 
   /// - Parameters:
-  ///   - count: pieces of work that may wait.
-  ///   - bytes: that they may hold together.
+  ///   - count: The maximum number of pending stores.
+  ///   - bytes: The maximum total size of pending stores in bytes.
   init(count: Int, bytes: Int) { (self.count, self.bytes) = (count, bytes) }
 
-  /// Whether something of so many bytes may wait too. When nothing waits it may, however large it is.
+  /// Whether a store of this many bytes may wait too. A single store of any size may.
   private func hasRoom(for size: Int, beside waiting: (count: Int, bytes: Int)) -> Bool {
     waiting.count == 0 || waiting.count < count && waiting.bytes < bytes && size <= bytes - waiting.bytes
   }
 
-  /// Whether anything may wait.
+  /// Whether another store may wait.
   var hasRoom: Bool { hasRoom(for: 0) }
 
   func hasRoom(for size: Int) -> Bool { waiting.withLock { hasRoom(for: size, beside: $0) } }
 
-  /// - Returns: false when it must not wait; else ``leave(_:)`` follows.
+  /// - Returns: `false` if the store is refused. Otherwise ``leave(_:)`` must follow.
   func enter(_ size: Int) -> Bool {
     waiting.withLock { waiting in
       guard hasRoom(for: size, beside: waiting) else { return false }
