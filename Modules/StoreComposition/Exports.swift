@@ -1,2 +1,2 @@
-// The interfaces of StoreComposition consist of CacheCore's types, so one import brings both.
+// The interfaces of StoreComposition use CacheCore's types, so one import makes both available.
 @_exported public import CacheCore

@@ -1,27 +1,27 @@
-/// What a ``LayeredStore`` did since it was made.
+/// The number of operations of a ``LayeredStore`` since it was created.
 public struct LayeredCounters: Hashable, Sendable {
-  /// What one of its layers did.
+  /// The number of operations in one layer.
   public struct Layer: Hashable, Sendable {
-    /// Entries that were found here.
+    /// Entries that were found in this layer.
     public var hits = 0
-    /// Calls that failed here, and were taken for a miss or left to the other layers.
+    /// Calls that failed in this layer. Each was treated as a miss or left to the other layers.
     public var failures = 0
 
-    /// Nothing counted yet.
+    /// Creates counters that are all zero.
     public init() {}
   }
 
-  /// The layers, the first one first.
+  /// The layers, from first to last.
   public var layers: [Layer]
   /// Entries that were copied into layers above the one they were found in.
   public var promotions = 0
-  /// Entries that were not copied there because they are larger than the limit, or enough others were being copied.
+  /// Entries that were not copied up, because they exceed the limit or too many copies were in progress.
   public var skippedPromotions = 0
-  /// Copies of entries that were made in layers below, with ``LayeredStore/Writing/back``.
+  /// Copies of entries that were written to lower layers with ``LayeredStore/Writing/back``.
   public var writtenBack = 0
-  /// Entries that were to be copied there and were not, or not everywhere: they were gone, or a layer did not take them.
+  /// Entries that did not reach every lower layer, because they were gone or a layer refused them.
   public var lostWritesBack = 0
 
-  /// Nothing counted yet, for so many layers.
+  /// Creates counters that are all zero, for this many layers.
   public init(layers: Int) { self.layers = Array(repeating: Layer(), count: max(0, layers)) }
 }

@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// Copies between the layers: up after a hit, down after a commit that did not wait for them.
+/// Copies between the layers: up after a hit, and down after a commit that did not wait for them.
 extension LayeredStore {
   private enum Outcome { case copied, overtaken, gone, refused }
 
-  /// Copies an entry into the layers above the one it was found in, in the background, by a reading of its own.
+  /// Copies an entry in the background into the layers above the one it was found in. The copy reads the entry separately.
   func promote(_ entry: StoredEntry, from index: Int, _ snapshot: CopyBarrier.Watch) {
     guard configuration.promotionLimit > 0 else { return }
     let key = entry.key
@@ -27,7 +27,7 @@ extension LayeredStore {
     }
   }
 
-  /// Copies what has been stored into the layers below, one entry after the other.
+  /// Copies stored entries into the lower layers, one after another.
   func writeBack(_ key: CacheKey) {
     guard copyTable.owe(key) else { return }
     Task { [self] in
@@ -54,7 +54,7 @@ extension LayeredStore {
       case .overtaken: return writeBack(key)
       case .gone, .refused:
         isLost = true
-        // What the layer has under the key is older.
+        // The layer has an older entry under this key.
         guard barrier.beginCommit(snapshot) else { return writeBack(key) }
         _ = await layer.remove(key)
         barrier.endCommit(snapshot)

@@ -1,16 +1,16 @@
 public import CacheCore
 
 extension LayeredStore {
-  /// Replaces the metadata in every layer that has the entry in that revision; false when what is shown is of another one, or no
-  /// layer took them.
+  /// Replaces the metadata in every layer that has the entry in this revision. Returns `false` if lookups find another revision
+  /// or no layer accepted the update.
   ///
-  /// A layer that fails loses the entry when another one has it freshened. What can only be read, and is not above as well, is
-  /// copied into the layers above it, up to ``Configuration/promotionLimit``; where it would be taken for fresher than the new
-  /// metadata say, it is hidden.
+  /// If the update succeeds in one layer, a layer that failed loses the entry. An entry that exists only in a read-only layer is
+  /// copied into the layers above it, up to ``Configuration/promotionLimit``. A read-only entry is hidden if it would be
+  /// considered fresher than the new metadata state.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
     async throws(CacheError) -> Bool
   {
-    // A copy on its way up is what a layer that can't be written to leaves to freshen.
+    // If the entry is in a read-only layer, a copy in progress may be the only one that can be updated.
     await copyTable.settled(key.resource)
     await barrier.beginChange(key.resource)
     defer { barrier.endChange(key.resource) }
@@ -46,10 +46,10 @@ extension LayeredStore {
     return true
   }
 
-  /// Stores an entry with new metadata in the layers above the one that has it and can't be written to. For a change: nothing can
+  /// Stores a read-only layer's entry with new metadata in the layers above. It runs within a change, so no other change can
   /// overtake it.
   ///
-  /// - Returns: the layers that took it.
+  /// - Returns: The layers that accepted the entry.
   private func copyUp(_ key: CacheKey, _ metadata: StoredMetadata, _ revision: Revision, from index: Int) async -> [Int] {
     var metadata = metadata
     metadata.revision = revision
@@ -76,7 +76,7 @@ extension LayeredStore {
 }
 
 extension Freshness {
-  /// Whether an answer with these would be used without asking where one with the others would not.
+  /// Whether these facts allow a use without revalidation where the others do not.
   fileprivate func claimsMore(than other: Freshness) -> Bool {
     freshUntil > other.freshUntil || (other.requiresRevalidation && !requiresRevalidation)
   }

@@ -1,8 +1,8 @@
 public import CacheCore
 
 extension LayeredStore {
-  /// The layers are asked until one answers, and, where its answers carry `Vary`, the others too: one layer may have lost a
-  /// variant that another has. What two of them have is the upper one's.
+  /// Returns the variants from the first layer that has any. If they have `Vary`, the other layers are read too, because one
+  /// layer may have lost a variant that another has. A variant in two layers is returned from the upper one.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
     var snapshot: CopyBarrier.Watch?
@@ -17,7 +17,7 @@ extension LayeredStore {
     return Array(found.values)
   }
 
-  /// All layers are asked. What two of them have is listed as the upper one has it.
+  /// Lists the transforms in all layers. A transform in two layers is listed from the upper one.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
     for layer in layers {
@@ -37,7 +37,8 @@ extension LayeredStore {
     return nil
   }
 
-  /// The sum over the layers. An entry that two layers have counts twice. `nil` if a layer does not count its entries.
+  /// Returns the sum over the layers, in which an entry in two layers counts twice, or `nil` if a layer does not count its
+  /// entries.
   public func usage() async throws(CacheError) -> StoreUsage? {
     var sum = StoreUsage(entries: 0, bytes: 0, limit: 0)
     for layer in layers {
@@ -49,7 +50,7 @@ extension LayeredStore {
     return sum
   }
 
-  /// Each layer is asked once, for what those above it don't have.
+  /// Looks up each layer once, for the keys that the layers above do not have.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     var missing = Set(keys)
     var found: [CacheKey: StoredEntry] = [:]
@@ -64,10 +65,10 @@ extension LayeredStore {
     return found
   }
 
-  /// What two layers have is listed as the upper one has it.
+  /// Lists the entries of all layers. An entry in two layers is listed from the upper one.
   ///
-  /// Unlike a look, it fails where a layer does: a purge that passes over a layer would leave there what it is to remove. With
-  /// several layers the keys of all but the last are held in memory meanwhile.
+  /// Unlike a lookup, it fails if a layer fails, because a purge that skipped a layer would leave entries behind. With several
+  /// layers, it collects the keys of all but the last in memory.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {

@@ -1,9 +1,10 @@
 public import CacheCore
 
 extension LayeredStore {
-  /// Starts an entry in each layer that takes it; with ``Writing/back`` in the first of them alone.
+  /// Starts an entry in each layer that accepts it, or with ``Writing/back`` only in the first such layer.
   ///
-  /// - Throws: when no layer takes it: what the first one said that can be written to, or else `CacheError.Code.readOnly`.
+  /// - Throws: If no layer accepts the entry, the error of the first writable layer, or `CacheError.Code.readOnly` if there is
+  ///   none.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     var writers: [Int: any EntryWriter] = [:]
     var owed: Range<Int> = 0..<0
@@ -24,12 +25,12 @@ extension LayeredStore {
         break
       }
     }
-    guard !writers.isEmpty else { throw refusal ?? CacheError(.readOnly, reason: "no layer takes entries") }
+    guard !writers.isEmpty else { throw refusal ?? CacheError(.readOnly, reason: "no layer accepts entries") }
     return LayeredWriter(key, metadata, writers, owed: owed, self)
   }
 
-  /// Starts an entry in one layer. What could not be removed from it at once must not come back with what is stored after it, so
-  /// it is removed before; outside of changes, since that is one.
+  /// Starts an entry in one layer. A layer that could not be emptied is emptied first, so that its old entries do not reappear.
+  /// Call it outside of changes, because that is a change itself.
   func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
     let writer = try await layer.makeWriter(for: key, metadata: metadata)
     guard layer.hidesAll else { return writer }
@@ -43,10 +44,10 @@ extension LayeredStore {
     defer { barrier.endSweep() }
     guard layer.hidesAll else { return }
     try await layer.removeAll()
-    if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer can't be emptied") }
+    if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer cannot be emptied") }
   }
 
-  /// The revision that a look would find.
+  /// Returns the revision that a lookup would find.
   func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
     for layer in layers {
       if let revision = try await layer.revision(of: key) { return revision }
@@ -54,10 +55,10 @@ extension LayeredStore {
     return nil
   }
 
-  /// Removes the entry from every layer, unless what is shown is of another revision.
+  /// Removes the entry from every layer, unless a lookup would find another revision.
   ///
-  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
-  ///   read is no error.
+  /// - Throws: The first error of a layer, after every layer was tried. An entry that a layer could not remove is hidden. A
+  ///   read-only layer is not an error.
   public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
     await barrier.beginChange(key.resource)
     defer { barrier.endChange(key.resource) }
@@ -73,10 +74,10 @@ extension LayeredStore {
     if let failure { throw failure }
   }
 
-  /// Removes everything from every layer. Waits for the changes under way; those that come meanwhile wait for it.
+  /// Removes all entries from every layer. It waits for changes in progress, and later changes wait for it.
   ///
-  /// - Throws: the first error of a layer, when all have been asked; what it could not remove is hidden. That a layer can only be
-  ///   read is no error.
+  /// - Throws: The first error of a layer, after every layer was tried. Entries that a layer could not remove are hidden. A
+  ///   read-only layer is not an error.
   public func removeAll() async throws(CacheError) {
     await barrier.beginSweep()
     defer { barrier.endSweep() }

@@ -1,32 +1,32 @@
 public import CacheCore
 
-/// Several stores as one: a look goes through them in order, and what is stored goes to all.
+/// Several stores as one. Lookups go through them in order, and new entries go to all of them.
 ///
 /// ```swift
 /// let store = try LayeredStore([DiskCache(folder: caches), ReadOnlyStore(folder: shipped)])
 /// configuration.store = store
 /// ```
 ///
-/// The first layer that has an entry answers; the layers above it get a copy in the background, piece by piece, which neither
-/// holds the body nor keeps its reader waiting. A layer that fails is a miss, and counted: it never fails what another layer can
-/// do. Removing goes to every layer, and what one of them can't remove is hidden for as long as this object lives.
+/// A lookup returns the entry of the first layer that has it. The layers above get a copy in the background, in chunks, and the
+/// reader does not wait for it. A failure in a layer is a counted miss, and never fails an operation that another layer can do.
+/// Removals go to every layer. An entry that a layer cannot remove is hidden for this object's lifetime.
 ///
-/// The layers are this object's own: who changes one of them past it may be overwritten by a copy that was under way.
+/// Change the layers only through this object. A copy in progress can overwrite other changes.
 public final class LayeredStore: CacheStore {
   let layers: [Layer]
   let barrier = CopyBarrier()
   let copyTable = CopyTable()
   private let counted: Lock<LayeredCounters>
 
-  /// How it was set up.
+  /// The configuration that the store was created with.
   public let configuration: Configuration
 
-  /// Two of them never answer alike: each hides what it could not remove.
+  /// A unique identifier, because each store hides the entries that it could not remove.
   public let id = ComponentID.unique(LayeredStore.self)
 
-  /// Stores in the order in which they are asked, the quickest first.
+  /// Creates a store from layers in lookup order, the fastest first.
   ///
-  /// - Throws: `CacheError.Code.invalidConfiguration` when there is none, or a setting makes no sense.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if there is no layer or a setting is invalid.
   public init(_ stores: [any CacheStore], configuration: Configuration = Configuration()) throws(CacheError) {
     try configuration.validate()
     guard !stores.isEmpty else { throw CacheError(.invalidConfiguration, reason: "a layered store needs a layer") }
@@ -35,7 +35,7 @@ public final class LayeredStore: CacheStore {
     counted = Lock(LayeredCounters(layers: stores.count))
   }
 
-  /// What this object did so far.
+  /// The operations of this store since it was created.
   public var counters: LayeredCounters {
     var counters = counted.withLock { $0 }
     counters.layers = layers.map(\.counters)
@@ -44,6 +44,6 @@ public final class LayeredStore: CacheStore {
 
   func count(_ change: (inout LayeredCounters) -> Void) { counted.withLock { change(&$0) } }
 
-  /// Returns when nothing is being copied between the layers, and nothing waits to be.
+  /// Waits until no copy between the layers is in progress or pending.
   public func flush() async { await copyTable.idle() }
 }

@@ -1,14 +1,14 @@
 public import CacheCore
 
-/// A store that holds nothing and takes nothing: where a store has to be named and none is wanted.
+/// A store without entries, for interfaces that require a store.
 ///
-/// Every look is a miss, removing is no error, and writing is refused with `CacheError.Code.readOnly`, as a full store would
-/// refuse it: a load goes on without.
+/// Every lookup is a miss, and removals do nothing. Writes are refused with `CacheError.Code.readOnly`, after which a load
+/// continues without the store.
 public struct NullStore: CacheStore {
-  /// All of them answer alike.
+  /// An identifier that all null stores share.
   public let id = ComponentID(NullStore.self)
 
-  /// The store that holds nothing.
+  /// Creates a store without entries.
   public init() {}
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
@@ -21,9 +21,9 @@ public struct NullStore: CacheStore {
 
   public func usage() async throws(CacheError) -> StoreUsage? { StoreUsage(entries: 0, bytes: 0, limit: 0) }
 
-  /// - Throws: `CacheError.Code.readOnly`, always.
+  /// - Throws: Always `CacheError.Code.readOnly`.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    throw CacheError(.readOnly, reason: "the store takes no entries")
+    throw CacheError(.readOnly, reason: "the store accepts no entries")
   }
 
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool

@@ -6,20 +6,19 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A store that is read and never written: files that an app ships, or any other store, kept from changes.
+/// A read-only store: files that an app ships, or any other store, protected from changes.
 ///
 /// ```swift
-/// let bundled = try ReadOnlyStore(folder: Bundle.main.bundleURL.appending(path: "Pictures"))
+/// let bundled = try ReadOnlyStore(folder: Bundle.main.bundleURL.appending(path: "Images"))
 /// configuration.store = try LayeredStore([DiskCache(folder: caches), bundled])
 /// ```
 ///
-/// Storing, freshening and removing are refused with `CacheError.Code.readOnly`. In a ``LayeredStore`` they go to the layers that
-/// take them.
+/// Stores, metadata updates and removals are refused with `CacheError.Code.readOnly`. In a ``LayeredStore``, they go to the
+/// layers that accept them.
 public final class ReadOnlyStore: CacheStore {
   private let store: any CacheStore
 
-  /// The files of a folder, as its manifest says; `Modules/StoreComposition/StoreComposition.docc/StoreComposition.md`
-  /// describes it.
+  /// Creates a store from the files of a folder and their manifest. <doc:/StoreComposition> describes the manifest.
   ///
   /// ```json
   /// { "version": 1, "entries": [
@@ -30,29 +29,28 @@ public final class ReadOnlyStore: CacheStore {
   /// ] }
   /// ```
   ///
-  /// What is shipped is stale from the start unless the manifest says for how long it is fresh, so a load with `.standard` asks
-  /// the server whether it still holds, and shows it when nobody answers; `.cacheFirst` shows it without asking.
+  /// Shipped files are stale unless the manifest states a freshness lifetime. A load with `.standard` revalidates them and uses
+  /// them if the origin cannot be reached. A load with `.cacheFirst` uses them without revalidation.
   ///
-  /// Reads the manifest, and asks for the size of each file, before it returns, in the caller's thread. Bodies are read when they
-  /// are pulled.
+  /// The initializer reads the manifest and the size of each file on the caller's thread. Bodies are read on demand.
   ///
   /// - Parameters:
-  ///   - folder: where the files are; nothing outside it is read.
-  ///   - manifest: the manifest's name in it.
-  /// - Throws: `CacheError.Code.fileSystem` with the path when the manifest, or a file that it names, can't be read;
-  ///   `CacheError.Code.invalidConfiguration` when the manifest says what makes no sense, or leads out of the folder.
+  ///   - folder: The folder of the files. Nothing outside it is read.
+  ///   - manifest: The name of the manifest in the folder.
+  /// - Throws: `CacheError.Code.fileSystem`, with the path, if the manifest or a file that it names cannot be read.
+  ///   `CacheError.Code.invalidConfiguration` if the manifest is invalid or names a file outside the folder.
   public convenience init(folder: URL, manifest: String = "manifest.json") throws(CacheError) {
     try self.init(BundledFolder(folder, manifest: manifest))
   }
 
-  /// Another store, which is read only.
+  /// Creates a read-only view of another store.
   public init(_ store: any CacheStore) {
     self.store = store
     let inner = store.id
     id = ComponentID(ReadOnlyStore.self, parameters: "\(inner.type) \(inner.parameters)")
   }
 
-  /// Equal for those that read the same store.
+  /// An identifier that is equal for views of the same store.
   public let id: ComponentID
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await store.variants(of: resource) }
@@ -77,20 +75,20 @@ public final class ReadOnlyStore: CacheStore {
 
   public func usage() async throws(CacheError) -> StoreUsage? { try await store.usage() }
 
-  /// - Throws: `CacheError.Code.readOnly`, always.
+  /// - Throws: Always `CacheError.Code.readOnly`.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     throw Self.refusal
   }
 
-  /// - Throws: `CacheError.Code.readOnly`, always.
+  /// - Throws: Always `CacheError.Code.readOnly`.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
   { throw Self.refusal }
 
-  /// - Throws: `CacheError.Code.readOnly`, always.
+  /// - Throws: Always `CacheError.Code.readOnly`.
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) { throw Self.refusal }
 
-  /// - Throws: `CacheError.Code.readOnly`, always.
+  /// - Throws: Always `CacheError.Code.readOnly`.
   public func removeAll() async throws(CacheError) { throw Self.refusal }
 
-  private static let refusal = CacheError(.readOnly, reason: "the store can only be read")
+  private static let refusal = CacheError(.readOnly, reason: "the store is read-only")
 }

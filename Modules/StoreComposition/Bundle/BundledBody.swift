@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The body of a large shipped file, read as it is pulled.
+/// The body of a large shipped file, read on demand.
 final class BundledBody: ResourceBody.Source {
   private enum State { case reading(Int64), pulling, ended, failed(CacheError) }
 

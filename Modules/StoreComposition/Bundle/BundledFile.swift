@@ -14,7 +14,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// One opened file, closed when it is let go of.
+/// An open file, closed with its last reference.
 final class BundledFile: Sendable {
   private let descriptor: Int32
   let path: String
@@ -22,7 +22,7 @@ final class BundledFile: Sendable {
   let modified: Timestamp
 
   /// - Parameters:
-  ///   - name: relative to the folder; no link on the way is followed, or it could lead out of it.
+  ///   - name: The path relative to the folder. Links on the way are not followed, because they could lead out of the folder.
   init(_ name: String, in folder: String) throws(CacheError) {
     path = folder + (folder.hasSuffix("/") ? "" : "/") + name
     descriptor = try Self.descend(name.split(separator: "/").map(String.init), from: folder, path)
@@ -30,7 +30,7 @@ final class BundledFile: Sendable {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       let number = errno
       close(descriptor)
-      throw Self.failure("open a file (it must be a plain one)", path, number)
+      throw Self.failure("open a file (it must be a regular file)", path, number)
     }
     #if canImport(Darwin)
     let changed = status.st_mtimespec
@@ -57,7 +57,7 @@ final class BundledFile: Sendable {
     return place
   }
 
-  /// - Throws: also when the file has become shorter.
+  /// - Throws: An error if the read fails or the file has become shorter.
   func read(_ range: Range<Int64>) throws(CacheError) -> Data {
     var bytes = [UInt8](repeating: 0, count: range.count)
     var done = 0
@@ -72,9 +72,9 @@ final class BundledFile: Sendable {
     return Data(bytes)
   }
 
-  private var shorter: CacheError { CacheError(.damagedEntry, reason: "the file is shorter than it was", path: path) }
+  private var shorter: CacheError { CacheError(.damagedEntry, reason: "the file has become shorter", path: path) }
 
   private static func failure(_ action: String, _ path: String, _ number: Int32) -> CacheError {
-    CacheError(.fileSystem, reason: "can't \(action): \(String(cString: strerror(number)))", path: path, errno: number)
+    CacheError(.fileSystem, reason: "cannot \(action): \(String(cString: strerror(number)))", path: path, errno: number)
   }
 }

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Files with a manifest, as a store.
+/// A store for files with a manifest.
 final class BundledFolder: CacheStore {
   struct Item: Sendable {
     let key: CacheKey
@@ -17,7 +17,7 @@ final class BundledFolder: CacheStore {
     let length: Int64
   }
 
-  /// Bytes of a body that comes along with its entry.
+  /// The maximum size in bytes of a body that is returned in memory with its entry.
   private static let atHand: Int64 = 131_072
 
   let id: ComponentID
@@ -27,7 +27,7 @@ final class BundledFolder: CacheStore {
 
   init(_ folder: URL, manifest name: String) throws(CacheError) {
     guard folder.isFileURL else {
-      throw CacheError(.invalidConfiguration, reason: "a store's folder needs a file URL", url: folder.absoluteString)
+      throw CacheError(.invalidConfiguration, reason: "the URL of a store's folder is not a file URL", url: folder.absoluteString)
     }
     root = folder.path(percentEncoded: false)
     try Self.check(name, said: root)
@@ -44,7 +44,7 @@ final class BundledFolder: CacheStore {
     self.items = items
   }
 
-  /// Refuses what is no name of a file inside the folder.
+  /// Throws if `name` is not the name of a file inside the folder.
   private static func check(_ name: String, said place: String) throws(CacheError) {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     guard !name.isEmpty, !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
@@ -65,7 +65,7 @@ final class BundledFolder: CacheStore {
     return Item(key: CacheKey(resource: resource), metadata: metadata, name: entry.file, length: file.size)
   }
 
-  /// The same at each start, as long as the file is: what was made of it stays valid.
+  /// Returns a revision that stays the same while the file does, so that transforms of it stay valid after a restart.
   private static func revision(_ entry: Manifest.Entry, _ file: BundledFile) -> Revision {
     let text = "\(entry.url)\n\(entry.file)\n\(file.size)\n\(file.modified.nanoseconds)"
     let (high, low) = SipHash.digest(text, key: SipHash.Key(first: 0, second: 0))
@@ -84,7 +84,7 @@ final class BundledFolder: CacheStore {
     return try await run { [self] () throws(CacheError) in
       let file = try BundledFile(item.name, in: root)
       guard file.size == item.length else {
-        throw CacheError(.damagedEntry, reason: "the file is not the one that was shipped", path: file.path)
+        throw CacheError(.damagedEntry, reason: "the file's length has changed since the store was created", path: file.path)
       }
       let body =
         wanted.count <= Self.atHand
@@ -99,7 +99,7 @@ final class BundledFolder: CacheStore {
     items.values.filter { isWanted($0.key, $0.metadata) }.map { ListedEntry(key: $0.key, metadata: $0.metadata) }
   }
 
-  /// Runs what blocks in a thread of the store's own.
+  /// Runs blocking work on the store's thread.
   func run<Value: Sendable>(_ work: @escaping @Sendable () throws(CacheError) -> Value) async throws(CacheError) -> Value {
     let result: Result<Value, CacheError> = await withCheckedContinuation { continuation in
       queue.async { continuation.resume(returning: Result(catching: work)) }
@@ -109,7 +109,7 @@ final class BundledFolder: CacheStore {
 
   // MARK: Writing
 
-  private static let refusal = CacheError(.readOnly, reason: "the store can only be read")
+  private static let refusal = CacheError(.readOnly, reason: "the store is read-only")
 
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter { throw Self.refusal }
 

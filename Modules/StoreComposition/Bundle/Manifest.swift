@@ -7,20 +7,20 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a folder of shipped files says of them, version 1.
+/// The manifest of a folder of shipped files, version 1.
 struct Manifest: Decodable {
   struct Entry: Decodable {
-    /// What is asked for.
+    /// The URL of the request.
     var url: String
-    /// The file, relative to the folder.
+    /// The path of the file, relative to the folder.
     var file: String
-    /// The answer's header fields.
+    /// The response's header fields.
     var fields: [String: String]?
-    /// Seconds, from `Date` or from the file's modification.
+    /// The freshness lifetime in seconds, counted from `Date` or the file's modification time.
     var freshFor: Int64?
     /// The tenant, as in a request's options.
     var partition: String?
-    /// The key, as in a request's options; it takes the place of the URL.
+    /// The key, as in a request's options, which replaces the URL.
     var key: String?
   }
 
@@ -35,29 +35,30 @@ struct Manifest: Decodable {
     do {
       self = try JSONDecoder().decode(Manifest.self, from: data)
     } catch {
-      throw CacheError(.invalidConfiguration, reason: "the manifest is none: \(error)", path: path, underlying: error)
+      throw CacheError(.invalidConfiguration, reason: "the manifest is invalid: \(error)", path: path, underlying: error)
     }
     guard version == Self.version else {
       throw CacheError(
-        .unsupported, reason: "the manifest has version \(version), and this store reads version \(Self.version)", path: path)
+        .unsupported, reason: "the manifest has version \(version), but this store supports only version \(Self.version)",
+        path: path)
     }
   }
 }
 
 extension Manifest.Entry {
-  /// The request, its resource and the answer's head.
+  /// Returns the request, its resource and the response head.
   func heads(_ path: String) throws(CacheError) -> (request: HTTPRequest, resource: String, response: HTTPResponse) {
     guard let location = URL(string: url) else {
-      throw CacheError(.invalidConfiguration, reason: "the manifest names what is no URL: \(url)", path: path)
+      throw CacheError(.invalidConfiguration, reason: "the manifest has an invalid URL: \(url)", path: path)
     }
     let request = try HTTPRequest(resource: location)
     guard let uri = ResourceID.uri(of: request) else {
-      throw CacheError(.invalidConfiguration, reason: "the manifest names what is no absolute URL: \(url)", path: path)
+      throw CacheError(.invalidConfiguration, reason: "the manifest has a URL that is not absolute: \(url)", path: path)
     }
     var response = HTTPResponse(status: .ok)
     for (name, value) in (fields ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else {
-        throw CacheError(.invalidConfiguration, reason: "the manifest has a field that HTTP does not allow: \(name)", path: path)
+        throw CacheError(.invalidConfiguration, reason: "the manifest has an invalid header field: \(name)", path: path)
       }
       response.headerFields[name] = value
     }

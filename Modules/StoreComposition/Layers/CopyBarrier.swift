@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// Keeps copies between the layers from overtaking changes: what was found before a change must not be put over it.
+/// Prevents copies between the layers from overwriting later changes.
 ///
-/// Changes of one resource come one after the other, or two commits could leave two layers with different answers; a removal of
-/// everything comes alone.
+/// Changes of one resource run one at a time, because two concurrent commits could leave two layers with different responses. A
+/// removal of all entries runs alone.
 final class CopyBarrier: Sendable {
   private struct Resource {
     var generation: UInt64 = 0
     var watches = 0
-    /// Changes under way: one, and those that wait for their turn.
+    /// The number of running and waiting changes, of which at most one is running.
     var changes = 0
     var isChanging = false
-    /// Copies that are being committed.
+    /// The number of copies that are committing.
     var commits = 0
     var waiters: [CheckedContinuation<Void, Never>] = []
 
@@ -20,14 +20,14 @@ final class CopyBarrier: Sendable {
 
   private struct State {
     var resources: [String: Resource] = [:]
-    /// Removals of everything under way: one, and those that wait for their turn.
+    /// The number of running and waiting removals of all entries, of which at most one is running.
     var sweeps = 0
     var isSweeping = false
     var sweepEpoch: UInt64 = 0
-    /// Copies that are being committed, and changes that have their turn, of all resources.
+    /// The number of committing copies and running changes of all resources.
     var busy = 0
     var sweepWaiters: [CheckedContinuation<Void, Never>] = []
-    /// Who waits for a moment without changes looks again when one has ended.
+    /// The waiters for a moment without changes. They check again when a change has ended.
     var calmWaiters: [CheckedContinuation<Void, Never>] = []
 
     func isChanging(_ resource: String) -> Bool { sweeps > 0 || (resources[resource]?.changes ?? 0) > 0 }
@@ -38,7 +38,7 @@ final class CopyBarrier: Sendable {
       resources[resource] = value.isForgotten ? nil : value
     }
 
-    /// Gives the next one its turn, if it can have it. A sweep comes before all changes that wait.
+    /// Starts the next change if possible. A waiting removal of all entries comes before waiting changes.
     mutating func turn(_ name: String) -> [CheckedContinuation<Void, Never>] {
       guard sweeps == 0 else { return sweepTurn() }
       guard var resource = resources[name], !resource.isChanging, resource.commits == 0, !resource.waiters.isEmpty else {
@@ -57,14 +57,14 @@ final class CopyBarrier: Sendable {
       return [sweepWaiters.removeFirst()]
     }
 
-    /// After a sweep: the next one, or the first change of each resource.
+    /// Starts the next removal of all entries, or the first change of each resource.
     mutating func turns() -> [CheckedContinuation<Void, Never>] {
       guard sweeps == 0 else { return sweepTurn() }
       return resources.filter { !$0.value.waiters.isEmpty }.keys.flatMap { turn($0) }
     }
   }
 
-  /// What a look remembers of the moment before it.
+  /// The state of a resource before a lookup.
   final class Watch: Sendable {
     let resource: String
     fileprivate let generation: UInt64
@@ -89,7 +89,7 @@ final class CopyBarrier: Sendable {
 
   // MARK: Copies
 
-  /// Whether nothing has changed since; then changes wait until ``endCommit(_:)``.
+  /// Whether nothing has changed since the snapshot. If so, changes wait until ``endCommit(_:)``.
   func beginCommit(_ snapshot: Watch) -> Bool {
     state.withLock { state in
       guard let resource = state.resources[snapshot.resource], resource.generation == snapshot.generation, resource.changes == 0,
@@ -112,7 +112,7 @@ final class CopyBarrier: Sendable {
 
   // MARK: Changes
 
-  /// Waits for its turn. Copies that have not begun to commit won't; those that have are waited for.
+  /// Waits for the turn of a change. Copies can no longer start to commit, and those that have started are waited for.
   func beginChange(_ resource: String) async {
     await begin { state, continuation in
       state.change(resource) { resource in
@@ -136,7 +136,7 @@ final class CopyBarrier: Sendable {
     }
   }
 
-  /// Waits for its turn, for the changes that have theirs, and for the copies that are being committed.
+  /// Waits for the turn of a removal of all entries, after running changes and committing copies.
   func beginSweep() async {
     await begin { state, continuation in
       state.sweeps += 1
@@ -172,7 +172,7 @@ final class CopyBarrier: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns when nobody changes the resource.
+  /// Waits until no change of the resource is running or waiting.
   func calm(_ resource: String) async {
     while state.withLock({ $0.isChanging(resource) }) {
       await withCheckedContinuation { continuation in

@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// Which copies between the layers are under way, or wait to be.
+/// The running and pending copies between the layers.
 final class CopyTable: Sendable {
-  /// Entries that are promoted at once.
+  /// The maximum number of concurrent promotions.
   private static let width = 4
 
   private struct State {
     var running: Set<CacheKey> = []
     var owed: [CacheKey] = []
-    /// Places among those that are owed, for commits under way.
+    /// The places in the backlog that commits in progress have reserved.
     var reserved = 0
     var isWritingBack = false
-    /// Whoever waits looks again after each change.
+    /// The waiters, which check again after each change.
     var waiters: [CheckedContinuation<Bool, Never>] = []
   }
 
@@ -34,7 +34,7 @@ final class CopyTable: Sendable {
 
   // MARK: Down
 
-  /// - Returns: whether somebody has to begin with it.
+  /// - Returns: Whether the caller must start the writing back.
   func owe(_ key: CacheKey) -> Bool {
     state.withLock { state in
       if !state.owed.contains(key) { state.owed.append(key) }
@@ -43,7 +43,7 @@ final class CopyTable: Sendable {
     }
   }
 
-  /// Nil: none is left, and whoever asked is done.
+  /// Returns the next key to write back, or `nil` if none is left and the writing back ends.
   func nextOwed() -> CacheKey? {
     change { state in
       if state.owed.isEmpty { state.isWritingBack = false }
@@ -63,7 +63,7 @@ final class CopyTable: Sendable {
 
   func idle() async { await wait { $0.running.isEmpty && !$0.isWritingBack } }
 
-  /// Waits until fewer than `limit` entries wait to be written back, and keeps a place among them until ``release()``.
+  /// Waits until fewer than `limit` entries wait to be written back, and reserves a place among them until ``release()``.
   func reserve(_ limit: Int) async {
     await wait { state in
       guard state.owed.count + state.reserved < limit else { return false }

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// One store of several, and what of it must not be shown: what could not be removed, or is older than what another layer has.
+/// One of the stores, with the entries that must be hidden: those that could not be removed or are older than another layer's.
 final class Layer: Sendable {
   private struct State {
     var hidden: Set<CacheKey> = []
@@ -15,7 +15,7 @@ final class Layer: Sendable {
 
   var counters: LayeredCounters.Layer { state.withLock { $0.counters } }
 
-  /// Whether it could not be emptied.
+  /// Whether the layer could not be emptied.
   var hidesAll: Bool { state.withLock { $0.hidesAll } }
 
   func isHidden(_ key: CacheKey) -> Bool { state.withLock { $0.hidesAll || $0.hidden.contains(key) } }
@@ -24,7 +24,7 @@ final class Layer: Sendable {
 
   func show(_ key: CacheKey) { state.withLock { _ = $0.hidden.remove(key) } }
 
-  /// Counts a failure, but not what is the store's nature: that it can only be read, or takes nothing so large.
+  /// Counts a failure, except a refusal that is in the nature of the store: read-only, or an entry that is too large.
   func note(_ error: CacheError) {
     guard error.code != .readOnly, error.code != .entryTooLarge else { return }
     state.withLock { $0.counters.failures += 1 }
@@ -32,9 +32,9 @@ final class Layer: Sendable {
 
   // MARK: Reading
 
-  /// A failure is a miss, and counted.
+  /// Returns the entry. A failure is a counted miss.
   ///
-  /// - Throws: a cancellation.
+  /// - Throws: Only a cancellation.
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     guard !isHidden(key) else { return nil }
     do throws(CacheError) {
@@ -48,9 +48,9 @@ final class Layer: Sendable {
     }
   }
 
-  /// A failure is a miss of all of them, and counted.
+  /// Returns the entries. A failure is a counted miss for all keys.
   ///
-  /// - Throws: a cancellation.
+  /// - Throws: Only a cancellation.
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let shown = keys.filter { !isHidden($0) }
     guard !shown.isEmpty else { return [:] }
@@ -66,7 +66,7 @@ final class Layer: Sendable {
     }
   }
 
-  /// The revision that is shown under a key; nil: nothing is.
+  /// Returns the visible revision of a key, or `nil` if there is none.
   func revision(of key: CacheKey) async throws(CacheError) -> Revision? {
     guard !isHidden(key) else { return nil }
     do throws(CacheError) {
@@ -90,7 +90,7 @@ final class Layer: Sendable {
     }
   }
 
-  /// To be listed is no use.
+  /// Lists the transforms. Listing an entry does not count as a use.
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     do throws(CacheError) {
       return try await store.transforms(of: resource).filter { !isHidden($0.key) }
@@ -112,9 +112,9 @@ final class Layer: Sendable {
     }
   }
 
-  /// Removes an entry, whatever its revision; what stays is hidden.
+  /// Removes an entry of any revision. If it stays, it is hidden.
   ///
-  /// - Returns: why it stays, but for a store that can only be read.
+  /// - Returns: The error, or `nil` on success or if the store is read-only.
   func remove(_ key: CacheKey) async -> CacheError? {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: nil)
@@ -126,13 +126,13 @@ final class Layer: Sendable {
         hide(key)
         return error
       }
-      // Only what is there: or everything that is ever stored above would be remembered.
+      // Only an existing entry is hidden. Otherwise every key ever stored above would be remembered.
       if (try? await store.entry(for: key, range: 0..<0)) ?? nil != nil { hide(key) } else { show(key) }
       return nil
     }
   }
 
-  /// Removes everything; what stays is hidden.
+  /// Removes all entries. Those that stay are hidden.
   func removeAll() async throws(CacheError) {
     do throws(CacheError) {
       try await store.removeAll()

@@ -7,12 +7,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Follows a writer of several layers: when the layer drops out that it reads, it goes on with the next one where it was.
+/// A reader of an entry that is being written to several layers. If its layer fails, it continues with the next one at the same
+/// offset.
 final class LayeredFollower: ResourceBody.Source {
   private struct State {
     var bodies: ArraySlice<ResourceBody>
     var offset = 0
-    /// Bytes of the present body that have been handed out from another one.
+    /// The number of bytes in the current body that were already returned from another one.
     var skip = 0
     var isCancelled = false
     var hasEnded = false
@@ -28,7 +29,7 @@ final class LayeredFollower: ResourceBody.Source {
         if state.isCancelled { throw .cancelled }
         return state.bodies.first
       }
-      guard let body else { throw CacheError(.truncatedBody, reason: "no layer has the body any more") }
+      guard let body else { throw CacheError(.truncatedBody, reason: "every layer has failed to store the body") }
       do throws(CacheError) {
         guard let chunk = try await body.source.next() else {
           state.withLock { $0.hasEnded = true }
@@ -42,7 +43,7 @@ final class LayeredFollower: ResourceBody.Source {
     }
   }
 
-  /// What of a chunk is new; nil: nothing.
+  /// Returns the new part of a chunk, or `nil` if there is none.
   private func advance(_ chunk: Data) -> Data? {
     state.withLock { state in
       let known = min(state.skip, chunk.count)

@@ -7,17 +7,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Writes one entry into several layers; one that fails on the way drops out.
+/// Writes one entry into several layers. A layer that fails is dropped.
 final class LayeredWriter: EntryWriter {
   private struct State {
     var writers: [Int: any EntryWriter]
-    /// Why nobody writes any more.
+    /// The error after which no writer is left.
     var end: CacheError?
   }
 
   private let key: CacheKey
   private let metadata: StoredMetadata
-  /// Layers that get the entry after the commit.
+  /// The layers that get the entry after the commit.
   private let owed: Range<Int>
   private let store: LayeredStore
   private let state: Lock<State>
@@ -35,7 +35,7 @@ final class LayeredWriter: EntryWriter {
     state.withLock { $0.writers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
   }
 
-  private var ended: CacheError { state.withLock { $0.end } ?? CacheError(.misuse, reason: "the writer has come to its end") }
+  private var ended: CacheError { state.withLock { $0.end } ?? CacheError(.misuse, reason: "the writer has already ended") }
 
   // MARK: Writing
 
@@ -51,14 +51,14 @@ final class LayeredWriter: EntryWriter {
     }
   }
 
-  /// - Throws: when it was the last one.
+  /// - Throws: The error, if this was the last writer.
   private func drop(_ index: Int, _ error: CacheError) throws(CacheError) {
     let (writer, isLast) = state.withLock { state in
       let writer = state.writers.removeValue(forKey: index)
       if state.writers.isEmpty, state.end == nil { state.end = error }
       return (writer, state.writers.isEmpty)
     }
-    // Where it is gone already, it was aborted while it wrote: that is no failure of its layer's.
+    // If the writer is already gone, it was aborted during the write, which is not a failure of its layer.
     if writer != nil, !error.isCancellation { store.layers[index].note(error) }
     writer?.abort()
     if isLast { throw error }
@@ -74,7 +74,7 @@ final class LayeredWriter: EntryWriter {
 
   // MARK: The end
 
-  /// The lowest layer comes first: what is shown is stored below already.
+  /// Commits the lowest layer first, so that an entry that is visible above is already stored below.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     if !owed.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
     defer { if !owed.isEmpty { store.copyTable.release() } }
@@ -106,7 +106,7 @@ final class LayeredWriter: EntryWriter {
     return stored
   }
 
-  /// Sees to it that no layer goes on with what was there before.
+  /// Ensures that no other layer keeps showing the replaced entry.
   private func replace(_ committed: Set<Int>) async {
     for (index, layer) in store.layers.enumerated() where !committed.contains(index) {
       if owed.contains(index) { layer.hide(key) } else { _ = await layer.remove(key) }
@@ -116,7 +116,7 @@ final class LayeredWriter: EntryWriter {
 
   func abort() {
     let writers = state.withLock { state in
-      if state.end == nil { state.end = CacheError(.truncatedBody, reason: "the writer of the entry gave up before its end") }
+      if state.end == nil { state.end = CacheError(.truncatedBody, reason: "the writer of the entry was aborted") }
       defer { state.writers = [:] }
       return state.writers
     }
