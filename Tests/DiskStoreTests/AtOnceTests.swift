@@ -18,19 +18,19 @@ import Glibc
 import Musl
 #endif
 
-/// A system that has, or has not, in its memory what is asked for: as a test says, on every platform.
+/// A simulated page cache, so that tests can run on every platform.
 private final class SystemMemory: Sendable {
   enum Mode: Sendable { case whole, half, absent, refuses(opening: Int32), refusesReading(Int32) }
 
   private let state = Lock((mode: Mode.whole, opened: 0))
-  /// Comes between the opening of the next file and the reading of it.
+  /// Work to run between the opening and the reading of the next file.
   private let between = Lock<(@Sendable () -> Void)?>(nil)
 
   func set(_ mode: Mode) { state.withLock { $0.mode = mode } }
 
   func doOnce(_ work: @escaping @Sendable () -> Void) { between.withLock { $0 = work } }
 
-  /// How many files it was asked for.
+  /// The number of files that were opened.
   var opened: Int { state.withLock { $0.opened } }
 
   func add(to calls: inout FileCalls) {
@@ -67,7 +67,7 @@ private final class SystemMemory: Sendable {
 struct AtOnceTests {
   let folder: TemporaryFolder
   let clock = ManualClock()
-  /// Where removals are held.
+  /// Blocks removals while it is closed.
   let gate = Gate(isOpen: true)
   fileprivate let memory = SystemMemory()
   let cache: DiskCache
@@ -91,7 +91,7 @@ struct AtOnceTests {
     try await know()
   }
 
-  /// The first look is at the folder's counters, the sum waits for the list: from then on the index answers.
+  /// Makes the index answer: the first lookup checks the folder's counters, and the total waits for the list.
   private func know() async throws {
     _ = try await cache.entry(for: busy)
     _ = try await cache.totalSize
@@ -100,7 +100,7 @@ struct AtOnceTests {
     try #require(memory.opened == before + 1)
   }
 
-  /// What `work` brings while the only thread that looks is busy: it needed none.
+  /// Runs `work` while the only reading thread is busy, and returns its result. It must need no thread.
   private func whileBusy<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let before = gate.arrivals
     gate.close()
@@ -122,7 +122,7 @@ struct AtOnceTests {
     return try #require(answer.withLock { $0 }).get()
   }
 
-  @Test("who reads an entry while it is replaced puts no old size in the place of the new one")
+  @Test("a read during a replacement does not overwrite the new size with the old one")
   func replaced() async throws {
     try await cache.store(bytes(60_000), for: key, metadata: metadata(at: clock.now))
     let size = try await cache.totalSize
@@ -156,7 +156,7 @@ struct AtOnceTests {
     #expect(cache.counters.hits == before + 20)
   }
 
-  @Test("is at hand, counted as a hit, and nothing else is")
+  @Test("only an entry that the system has in memory is returned without waiting and counted as a hit")
   func atHand() async throws {
     let before = (cache.counters.hits, cache.counters.misses)
 
@@ -176,7 +176,7 @@ struct AtOnceTests {
   }
 
   @Test(
-    "what the system has not in memory, or in part, or does not give now, is left to a thread that may wait; it is asked again",
+    "a file that the system cannot read from memory is left to a thread that may wait, and tried again later",
     arguments: [EAGAIN, EACCES, EMFILE, EINTR, EIO])
   func absent(_ number: Int32) async throws {
     let modes: [SystemMemory.Mode] = [.absent, .half, .refuses(opening: number), .refusesReading(number)]
@@ -193,7 +193,7 @@ struct AtOnceTests {
   }
 
   @Test(
-    "a system, a sandbox or a file system without such calls is asked once", arguments: [ENOSYS, EPERM, EOPNOTSUPP, EINVAL],
+    "unsupported system calls are tried only once", arguments: [ENOSYS, EPERM, EOPNOTSUPP, EINVAL],
     [true, false])
   func unsupported(_ number: Int32, atOpening: Bool) async throws {
     memory.set(atOpening ? .refuses(opening: number) : .refusesReading(number))
@@ -202,7 +202,7 @@ struct AtOnceTests {
     #expect(memory.opened == before + 1)
   }
 
-  @Test("what is damaged is left to a thread, which clears it away as ever", arguments: [-1_000, -500, 200, 0])
+  @Test("a damaged entry is left to a thread, which removes it", arguments: [-1_000, -500, 200, 0])
   func damaged(_ place: Int) async throws {
     let known = folder.entryFiles
     let key = CacheKey(resource: "damaged")
@@ -218,7 +218,7 @@ struct AtOnceTests {
     #expect(!fileExists(path))
   }
 
-  @Test("what is expired, long, or one of several is left to a thread")
+  @Test("an expired entry, a large one and one of several variants are left to a thread")
   func others() async throws {
     let (expired, large) = (CacheKey(resource: "e"), CacheKey(resource: "l"))
     let variants = ["a=1", "a=2"].map { CacheKey(resource: "v", variant: $0) }
@@ -237,7 +237,7 @@ struct AtOnceTests {
     #expect(memory.opened == before + 2)
   }
 
-  @Test("a derived form beside it is no variant")
+  @Test("a transformed value does not count as another variant")
   func transforms() async throws {
     try await cache.store(bytes(10), for: key.with(transform: "small"), metadata: metadata(at: clock.now))
     let before = memory.opened
@@ -246,7 +246,7 @@ struct AtOnceTests {
     #expect(memory.opened == before + 2)
   }
 
-  @Test("a use is noted in the file once a minute all the same")
+  @Test("a use is recorded in the file once a minute")
   func recency() async throws {
     clock.advance(by: .seconds(100))
     try await know()
@@ -256,7 +256,7 @@ struct AtOnceTests {
     #expect(try await again.entries().first { $0.key == key }?.lastUsed == clock.now)
   }
 
-  @Test("who looks behind a removal, or a store, sees what it has left")
+  @Test("a lookup after a removal or a store sees its result")
   func order() async throws {
     let before = gate.arrivals
     gate.close()
@@ -268,7 +268,7 @@ struct AtOnceTests {
       try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
       return try await cache.bytes(key)
     }
-    // Time to overtake, for who would.
+    // Gives a lookup in the wrong order time to overtake.
     for _ in 0..<100 { await Task.yield() }
     gate.open()
     try await removal.value
@@ -276,7 +276,7 @@ struct AtOnceTests {
     #expect(try await store.value == bytes(5))
   }
 
-  @Test("what another cache has changed is seen")
+  @Test("changes by another cache are seen")
   func foreign() async throws {
     let other = try DiskCache(path: folder.path, configuration: .init(clock: clock))
     for size in [10, 2_000, 30_000] {
@@ -289,14 +289,14 @@ struct AtOnceTests {
     #expect(try await cache.entry(for: key) == nil)
   }
 
-  @Test("a closed cache says so")
+  @Test("a closed cache throws an error")
   func closed() async throws {
     await cache.close()
     #expect(await failure { _ = try await cache.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await cache.variants(of: key.resource) }?.code == .closed)
   }
 
-  @Test("what the system itself brings so is what lies in the file")
+  @Test("the real system calls return the contents of the file")
   func system() throws {
     let calls = FileCalls.system
     let path = try #require(folder.entryFiles.first)

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: several entries at once")
+@Suite("Disk store: lookups of several entries")
 struct BatchTests {
   let folder: TemporaryFolder
   let disk = SlowDisk()
@@ -22,7 +22,7 @@ struct BatchTests {
 
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }
 
-  @Test("each key counts as one look, however often it is named; damaged ones are misses that heal")
+  @Test("each key counts as one lookup however often it is named, and a damaged entry is a miss")
   func counters() async throws {
     for number in 0..<100 { try await cache.store(bytes(1_000 + number), for: key(number), metadata: metadata()) }
     try put(Data("x".utf8), folder.entryFiles[7])
@@ -35,7 +35,7 @@ struct BatchTests {
     #expect(folder.entryFiles.count == 99)
   }
 
-  @Test("an entry that is being stored comes as it was stored; those beside it don't wait for the disk", .timeLimit(.minutes(30)))
+  @Test("a batch waits for an entry that is being stored, and other lookups do not wait", .timeLimit(.minutes(30)))
   func order() async throws {
     for number in 0..<3 { try await cache.store(bytes(10), for: key(number), metadata: metadata()) }
     let before = disk.gate.arrivals
@@ -52,7 +52,7 @@ struct BatchTests {
     #expect(try await found[key(1)]?.body.collect() == bytes(20))
   }
 
-  @Test("a closed store says so, for many as for one")
+  @Test("a closed store throws an error for a batch")
   func closed() async throws {
     try await cache.store(bytes(10), for: key(0), metadata: metadata())
     await cache.close()

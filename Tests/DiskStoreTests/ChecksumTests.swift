@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Checksums")
+@Suite("Disk store: checksums")
 struct ChecksumTests {
   private func hardware(_ data: Data, _ crc: UInt32 = 0) -> UInt32 {
     data.withUnsafeBytes { cchecksum_crc32c(crc, $0.baseAddress, $0.count) }
@@ -21,7 +21,7 @@ struct ChecksumTests {
     data.withUnsafeBytes { cchecksum_crc32c_portable(crc, $0.baseAddress, $0.count) }
   }
 
-  /// RFC 3720 appendix B.4, and the check value of the CRC catalogues.
+  /// RFC 3720 appendix B.4, and the check value of the CRC catalogs.
   static let known: [(Data, UInt32)] = [
     (Data(repeating: 0, count: 32), 0x8A91_36AA),
     (Data(repeating: 0xFF, count: 32), 0x62A8_AB43),
@@ -55,7 +55,7 @@ struct ChecksumTests {
     }
   }
 
-  @Test("a checksum can be made piece by piece", arguments: [1, 7, 8, 255, 4096, 12_288, 50_000])
+  @Test("a checksum can be computed piece by piece", arguments: [1, 7, 8, 255, 4096, 12_288, 50_000])
   func pieces(size: Int) {
     let data = bytes(100_003, seed: 3)
     var one: UInt32 = 0

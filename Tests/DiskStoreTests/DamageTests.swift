@@ -52,15 +52,15 @@ struct DamageTests {
   }
 
   #if TSAN
-  /// Each case is one task's work: under the thread sanitizer a fifth of them finds as much.
+  /// Each case is the work of one task. Under the thread sanitizer, a fifth of them finds as much.
   private static let share = 5
   #else
   private static let share = 1
   #endif
 
-  /// The length of the body, and how many cases: 2,000 in all.
+  /// The length of the body and the number of cases, 2,000 in all.
   @Test(
-    "damage anywhere in a file never gives a wrong byte: a miss that heals, an error, or the right bytes",
+    "damage anywhere in a file causes a miss, an error or correct bytes, but never a wrong byte",
     arguments: [
       (0, 300 / share), (700, 900 / share), (20_000, 500 / share), (200_000, 300 / share),
     ])
@@ -85,7 +85,7 @@ struct DamageTests {
       let range = number % 3 == 0 ? Int64(length / 3)..<Int64(length / 2) : 0..<Int64(length)
       guard let entry = try await cache.entry(for: key, range: range) else {
         misses += 1
-        #expect(!fileExists(place), "case \(number) \(damage): a damaged file is removed")
+        #expect(!fileExists(place), "case \(number) \(damage): the damaged file is removed")
         continue
       }
       #expect(known.contains(entry.metadata), "case \(number) \(damage)")
@@ -95,17 +95,17 @@ struct DamageTests {
       } catch {
         #expect(error.code == .damagedEntry)
         misses += 1
-        #expect(!fileExists(place), "case \(number) \(damage): a damaged file is removed")
+        #expect(!fileExists(place), "case \(number) \(damage): the damaged file is removed")
       }
     }
     #expect(misses > cases / 4)
     #expect(cache.counters.damaged == misses)
-    // What was damaged heals.
+    // A store replaces the damaged entry.
     try await cache.store(body, for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == body)
   }
 
-  @Test("a file that was cut off at any length is a miss, or whole but for padding")
+  @Test("a truncated file is a miss, or intact if only padding is missing")
   func everyLength() async throws {
     let body = bytes(300)
     let stored = try await cache.store(body, for: key, metadata: metadata())
@@ -124,7 +124,7 @@ struct DamageTests {
   }
 
   @Test(
-    "without the check a damaged body is handed out, and verifying finds it; damage before the body is a miss",
+    "without body checks, a damaged body is returned but found by verify, and damage before the body is a miss",
     arguments: [5_000, 300_000])
   func unchecked(length: Int) async throws {
     let body = bytes(length)
@@ -147,7 +147,7 @@ struct DamageTests {
     #expect(try await cache.bytes(key) == nil)
   }
 
-  @Test("damage found in mid-stream ends the stream with an error, after right bytes, and removes the file")
+  @Test("damage found while a body streams ends the stream with an error after correct bytes, and removes the file")
   func damagedStream() async throws {
     let body = bytes(1_000_000)
     try await cache.store(body, for: key, metadata: metadata())
@@ -167,7 +167,7 @@ struct DamageTests {
     #expect(try await cache.bytes(key) == nil)
   }
 
-  @Test("a range that lies beside the damage is still served")
+  @Test("a range outside the damage is still served")
   func rangeBesideDamage() async throws {
     let body = bytes(1_000_000)
     try await cache.store(body, for: key, metadata: metadata())
@@ -179,7 +179,7 @@ struct DamageTests {
     #expect(try await cache.entry(for: key, range: 900_000..<1_000_000)?.body.collect() == body.suffix(100_000))
   }
 
-  @Test("a good entry that took a damaged one's place is not removed with it")
+  @Test("a good entry that replaced a damaged one is not removed with it")
   func replacementStays() async throws {
     try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
@@ -193,7 +193,7 @@ struct DamageTests {
     #expect(try await cache.bytes(key) == good)
   }
 
-  @Test("an empty file, a text and another program's file are misses and are removed", arguments: ["", "hello\n", "<html>"])
+  @Test("an empty file, a text file and another program's file are misses and are removed", arguments: ["", "hello\n", "<html>"])
   func foreignFiles(text: String) async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
@@ -203,7 +203,7 @@ struct DamageTests {
     #expect(cache.counters.damaged == 1)
   }
 
-  /// Writes a version into an entry's header, with the checksum that belongs to it.
+  /// Writes a version with the matching checksum into an entry's header.
   private func setVersion(_ version: UInt8, _ place: String) throws {
     var data = try file(place)
     data[8] = version
@@ -212,7 +212,7 @@ struct DamageTests {
     try put(data, place)
   }
 
-  @Test("an entry of a later format is a miss and is left alone; one of an earlier format is removed")
+  @Test("an entry of a later format is a miss and stays, and one of an earlier format is removed")
   func formats() async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
@@ -227,7 +227,7 @@ struct DamageTests {
     #expect(!fileExists(place))
   }
 
-  @Test("headers with impossible offsets, under a right checksum, are damaged and trap nothing")
+  @Test("a header with impossible offsets and a matching checksum is damaged and does not trap")
   func impossibleOffsets() async throws {
     var generator = SeededGenerator(state: 77)
     try await cache.store(bytes(5000), for: key, metadata: metadata())
@@ -248,13 +248,13 @@ struct DamageTests {
     }
   }
 
-  @Test("a file with a hole of a terabyte, and a key as long, is damaged and takes no memory")
+  @Test("a sparse file of a terabyte with a key of that size is damaged and uses no memory")
   func endlessKey() async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     let size: UInt64 = 1 << 40
     var header = try file(place).prefix(128)
-    // Length of the key; body, table and metadata behind it.
+    // The length of the key, and the body, table and metadata behind it.
     for (field, value) in [(48, size - 4096), (56, size - 2048), (64, 0), (72, size - 1024), (80, size - 512)] {
       for index in 0..<8 { header[field + index] = UInt8(truncatingIfNeeded: value >> UInt64(8 * index)) }
     }
@@ -267,7 +267,7 @@ struct DamageTests {
     #expect(cache.counters.damaged == 1)
   }
 
-  @Test("verify counts the good and the damaged, and removes the damaged only when asked")
+  @Test("verify counts good and damaged entries, and removes damaged ones only on request")
   func verification() async throws {
     for number in 0..<6 {
       try await cache.store(bytes(number * 60_000), for: CacheKey(resource: "\(number)"), metadata: metadata())

@@ -3,10 +3,10 @@ import Testing
 
 @testable import DiskStore
 
-@Suite("The header of an entry")
+@Suite("Disk store: entry headers")
 struct EntryHeaderTests {
   @Test(
-    "that states a longer body than a store takes is damaged: a file with a hole may well be as long",
+    "a header that states a body above the limit is damaged, even if a sparse file is as large",
     arguments: [(Int64(1) << 40, true), ((Int64(1) << 40) + 1, false), (Int64(1) << 60, false)])
   func longestBody(length: Int64, isRead: Bool) {
     let header = EntryHeader(
@@ -15,7 +15,7 @@ struct EntryHeaderTests {
     switch parsed {
     case .header(let read): #expect(isRead && read == header)
     case .damaged(let reason): #expect(!isRead && reason == "impossible header")
-    case .newer: Issue.record("taken for a later format")
+    case .newer: Issue.record("the header was parsed as a later format")
     }
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DiskStore
 
-@Suite("Disk store: the index in memory")
+@Suite("Disk store: the in-memory index")
 struct EntryIndexTests {
   private let index = EntryIndex()
   private let key = SipHash.Key(first: 1, second: 2)
@@ -16,7 +16,7 @@ struct EntryIndexTests {
 
   private func use(_ size: Int64 = 10) -> EntryIndex.Use { EntryIndex.Use(size: size, last: now) }
 
-  /// A list that finds these.
+  /// Makes a list that finds these entries.
   private func list(_ found: [EntryName], meanwhile: () -> Void = {}, then look: [EntryName: EntryIndex.Use] = [:]) {
     index.beginList()
     meanwhile()
@@ -24,7 +24,7 @@ struct EntryIndexTests {
     index.trust(since: quiet)
   }
 
-  @Test("the size that a reader sees counts: others may have appended to the file")
+  @Test("the size that a reader sees is recorded, because other caches may have appended to the file")
   func seenSize() {
     list([name("a"), name("a", variant: "v"), name("b")])
     index.used(name("a", variant: "v"), size: 522, at: now)
@@ -33,7 +33,7 @@ struct EntryIndexTests {
     #expect(index.known == (542, 3))
   }
 
-  @Test("what is stored while the first list is made leaves in the order in which it was stored, behind what was found")
+  @Test("entries stored during the first list are evicted in their order, after those that the list found")
   func storedMeanwhile() {
     // Given
     let index = EntryIndex(LeastRecentlyUsed())
@@ -49,7 +49,7 @@ struct EntryIndexTests {
     #expect((0..<13).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [old] + names)
   }
 
-  @Test("what is freshened while the first list is made has been used as often as the index file says")
+  @Test("an entry updated during the first list has the number of uses from the index file")
   func freshenedMeanwhile() {
     // Given
     let index = EntryIndex(LeastFrequentlyUsed())
@@ -67,7 +67,7 @@ struct EntryIndexTests {
     #expect((0..<2).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [once, often])
   }
 
-  @Test("files with holes may say any size: they count as the largest entry, and leave like others", arguments: [true, false])
+  @Test("sparse files of any size count as the largest entry and are evicted like others", arguments: [true, false])
   func hugeFiles(first: Bool) {
     // Given
     if !first { list([name("a"), name("b")]) }
@@ -87,7 +87,7 @@ struct EntryIndexTests {
     #expect(index.known == (0, 0))
   }
 
-  @Test("what is in doubt is nobody's word, until somebody has looked")
+  @Test("the index does not answer for an uncertain name until it is checked")
   func doubts() {
     list([])
     index.placing(name("a"))
@@ -99,14 +99,14 @@ struct EntryIndexTests {
     #expect(index.lacks(name("a"), quiet))
   }
 
-  @Test("before the first list has ended nothing is lacking")
+  @Test("before the first list has ended, the index reports no entry as absent")
   func incomplete() {
     #expect(!index.lacks(name("a"), quiet))
     index.beginList()
     #expect(!index.lacks(name("a"), quiet))
     let again = index.endList([:])
     #expect(again.isEmpty)
-    #expect(!index.lacks(name("a"), quiet), "what changed during the list is not looked at yet")
+    #expect(!index.lacks(name("a"), quiet), "the entries that changed during the list are not checked yet")
     index.trust(since: quiet)
     #expect(index.lacks(name("a"), quiet))
     index.close()
@@ -114,7 +114,7 @@ struct EntryIndexTests {
   }
 
   @Test(
-    "when others have changed something, are changing something, or nobody can tell, nothing is lacking",
+    "the index reports no entry as absent if other caches have changed or are changing something",
     arguments: [
       nil, FolderChanges(serial: 1, counts: .init(started: 6, finished: 6)),
       FolderChanges(serial: 1, counts: .init(started: 6, finished: 5)),
@@ -127,7 +127,7 @@ struct EntryIndexTests {
     #expect(index.lacks(name("a"), quiet))
   }
 
-  @Test("a list that was begun in the middle of another's change is not trusted, not even when the counts stay")
+  @Test("a list that began during another cache's change is not trusted, even if the counters stay the same")
   func unquietList() {
     let unquiet = FolderChanges(serial: 1, counts: .init(started: 6, finished: 5))
     list([])
@@ -135,7 +135,7 @@ struct EntryIndexTests {
     #expect(!index.lacks(name("a"), unquiet))
   }
 
-  @Test("an entry is not lacking from before its move until it is removed")
+  @Test("an entry is not reported as absent from before its move until its removal")
   func ownStore() {
     list([])
     index.placing(name("a"))
@@ -149,7 +149,7 @@ struct EntryIndexTests {
     #expect(index.known == (0, 0))
   }
 
-  @Test("where a move failed nobody knows what lies, until somebody has looked")
+  @Test("a name whose move failed is uncertain until it is checked")
   func failedStore() {
     list([])
     index.placing(name("a"))
@@ -157,24 +157,24 @@ struct EntryIndexTests {
     #expect(!index.lacks(name("a"), quiet))
     index.placing(name("a", variant: "v"))
     index.stored(name("a", variant: "v"), size: 10, at: now)
-    #expect(!index.lacks(name("a"), quiet), "another entry of the resource says nothing of it")
+    #expect(!index.lacks(name("a"), quiet), "another entry of the resource does not resolve it")
     list([name("a", variant: "v")], then: [name("a", variant: "v"): use()])
     #expect(index.lacks(name("a"), quiet))
     #expect(!index.lacks(resource: name("a").resource, quiet))
   }
 
-  @Test("what was not there when we looked may be there when a list has ended meanwhile")
+  @Test("an entry that was missing may exist if a list has ended since")
   func oldLook() {
     list([])
     let version = index.version
-    // Another process stores it now, and the list sees it.
+    // Another process stores the entry now, and the list finds it.
     list([name("a")])
     index.removed(name("a"), since: version)
     #expect(!index.lacks(name("a"), quiet))
     #expect(index.sum(quiet) == nil)
   }
 
-  @Test("what is stored or removed during a list is looked at again, whatever the list found", arguments: [true, false])
+  @Test("an entry stored or removed during a list is checked again, whatever the list found", arguments: [true, false])
   func duringList(isThere: Bool) {
     list([name("a"), name("b")])
     list(
@@ -188,7 +188,7 @@ struct EntryIndexTests {
     #expect(index.sum(quiet)?.count == (isThere ? 2 : 1))
   }
 
-  @Test("a list that was given up changes nothing")
+  @Test("an abandoned list changes nothing")
   func abandonedList() {
     list([name("a")])
     index.beginList()
@@ -197,7 +197,7 @@ struct EntryIndexTests {
     #expect(!index.lacks(name("a"), quiet) && !index.lacks(name("b"), quiet) && index.lacks(name("c"), quiet))
   }
 
-  @Test("a resource lacks nothing while it has a variant or a form; another name of it does")
+  @Test("a resource with a variant or a transform is not absent, but its other names are")
   func members() {
     list([name("a", variant: "v"), name("b", transform: "f"), name("c")])
     for resource in ["a", "b", "c"] { #expect(!index.lacks(resource: name(resource).resource, quiet)) }
@@ -209,7 +209,7 @@ struct EntryIndexTests {
     #expect(index.known == (20, 2))
   }
 
-  @Test("after everything was removed the files are listed before anything is lacking")
+  @Test("after all entries were removed, none is reported as absent before the next list")
   func removedAll() {
     list([name("a")])
     index.removedAll()
@@ -217,7 +217,7 @@ struct EntryIndexTests {
     #expect(index.known == (0, 0))
   }
 
-  @Test("misses that must ask the file system lead to a list when they have cost as much as one, and to one only")
+  @Test("misses that read the file system cause one list once they have cost as much as it")
   func listAfterMisses() {
     let changed = FolderChanges(serial: 1, counts: .init(started: 6, finished: 6))
     list((0..<100).map { name("\($0)") })

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DiskStore
 
-/// The store's own bookkeeping, without files: what is stored, used, chosen and evicted, in sweeps down to nine tenths.
+/// The store's own bookkeeping without files: storing, use, choice and eviction, in sweeps down to 90 %.
 @Suite("Disk store: hit ratios")
 struct EvictionRatioTests {
   private static let objects = 3_000
@@ -32,7 +32,7 @@ struct EvictionRatioTests {
     return outcome
   }
 
-  /// What a new process knows of it.
+  /// Returns the index of a new process, which knows what an index file states.
   private static func reopened(_ index: EntryIndex, _ eviction: any EvictionPolicy, _ limit: Int64) -> EntryIndex {
     let next = EntryIndex(eviction, limit: limit)
     var found: [EntryName: EntryIndex.Use] = [:]
@@ -43,12 +43,13 @@ struct EvictionRatioTests {
   }
 
   private static func limit(_ share: Double) -> Int64 {
-    // The mean size of the trace's objects is 1 KiB or so.
+    // The mean size of the trace's objects is about 1 KiB.
     Int64(Double(objects) * share * 1_024)
   }
 
   @Test(
-    "with the default are never below those with LRU, nor with an opening now and then", arguments: Trace.Pattern.allCases, shares
+    "the default's hit ratio is at least that of LRU, also when the folder is reopened now and then",
+    arguments: Trace.Pattern.allCases, shares
   )
   func neverBelowLRU(_ pattern: Trace.Pattern, _ share: Double) {
     let trace = Trace(pattern, requests: 40_000, objects: Self.objects, seed: 1)

@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: which entries leave")
+@Suite("Disk store: eviction order")
 struct EvictionTests {
   let folder: TemporaryFolder
   let clock = ManualClock()
@@ -35,18 +35,18 @@ struct EvictionTests {
     for number in numbers { _ = try await cache.bytes(key(number)) }
   }
 
-  /// Which are there, asked of the files alone.
+  /// Returns the numbers of the entries whose files exist.
   private func present(_ numbers: Range<Int>) throws -> [Int] {
     let hashKey = try StoreFolder(folder.path, .system, syncsFolders: false).key
     return numbers.filter { fileExists(EntryName(key($0), hashKey: hashKey).path(below: folder.root + "/entries/")) }
   }
 
   @Test(
-    "a run through entries that nobody asks for again does not wash out what is in use, by default; it does with LRU",
+    "a scan of entries that are requested once does not evict entries in use by default, but does with LRU",
     arguments: [true, false])
   func scan(isDefault: Bool) async throws {
     let cache = try cache(isDefault ? DiskCache.Configuration().eviction : LeastRecentlyUsed(), limit: 500_000)
-    #expect(try await cache.entryCount == 0, "listed before it is filled")
+    #expect(try await cache.entryCount == 0, "the folder is listed before it is filled")
     try await fill(cache, 0..<30)
     for _ in 0..<3 { try await use(cache, 0..<30) }
     try await fill(cache, 100..<200)
@@ -55,10 +55,10 @@ struct EvictionTests {
     #expect(try present(199..<200) == [199])
   }
 
-  @Test("LRU goes by the exact order of uses, LFU by their number")
+  @Test("LRU evicts by the exact order of uses, and LFU by their number")
   func order() async throws {
     let recent = try cache(LeastRecentlyUsed())
-    #expect(try await recent.entryCount == 0, "listed before it is filled")
+    #expect(try await recent.entryCount == 0, "the folder is listed before it is filled")
     try await fill(recent, 0..<40)
     var generator = SeededGenerator(state: 7)
     let order = Array(0..<40).shuffled(using: &generator)
@@ -70,14 +70,14 @@ struct EvictionTests {
     }
     try await recent.removeAll()
     let frequent = try cache(LeastFrequentlyUsed())
-    #expect(try await frequent.entryCount == 0, "listed before it is filled")
+    #expect(try await frequent.entryCount == 0, "the folder is listed before it is filled")
     try await fill(frequent, 0..<8)
     for number in 0..<8 { for _ in 0..<(number * 3 % 8) { try await use(frequent, number..<number + 1) } }
     try await frequent.trim(to: each * 4)
     #expect(try present(0..<8) == [2, 5, 4, 7].sorted())
   }
 
-  @Test("who was chosen leaves, also when others remove so much meanwhile that there would be room", .timeLimit(.minutes(30)))
+  @Test("a chosen entry is evicted even if concurrent removals have made enough space", .timeLimit(.minutes(30)))
   func removalsMeanwhile() async throws {
     // Given
     let gate = Gate(isOpen: true)
@@ -106,7 +106,7 @@ struct EvictionTests {
     #expect(try present(0..<40) == Array(10..<35))
   }
 
-  /// A policy that lets nothing go, or numbers slots wrongly, is its author's business; the store must end all the same.
+  /// A policy that never evicts. The store must still terminate.
   private struct Keeping: EvictionPolicy {
     mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
     mutating func access(_ slot: Int) {}
@@ -114,7 +114,7 @@ struct EvictionTests {
     mutating func evict(toFit cost: Int) -> Int? { nil }
   }
 
-  @Test("a policy that lets nothing go keeps all")
+  @Test("a policy that never evicts keeps all entries")
   func keeping() async throws {
     let cache = try cache(Keeping(), limit: 30_000)
     try await fill(cache, 0..<5)
@@ -122,7 +122,7 @@ struct EvictionTests {
     #expect(try await cache.entryCount == 5)
   }
 
-  /// Says of slots that they leave that are nobody's, or have left.
+  /// A policy that names slots that are unused or already evicted.
   private struct Miscounting: EvictionPolicy {
     var slots: [Int]
     mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
@@ -132,7 +132,7 @@ struct EvictionTests {
   }
 
   @Test(
-    "a policy that numbers slots wrongly lets nobody go by them", arguments: [-1, 5, .max, .min, 2])
+    "a policy that names wrong slots does not evict other entries", arguments: [-1, 5, .max, .min, 2])
   func miscounting(slot: Int) async throws {
     let cache = try cache(Miscounting(slots: [slot, 2]))
     try await fill(cache, 0..<5)
@@ -141,7 +141,7 @@ struct EvictionTests {
     #expect(try await cache.entryCount == 7)
   }
 
-  @Test("what was used most lately before the folder was opened leaves last, whatever the policy", arguments: [0, 1])
+  @Test("entries used last before the folder was opened are evicted last under every policy", arguments: [0, 1])
   func reopened(policy: Int) async throws {
     func policyValue() -> any EvictionPolicy { policy == 0 ? S3FIFO() : LeastRecentlyUsed() }
     let first = try cache(policyValue())
@@ -155,11 +155,11 @@ struct EvictionTests {
     #expect(try present(0..<10) == [2, 3, 4])
   }
 
-  @Test("what was used often before the folder was opened is known from the index file, and a scan does not wash it out")
+  @Test("the number of uses before the folder was opened comes from the index file and protects entries from a scan")
   func oftenUsed() async throws {
     let count = IndexFile.fewest
     let first = try cache(S3FIFO())
-    #expect(try await first.entryCount == 0, "listed before it is filled")
+    #expect(try await first.entryCount == 0, "the folder is listed before it is filled")
     for number in 0..<count { try await first.store(bytes(10), for: key(number), metadata: metadata(at: clock.now)) }
     for _ in 0..<3 { try await use(first, 0..<50) }
     for number in 0..<count where number >= 50 { try await use(first, number..<number + 1) }
@@ -170,7 +170,7 @@ struct EvictionTests {
     #expect(try present(0..<50).count == 50)
   }
 
-  @Test("an entry that another process has used since is spared, without a list", arguments: [true, false])
+  @Test("an entry that another process has used is spared without a list", arguments: [true, false])
   func usedByOthers(isMember: Bool) async throws {
     let one = try cache(LeastRecentlyUsed())
     try await fill(one, 0..<10)
@@ -186,12 +186,12 @@ struct EvictionTests {
     #expect(folder.entryFiles.isEmpty)
   }
 
-  @Test("while nobody else changes anything neither a sweep nor a trimming lists the files")
+  @Test("without changes by others, neither a sweep nor a trim lists the files")
   func withoutList() async throws {
     let cache = try cache(LeastRecentlyUsed(), limit: 110_000)
     try await fill(cache, 0..<5)
     #expect(try await cache.entryCount == 5)
-    // A file that nobody announced is counted by lists alone.
+    // Only a list counts a file that was added without incrementing the counters.
     let strange = folder.root + "/entries/00/\(String(repeating: "0", count: 32)).e"
     try FileManager.default.createDirectory(atPath: folder.root + "/entries/00", withIntermediateDirectories: true)
     try put(bytes(50_000), strange)
@@ -204,7 +204,7 @@ struct EvictionTests {
     #expect(try await cache.entries().count == (try await cache.entryCount) - 1, "the list counts it")
   }
 
-  @Test("others are told of a sweep: what was removed is a miss for them, what is stored meanwhile a hit")
+  @Test("another cache sees the evictions of a sweep and later stores")
   func others() async throws {
     let one = try cache(LeastRecentlyUsed())
     let other = try cache(LeastRecentlyUsed())
@@ -216,7 +216,7 @@ struct EvictionTests {
     #expect(try await other.bytes(key(3)) == bytes(10_000))
   }
 
-  @Test("variants leave their folder, which goes with the last of them; a link in its place, or in a shard's, is not followed")
+  @Test("a trim removes a resource's folder with its last variant and does not follow links")
   func folders() async throws {
     let cache = try cache(LeastRecentlyUsed())
     for variant in ["", "a", "b"] {

@@ -22,7 +22,7 @@ struct ExpirationTests {
     try DiskCache(path: folder.path, configuration: .init(expiration: expiration, clock: clock))
   }
 
-  @Test("an entry is there until its time is over, and a miss from that moment on")
+  @Test("an entry is found until its time to live ends, and is a miss from then on")
   func lifetime() async throws {
     let cache = try cache(.after(.seconds(60)))
     try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
@@ -36,7 +36,7 @@ struct ExpirationTests {
   }
 
   @Test(
-    "what the metadata states goes before the store's default",
+    "the metadata's time to live overrides the store's",
     arguments: [
       (Expiration.after(.seconds(60)), Expiration.never, true), (.never, .after(.seconds(60)), false),
       (.after(.seconds(1000)), .at(Timestamp(seconds: 1_767_225_650)), false), (.after(.zero), .after(.seconds(200)), true),
@@ -48,7 +48,7 @@ struct ExpirationTests {
     #expect((try await cache.bytes(key) != nil) == isThere)
   }
 
-  @Test("a lifetime of nothing, or less, is over at once", arguments: [0, -5])
+  @Test("an entry with a time to live of zero or less expires immediately", arguments: [0, -5])
   func noLifetime(seconds: Int) async throws {
     let cache = try cache(.after(.seconds(seconds)))
     try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
@@ -56,7 +56,7 @@ struct ExpirationTests {
     #expect(try await cache.variants(of: "r").isEmpty)
   }
 
-  @Test("a 304 restarts the time to live; reading does not")
+  @Test("a 304 restarts the time to live, and a read does not")
   func restart() async throws {
     let cache = try cache(.after(.seconds(60)))
     let stored = try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
@@ -71,7 +71,7 @@ struct ExpirationTests {
     #expect(try await cache.bytes(key) == nil)
   }
 
-  @Test("a clock that is set back makes nothing expire, and one that is set forward expires")
+  @Test("a clock set back expires nothing, and a clock set forward expires entries")
   func clockSet() async throws {
     let cache = try cache(.after(.seconds(60)))
     try await cache.store(bytes(5), for: key, metadata: metadata(at: clock.now))
@@ -86,7 +86,7 @@ struct ExpirationTests {
     #expect(try await cache.bytes(key) == nil)
   }
 
-  @Test("removing what is expired leaves the rest, and damaged files alone")
+  @Test("removing expired entries leaves other entries and damaged files")
   func sweep() async throws {
     let cache = try cache(.after(.seconds(60)))
     for number in 0..<6 {

@@ -17,28 +17,28 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// System calls that fail when a test says so, and count.
+/// System calls that a test can make fail, with counters.
 final class FaultyFileSystem: Sendable {
   enum Write: Sendable { case normal, fails(SystemError), short, interrupted }
 
   struct State: Sendable {
     var write = Write.normal
-    /// Bytes that still fit on the disk.
+    /// The number of bytes that still fit on the disk.
     var room = Int.max
-    /// Whether what is removed makes room.
+    /// Whether removals free space.
     var givesBack = false
     var rename: SystemError?
     var unlink: SystemError?
-    /// Removing a path that contains this fails.
+    /// A part of the paths whose removal fails.
     var undeletable: String?
     var sync: SystemError?
     var isReadOnly = false
-    /// How often it was asked whether that is so.
+    /// The number of permission checks.
     var rightsAsked = 0
-    /// What happens while a lock is waited for.
+    /// An action to run while a lock is waited for.
     var onPause: (@Sendable (_ number: Int) -> Void)?
     var pauses = 0
-    /// The file numbers of what was flushed.
+    /// The inode numbers of the flushed files.
     var flushed: Set<UInt64> = []
     var syncs = 0
     var writes = 0
@@ -124,7 +124,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a full disk is an error that says so; nothing is left behind, and when there is room again, it works",
+    "a full disk causes an error and leaves nothing behind, and stores work when space is available again",
     arguments: [100, 70_000, 900_000])
   func diskFull(length: Int) async throws {
     try await cache.store(bytes(50), for: key, metadata: metadata())
@@ -145,7 +145,7 @@ struct FaultTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("a disk that fills up in mid-body fails the writer and its readers, once and for all")
+  @Test("a disk that fills up during a body fails the writer and its readers for good")
   func fullInMidBody() async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try writer.reader()
@@ -162,7 +162,7 @@ struct FaultTests {
     #expect(folder.entryFiles.isEmpty)
   }
 
-  @Test("a freshening that the disk has no room for leaves the entry as it was")
+  @Test("an update that does not fit on the disk leaves the entry unchanged")
   func fullOnRefresh() async throws {
     let stored = try await cache.store(bytes(50), for: key, metadata: metadata())
     for room in [0, 5, 45, 300] {
@@ -172,12 +172,12 @@ struct FaultTests {
         await failure { _ = try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision) }?.code == .diskFull)
       faults.set { $0.room = .max }
       let found = try await cache.entry(for: key)?.metadata
-      // All of a record but its padding may have fitted.
+      // Everything in a record except its padding may have fitted.
       #expect(found == stored || room == 300 && found?.response.headerFields[.eTag] == "\"new\"")
     }
   }
 
-  @Test("writes that are cut short or interrupted go on where they stopped", arguments: [true, false])
+  @Test("writes that are short or interrupted continue where they stopped", arguments: [true, false])
   func shortWrites(short: Bool) async throws {
     faults.set { $0.write = short ? .short : .interrupted }
     let body = bytes(400_000)
@@ -192,7 +192,7 @@ struct FaultTests {
     #expect(faults.current.writes > 4)
   }
 
-  @Test("an entry that can't be moved into its place is an error that names it", arguments: [1, 5, 28, 30])
+  @Test("a failed move of an entry into place causes an error with its path", arguments: [1, 5, 28, 30])
   func failingRename(number: Int32) async throws {
     try await cache.store(bytes(50), for: key, metadata: metadata())
     faults.set { $0.rename = SystemError(number: number) }
@@ -208,7 +208,7 @@ struct FaultTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("a sweep survives a file that can't be deleted")
+  @Test("a sweep continues after a file that cannot be deleted")
   func undeletable() async throws {
     for number in 0..<5 { try await cache.store(bytes(1000), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
     let stubborn = folder.entryFiles[2]
@@ -222,7 +222,7 @@ struct FaultTests {
     #expect(try await cache.totalSize == 0)
   }
 
-  @Test("a removal that fails is an error that says where; a damaged file that can't be removed is a miss all the same")
+  @Test("a failed removal causes an error with the path, and a damaged file that cannot be removed is still a miss")
   func failingRemoval() async throws {
     try await cache.store(bytes(1000), for: key, metadata: metadata())
     faults.set { $0.unlink = SystemError(number: 1) }
@@ -235,11 +235,11 @@ struct FaultTests {
   }
 
   @Test(
-    "durability flushes nothing, the file, or the file and its folders",
+    "durability determines whether nothing, the file, or the file and its folders are flushed",
     arguments: [(DiskCache.Durability.none, 0, 0), (.file, 1, 1), (.fileAndFolder, 3, 2)])
   func durability(level: DiskCache.Durability, first: Int, second: Int) async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(durability: level), calls: faults.calls)
-    // The folder's key is flushed when it is made.
+    // The folder's key is flushed when it is created.
     let before = faults.current.syncs
     try await cache.store(bytes(200_000), for: key, metadata: metadata())
     #expect(faults.current.syncs - before == first)
@@ -247,7 +247,7 @@ struct FaultTests {
     #expect(faults.current.syncs - before == first + second)
   }
 
-  @Test("a folder that is made is flushed with those that name it, where folders are flushed; also when it is made again")
+  @Test("a new or recreated folder is flushed together with its parents if folders are flushed")
   func durabilityOfTheFolder() async throws {
     func number(_ path: String) throws -> UInt64 {
       try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64)
@@ -269,7 +269,7 @@ struct FaultTests {
     #expect(faults.current.flushed.isDisjoint(with: [try number(folder.path + "/c"), try number(folder.path)]))
   }
 
-  @Test("freshening flushes only before the log is written over, and only where a flush was asked for", arguments: [true, false])
+  @Test("updates flush only before the log is overwritten, and only if durability requires it", arguments: [true, false])
   func barriers(durable: Bool) async throws {
     let cache = try DiskCache(
       path: folder.path, configuration: .init(durability: durable ? .file : .none), calls: faults.calls)
@@ -280,7 +280,7 @@ struct FaultTests {
     #expect(durable ? (4...16).contains(flushes) : flushes == 0, "\(flushes)")
   }
 
-  @Test("a flush that fails fails the commit, and the entry before it stays")
+  @Test("a failed flush fails the commit, and the earlier entry stays")
   func failingFlush() async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(durability: .file), calls: faults.calls)
     try await cache.store(bytes(10), for: key, metadata: metadata())

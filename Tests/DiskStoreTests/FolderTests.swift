@@ -16,7 +16,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: its folder")
+@Suite("Disk store: folder")
 struct FolderTests {
   let folder: TemporaryFolder
   let key = CacheKey(resource: "r")
@@ -25,7 +25,7 @@ struct FolderTests {
 
   private func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
 
-  @Test("a file where the folder should be is an error that names it and says why")
+  @Test("a file in place of the folder causes an error with path and reason")
   func fileInPlace() throws {
     let path = folder.path + "/file"
     try put(Data("x".utf8), path)
@@ -37,7 +37,7 @@ struct FolderTests {
     #expect(throws: CacheError.self) { try DiskCache(path: path + "/below") }
   }
 
-  @Test("a link or a file in the place of the store's own folder is an error, and is not followed")
+  @Test("a link or a file in place of the store's folder causes an error and is not followed")
   func linkInPlace() throws {
     let outside = folder.path + "/outside"
     try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
@@ -49,7 +49,7 @@ struct FolderTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: outside).isEmpty)
   }
 
-  @Test("a folder that is a link is where it leads to; what another program keeps beside the store, and in its folder, stays")
+  @Test("a folder that is a link is followed, and another program's files beside and inside the store's folder stay")
   func othersFolder() async throws {
     // Given
     let theirs = folder.path + "/theirs"
@@ -75,7 +75,7 @@ struct FolderTests {
   }
 
   @Test(
-    "settings that make no sense are errors",
+    "invalid settings are errors",
     arguments: [
       DiskCache.Configuration(sizeLimit: -1), .init(entrySizeLimit: .min), .init(ioWidth: 0), .init(ioWidth: .max),
     ])
@@ -84,13 +84,13 @@ struct FolderTests {
     #expect(error?.code == .invalidConfiguration)
   }
 
-  @Test("paths that name no folder are errors", arguments: ["", "a\0b"])
+  @Test("invalid paths are errors", arguments: ["", "a\0b"])
   func invalidPaths(path: String) {
     let error = #expect(throws: CacheError.self) { try DiskCache(path: path) }
     #expect(error?.code == .invalidConfiguration)
   }
 
-  @Test("a URL that is no file's is an error; a file's with odd characters is none")
+  @Test("a URL that is not a file URL causes an error, and a file URL with unusual characters works")
   func urls() async throws {
     let web = try #require(URL(string: "https://example.com/a"))
     #expect(#expect(throws: CacheError.self) { try DiskCache(folder: web) }?.code == .invalidConfiguration)
@@ -99,7 +99,7 @@ struct FolderTests {
     #expect(fileExists(folder.path + "/a b%20\u{E9}/etagere-1/folder.key"))
   }
 
-  @Test("caches in one folder have one identity, however the path is written")
+  @Test("caches in one folder have the same identifier and secret, however the path is written")
   func identity() throws {
     let one = try DiskCache(path: folder.path)
     let two = try DiskCache(path: folder.path + "/x/..//")
@@ -111,7 +111,7 @@ struct FolderTests {
     #expect(other.digestSecret != one.digestSecret)
   }
 
-  @Test("a file that was deleted behind the store's back is a miss, and can be stored again")
+  @Test("a file that was deleted externally is a miss and can be stored again")
   func deletedFile() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(5), for: key, metadata: metadata())
@@ -123,7 +123,7 @@ struct FolderTests {
   }
 
   @Test(
-    "a folder that was deleted behind the store's back is made again, also in the middle of a write", arguments: [true, false])
+    "a folder that was deleted externally is created again, even during a write", arguments: [true, false])
   func deletedFolder(all: Bool) async throws {
     let path = folder.path + "/store"
     let cache = try DiskCache(path: path)
@@ -152,7 +152,7 @@ struct FolderTests {
     #expect(try await cache.entryCount == 0)
   }
 
-  @Test("a damaged key starts the folder anew, and touches nothing beside it", arguments: [0, 5, 31, 32, 40])
+  @Test("a damaged key starts the folder over and changes nothing beside it", arguments: [0, 5, 31, 32, 40])
   func damagedKey(length: Int) async throws {
     try put(Data("mine".utf8), folder.path + "/neighbour")
     let before = try DiskCache(path: folder.path)
@@ -171,7 +171,7 @@ struct FolderTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("caches that open a new folder at the same time agree on its key")
+  @Test("caches that open a new folder concurrently agree on its key")
   func simultaneousOpening() async throws {
     let path = folder.path + "/new"
     // The first one flushes the key while the others wait.
@@ -185,7 +185,7 @@ struct FolderTests {
     #expect(folder.files(below: path + "/etagere-1/tmp").isEmpty)
   }
 
-  @Test("links inside are not followed: neither to read, nor to write, nor to remove")
+  @Test("reading, writing and removing do not follow links inside the folder")
   func links() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(5), for: key, metadata: metadata())
@@ -195,12 +195,12 @@ struct FolderTests {
     let target = outside + "/" + place.split(separator: "/").suffix(1).joined()
     try FileManager.default.moveItem(atPath: place, toPath: target)
 
-    // A link in the place of an entry.
+    // A link in place of an entry.
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: target)
     #expect(try await cache.bytes(key) == nil)
     #expect(fileExists(target))
 
-    // A link in the place of the folder around it.
+    // A link in place of the folder of the entry.
     let shard = String(place.dropLast(35))
     try remove(shard)
     try FileManager.default.createSymbolicLink(atPath: shard, withDestinationPath: outside)
@@ -217,7 +217,7 @@ struct FolderTests {
   }
 
   @Test(
-    "a link that takes the place of one of the store's folders while it is open is an error, and nothing is done where it leads",
+    "a link that replaces one of the open store's folders causes errors, and its target is not changed",
     arguments: ["", "/entries", "/tmp"])
   func linkInstead(part: String) async throws {
     // Given
@@ -254,7 +254,7 @@ struct FolderTests {
     #expect(try await cache.bytes(other) == bytes(9))
   }
 
-  @Test("a folder in the place of an entry is a miss, and gives way to a store")
+  @Test("a folder in place of an entry is a miss and is replaced by a store")
   func folderInPlace() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(5), for: key, metadata: metadata())
@@ -266,12 +266,12 @@ struct FolderTests {
     #expect(try await cache.bytes(key) == bytes(6))
   }
 
-  @Test("what a dead process left behind is collected, what a live one is writing stays")
+  @Test("the files of an ended process are removed, and those of a live one stay")
   func orphans() async throws {
     let live = try DiskCache(path: folder.path)
     let writer = try await live.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(200_000))
-    #expect(try await live.entryCount == 0, "and what is done at opening is done")
+    #expect(try await live.entryCount == 0, "the work at opening is done")
     let spools = folder.temporaryFiles
     #expect(spools.count == 1)
     let tmp = folder.root + "/tmp"
@@ -289,13 +289,13 @@ struct FolderTests {
     #expect(try await other.bytes(key) == bytes(200_000))
   }
 
-  @Test("a process that was killed in the middle of a write leaves the earlier entries readable and no half entry")
+  @Test("a process killed during a write leaves the earlier entry readable and no partial entry")
   func killed() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(300_000, seed: 1), for: key, metadata: metadata())
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(200_000, seed: 2))
-    // What is on the disk now is all that a process started later would find.
+    // A later process would find what is on the disk now.
     let copy = try TemporaryFolder()
     try remove(copy.path)
     try FileManager.default.copyItem(atPath: folder.path, toPath: copy.path)
@@ -308,7 +308,7 @@ struct FolderTests {
     writer.abort()
   }
 
-  @Test("a folder that can only be read is read; writing says so", .enabled(if: !canWriteAnywhere))
+  @Test("a read-only folder can be read, and writing throws an error", .enabled(if: !canWriteAnywhere))
   func readOnlyFolder() async throws {
     let writable = try DiskCache(path: folder.path)
     try await writable.store(bytes(5), for: key, metadata: metadata())
@@ -326,7 +326,7 @@ struct FolderTests {
     #expect(throws: CacheError.self) { try DiskCache(path: folder.root + "/tmp/new") }
   }
 
-  /// Root may write where permissions say that nobody may.
+  /// Root can write despite the permissions.
   static var canWriteAnywhere: Bool {
     let path = FileManager.default.temporaryDirectory.path + "/etagere-probe-\(Revision.random())"
     guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o400]) else { return true }

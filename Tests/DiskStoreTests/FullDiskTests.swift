@@ -25,10 +25,10 @@ struct FullDiskTests {
     try await cache.store(bytes(10_000), for: CacheKey(resource: "\(number)"), metadata: metadata(at: clock.now))
   }
 
-  @Test("the store that fails starts an eviction of what was not used for longest, and the next ones succeed")
+  @Test("a store that fails evicts the least recently used entries, and later stores succeed")
   func room() async throws {
     #expect(await failure { try await store(40) }?.code == .diskFull)
-    // Answered behind the eviction.
+    // The count is read after the eviction.
     #expect(try await cache.entryCount == 36)
     #expect(cache.counters.fullDisk == 1)
     #expect(cache.counters.evictions == [.fullDisk: 4])
@@ -38,7 +38,7 @@ struct FullDiskTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("metadata that does not fit makes room too; the entry stays as it was")
+  @Test("an update that does not fit makes space and leaves the entry unchanged")
   func refresh() async throws {
     let key = CacheKey(resource: "39")
     let stored = try #require(try await cache.entry(for: key)).metadata
@@ -49,7 +49,7 @@ struct FullDiskTests {
     #expect(try await cache.entry(for: key)?.metadata == stored)
   }
 
-  @Test("a store that holds nothing evicts nothing, and says so each time")
+  @Test("a store without entries evicts nothing and throws each time")
   func empty() async throws {
     try await cache.removeAll()
     faults.set { $0.room = 0 }

@@ -7,28 +7,28 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An entry of a golden folder, written out: what any version must read from the file.
+/// An entry of a golden folder, which every version must read from its file.
 struct GoldenEntry: Sendable, CustomStringConvertible {
   let description: String
   let key: CacheKey
   let body: Data
-  /// As it was stored.
+  /// The metadata when the entry was stored.
   let stored: StoredMetadata
-  /// As a 304 left it.
+  /// The metadata after a 304.
   var freshened: StoredMetadata?
 
-  /// What a reader finds.
+  /// The metadata that a reader finds.
   var metadata: StoredMetadata {
     var metadata = freshened ?? stored
     metadata.bodyLength = Int64(body.count)
     return metadata
   }
 
-  /// When everything was stored: 2026-01-01 00:00:00 UTC. The requests went out a second before.
+  /// The time of storing, 2026-01-01 00:00:00 UTC. The requests were sent a second earlier.
   static let start = Timestamp(seconds: 1_767_225_600)
 
-  /// What version 1 wrote. The digest is that of `Bearer token` under `DigestSecret(high: 1, low: 2)`. Never changed: a later
-  /// version adds a list of its own.
+  /// The entries that version 1 wrote. The digest is that of `Bearer token` under `DigestSecret(high: 1, low: 2)`. This list
+  /// never changes: a later version adds another list.
   static let version1: [GoldenEntry] = [plain, empty, variant, weak, confirmed, part, failure]
 
   private static let plain = GoldenEntry(
@@ -45,7 +45,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
       Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let empty = GoldenEntry(
-    description: "an empty body, in a partition, under a key of the caller's, with trailers",
+    description: "an empty body with trailers, in a partition and under the caller's key",
     key: CacheKey(resource: ResourceID.make(uri: "", key: "report", partition: "tenant-7")), body: Data(),
     stored: {
       var metadata = answer(
@@ -58,7 +58,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   private static let digest = "siphash128:2c7a14915e37ab4a61351b6581172515"
 
   private static let variant = GoldenEntry(
-    description: "a variant, with a digest where Vary names a credential",
+    description: "a variant, with a digest of the credential that Vary names",
     key: CacheKey(
       resource: "https://example.com/varying", variant: "accept-language=de\nauthorization=\(digest)"),
     body: Data("Guten Tag\n".utf8),
@@ -71,7 +71,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
       Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let weak = GoldenEntry(
-    description: "a weak tag, which is to be asked about before each use", key: CacheKey(resource: "https://example.com/weak"),
+    description: "a weak tag that requires revalidation before each use", key: CacheKey(resource: "https://example.com/weak"),
     body: Data("weak\n".utf8),
     stored: answer(
       "/weak", HTTPResponse(status: .ok, headerFields: [.eTag: "W/\"7\"", .cacheControl: "no-cache"]), revision: 4,
@@ -79,7 +79,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
         generatedAt: start - .seconds(1), freshUntil: start - .seconds(1), requiresRevalidation: true, staleIfErrorUntil: nil)))
 
   private static let confirmed = GoldenEntry(
-    description: "a 200 that a 304 has confirmed an hour later", key: CacheKey(resource: "https://example.com/confirmed"),
+    description: "a 200 that a 304 confirmed an hour later", key: CacheKey(resource: "https://example.com/confirmed"),
     body: Data("confirmed\n".utf8),
     stored: answer(
       "/confirmed",
@@ -100,7 +100,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
         staleIfErrorUntil: .distantFuture)))
 
   private static let part = GoldenEntry(
-    description: "a part (206)", key: CacheKey(resource: "https://example.com/part", variant: "range=bytes=0-4"),
+    description: "a partial response (206)", key: CacheKey(resource: "https://example.com/part", variant: "range=bytes=0-4"),
     body: Data("01234".utf8),
     stored: answer(
       "/part",
@@ -111,7 +111,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
       Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
 
   private static let failure = GoldenEntry(
-    description: "an error, kept for as long as it is fresh", key: CacheKey(resource: "https://example.com/gone"),
+    description: "an error that expires when it is no longer fresh", key: CacheKey(resource: "https://example.com/gone"),
     body: Data("no such page\n".utf8),
     stored: answer(
       "/gone", HTTPResponse(status: .notFound, headerFields: [.cacheControl: "max-age=7200"]), revision: 7,

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Folders as earlier versions have left them, in `Tests/Golden`: `disk-1` and so on.
+/// The folders that earlier versions have written, in `Tests/Golden` (`disk-1` and so on).
 private enum Golden {
   /// The version that is written now.
   static let current = 1
@@ -20,13 +20,13 @@ private enum Golden {
     return tests.appending(path: "Golden/disk-\(version)").path(percentEncoded: false)
   }
 
-  /// A cache over a copy, at a time when nothing of it has ended.
+  /// Opens a copy, at a time when none of its entries has expired.
   static func opened(_ version: Int, in folder: TemporaryFolder) throws -> DiskCache {
     try FileManager.default.copyItem(atPath: Self.folder(version) + "/etagere-1", toPath: folder.root)
     return try DiskCache(path: folder.path, configuration: .init(clock: ManualClock(now: GoldenEntry.start + .seconds(3_660))))
   }
 
-  /// Writes the entries as this version does, under the folder's own key where it has one.
+  /// Writes the entries as this version does, under the folder's existing key if it has one.
   static func write(_ entries: [GoldenEntry], in folder: TemporaryFolder) async throws {
     let clock = ManualClock(now: GoldenEntry.start)
     let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock))
@@ -44,9 +44,9 @@ private enum Golden {
   }
 }
 
-@Suite("Golden files: what an earlier version has stored")
+@Suite("Golden files: entries that an earlier version has stored")
 struct GoldenTests {
-  @Test("is read, byte for byte and field for field", arguments: GoldenEntry.version1)
+  @Test("a golden entry is read byte for byte and field for field", arguments: GoldenEntry.version1)
   func reads(_ golden: GoldenEntry) async throws {
     let folder = try TemporaryFolder()
     let cache = try Golden.opened(1, in: folder)
@@ -60,7 +60,7 @@ struct GoldenTests {
     await cache.close()
   }
 
-  @Test("is counted, listed and whole")
+  @Test("golden entries are counted, listed and intact")
   func listed() async throws {
     let folder = try TemporaryFolder()
     let cache = try Golden.opened(1, in: folder)
@@ -72,13 +72,13 @@ struct GoldenTests {
     await cache.close()
   }
 
-  @Test("can be freshened and replaced")
+  @Test("golden entries can be updated and replaced")
   func changed() async throws {
     let folder = try TemporaryFolder()
     let cache = try Golden.opened(1, in: folder)
     for golden in GoldenEntry.version1 {
       var metadata = golden.metadata
-      metadata.response.headerFields[.server] = "freshened"
+      metadata.response.headerFields[.server] = "updated"
       #expect(try await cache.updateMetadata(of: golden.key, to: metadata, ifRevision: metadata.revision))
       #expect(try await cache.entry(for: golden.key)?.metadata == metadata)
       try await cache.store(bytes(100), for: golden.key, metadata: DiskStoreTests.metadata())
@@ -87,7 +87,7 @@ struct GoldenTests {
     await cache.close()
   }
 
-  @Test("is what this version writes, byte for byte, as long as it is of the same version")
+  @Test("this version writes the same golden files byte for byte")
   func writes() async throws {
     let folder = try TemporaryFolder()
     try FileManager.default.createDirectory(atPath: folder.root, withIntermediateDirectories: true)
@@ -102,14 +102,14 @@ struct GoldenTests {
     for name in names { #expect(try file(folder.root + name) == file(golden + name), "\(name)") }
   }
 
-  /// `ETAGERE_GOLDEN=1 swift test --filter GoldenTests` makes the folder of a new version. One that is there is never written
-  /// again: it is what was on disks.
+  /// `ETAGERE_GOLDEN=1 swift test --filter GoldenTests` creates the folder of a new version. An existing folder is never written
+  /// again, because it represents existing caches.
   @Test(
-    "makes the folder of a new version when it is asked to",
+    "the folder of a new version is created on request",
     .enabled(if: ProcessInfo.processInfo.environment["ETAGERE_GOLDEN"] != nil))
   func makes() async throws {
     let target = Golden.folder(Golden.current)
-    try #require(!fileExists(target), "the golden files of version \(Golden.current) are there, and stay as they are")
+    try #require(!fileExists(target), "the golden files of version \(Golden.current) exist and must not change")
     let folder = try TemporaryFolder()
     try await Golden.write(GoldenEntry.version1, in: folder)
     try FileManager.default.createDirectory(atPath: target + "/etagere-1", withIntermediateDirectories: true)

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: the index beside the files")
+@Suite("Disk store: the index file")
 struct IndexFileTests {
   let folder: TemporaryFolder
   private let count = IndexFile.fewest + 8
@@ -25,8 +25,8 @@ struct IndexFileTests {
     try DiskCache(path: folder.path, configuration: .init(sizeLimit: nil, clock: ManualClock()))
   }
 
-  /// A folder with entries and an index, and an entry's file that is put back without the counters being raised: who lists the
-  /// files counts it.
+  /// Creates a folder with entries and an index. It adds one entry's file without incrementing the counters, so that only a list
+  /// counts it.
   private func fill() async throws {
     let cache = try open()
     let extra = CacheKey(resource: "extra")
@@ -48,13 +48,13 @@ struct IndexFileTests {
     return counted == count
   }
 
-  @Test("a folder that was left as it is opens by its index, without a list; sizes are those of the files")
+  @Test("an unchanged folder opens with its index and without a list, and the sizes match the files")
   func loaded() async throws {
     try await fill()
     let cache = try open()
     #expect(try await cache.entryCount == count)
     let size = try await cache.totalSize
-    // Asking for all entries lists the files.
+    // Requesting all entries lists the files.
     let extra = try await cache.entries().first { $0.key == CacheKey(resource: "extra") }
     #expect(size + (extra?.size ?? 0) == (try await cache.totalSize))
     #expect(extra != nil)
@@ -63,17 +63,17 @@ struct IndexFileTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("what was changed since, by whomever, makes the files count")
+  @Test("a later change by any process invalidates the index")
   func changed() async throws {
     try await fill()
     #expect(try await isLoaded())
     try folder.raise(.started)
-    #expect(try await !isLoaded(), "a change that never ended")
+    #expect(try await !isLoaded(), "the change has not ended")
     try folder.raise(.finished)
     #expect(try await !isLoaded())
   }
 
-  @Test("who ends without closing leaves an index behind that nobody believes", arguments: [true, false])
+  @Test("a store that ends without closing leaves an invalid index", arguments: [true, false])
   func notClosed(stores: Bool) async throws {
     try await fill()
     let cache = try open()
@@ -84,11 +84,11 @@ struct IndexFileTests {
       try await cache.remove(key(0), ifRevision: nil)
     }
     let next = try open()
-    #expect(try await next.entryCount == (stores ? count + 1 : count), "the files are listed, the extra one among them")
+    #expect(try await next.entryCount == (stores ? count + 1 : count), "the files are listed, including the extra one")
     #expect(try await next.bytes(key(0)) == (stores ? bytes(10) : nil))
   }
 
-  @Test("metadata that is appended changes a size and no counter: the index goes before it")
+  @Test("a metadata update changes a size but no counter, so it removes the index first")
   func refreshed() async throws {
     try await fill()
     let cache = try open()
@@ -99,7 +99,7 @@ struct IndexFileTests {
     #expect(try await !isLoaded())
   }
 
-  @Test("an index that is damaged, cut, empty, a link or a folder is none", arguments: 0..<5)
+  @Test("an index that is damaged, truncated, empty, a link or a folder is ignored", arguments: 0..<5)
   func damaged(way: Int) async throws {
     try await fill()
     var bytes = try file(path)
@@ -118,7 +118,7 @@ struct IndexFileTests {
     #expect(try await !isLoaded())
   }
 
-  @Test("a copy of the folder has counters of its own, and its index says nothing")
+  @Test("a copy of the folder has other counters, so its index is ignored")
   func copied() async throws {
     try await fill()
     let aside = folder.path + "/aside"
@@ -127,7 +127,7 @@ struct IndexFileTests {
     #expect(try await !isLoaded())
   }
 
-  @Test("counters that are made anew end the index")
+  @Test("new counters invalidate the index")
   func newCounters() async throws {
     try await fill()
     try FileManager.default.removeItem(atPath: folder.root + "/generation")
@@ -135,7 +135,7 @@ struct IndexFileTests {
     #expect(try await cache.entryCount == count + 1)
   }
 
-  @Test("counters that begin anew take the index away before they do", arguments: [true, false])
+  @Test("counters that start at zero remove the index first", arguments: [true, false])
   func countersFromZero(isCut: Bool) async throws {
     try await fill()
     let counters = folder.root + "/generation"
@@ -145,11 +145,11 @@ struct IndexFileTests {
     #expect(!fileExists(path))
   }
 
-  @Test("an index that another cache has written goes before the next append as well")
+  @Test("an index that another cache has written is removed before the next update")
   func writtenInBetween() async throws {
     try await fill()
     let (one, other) = (try open(), try open())
-    for cache in [one, other] { #expect(try await cache.entryCount >= count, "and what is done at opening is done") }
+    for cache in [one, other] { #expect(try await cache.entryCount >= count, "the work at opening is done") }
     let stored = try #require(try await other.entry(for: key(1))).metadata
     #expect(try await other.updateMetadata(of: key(1), to: stored, ifRevision: stored.revision))
     try await one.store(bytes(10), for: CacheKey(resource: "new"), metadata: metadata())
@@ -159,17 +159,17 @@ struct IndexFileTests {
     #expect(!fileExists(path))
   }
 
-  @Test("while nobody else uses anything an index is written without a list")
+  @Test("without uses by others, the index is written without a list")
   func writtenWithoutList() async throws {
     try await fill()
     let cache = try open()
     #expect(try await cache.entryCount == count)
     try await cache.store(bytes(10), for: CacheKey(resource: "new"), metadata: metadata())
     await cache.close()
-    #expect(try await open().entryCount == count + 1, "the extra one is not among them")
+    #expect(try await open().entryCount == count + 1, "the extra one is not counted")
   }
 
-  @Test("few entries need no index, and an index that is true is not written again")
+  @Test("a few entries need no index, and a valid index is not written again")
   func written() async throws {
     let small = try open()
     for number in 0..<20 { try await small.store(bytes(10), for: key(number), metadata: metadata()) }
@@ -183,7 +183,7 @@ struct IndexFileTests {
     #expect(try FileStatus(path: path).identity == inode)
   }
 
-  /// `started` and `finished`, as they are.
+  /// Returns the values of `started` and `finished`.
   private func counters() throws -> [UInt64] {
     let bytes = try file(folder.root + "/generation")
     return [TemporaryFolder.Counter.started, .finished].map { counter in
@@ -191,17 +191,17 @@ struct IndexFileTests {
     }
   }
 
-  /// Returns when nobody has the folder open: a cache that was closed lives until its threads have let go of it.
+  /// Waits until no cache has the folder open. A closed cache lives until its threads have released it.
   private func alone() async throws {
     try await Turns.until { [path = folder.root + "/generation"] in
       guard let file = try? FileDescriptor(path, .readAndWrite) else { return false }
-      // Not left to the close: a child process of another test, while it is being made, has a copy.
+      // Unlocked explicitly, because a child process that another test is spawning has a copy.
       defer { file.unlock() }
       return file.lockExclusively()
     }
   }
 
-  @Test("counters that a killed process has left unequal are made equal by who opens the folder alone, and higher than they were")
+  @Test("a cache that opens the folder alone makes a killed process's unequal counters equal and higher")
   func mended() async throws {
     // Given
     try await fill()
@@ -214,7 +214,7 @@ struct IndexFileTests {
       try folder.raise(.started)
       // When
       let cache = try open()
-      // Then: the other one may be in the middle of it.
+      // The other cache may be in the middle of the change.
       #expect(try counters()[0] == counters()[1] + 1)
       #expect(try await cache.entryCount == count + 1)
       await cache.close()
@@ -228,11 +228,11 @@ struct IndexFileTests {
     let after = try counters()
     #expect(after[0] == after[1])
     #expect(after[0] > before[0] + 2)
-    #expect(try await cache.entryCount == count + 1, "an index of the time before is not believed")
+    #expect(try await cache.entryCount == count + 1, "an earlier index is ignored")
     #expect(try await cache.entry(for: CacheKey(resource: "nothing")) == nil)
   }
 
-  @Test("a living cache's changes are told as ever, after counters were made equal")
+  @Test("changes are seen after counters were made equal")
   func mendedAndChanged() async throws {
     let key = CacheKey(resource: "r")
     do { await (try open()).close() }
@@ -247,7 +247,7 @@ struct IndexFileTests {
     #expect(try await two.bytes(key) == bytes(10))
   }
 
-  // MARK: The bytes
+  // MARK: Bytes
 
   private let stamp = IndexFile.Stamp(
     boot: NameDigest(high: 1, low: 2), generation: .init(device: 3, inode: 4), count: 5)
@@ -268,7 +268,7 @@ struct IndexFileTests {
     bytes.withUnsafeBytes { IndexFile.decoded($0, stamp) }
   }
 
-  @Test("what is written is read, for the same start of the system, counters and count only")
+  @Test("an encoded index is decoded only for the same boot, counter file and count")
   func roundTrip() throws {
     let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     #expect(bytes.count == 64 + 3 * 56 + 4)
@@ -284,7 +284,7 @@ struct IndexFileTests {
     }
   }
 
-  @Test("no flipped bit and no missing or added byte is overlooked")
+  @Test("no flipped bit and no missing or added byte goes undetected")
   func flips() {
     let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     for bit in 0..<bytes.count * 8 {
@@ -297,7 +297,7 @@ struct IndexFileTests {
     #expect(decoded(bytes + bytes, stamp) == nil)
   }
 
-  @Test("sizes and kinds that can't be make it none, whatever its checksum says")
+  @Test("impossible sizes and kinds make an index invalid even with a matching checksum")
   func impossible() {
     let bytes = IndexFile.encoded(ResourceTable(entries()), stamp)
     for (offset, value) in [(64 + 32, 3), (64 + 40, UInt64.max), (64 + 40, 1 << 60)] as [(Int, UInt64)] {

@@ -19,7 +19,7 @@ struct KeyTests {
     cache = try DiskCache(path: folder.path + "/inner")
   }
 
-  @Test("keys of any characters and any length are kept apart, and nothing of them reaches a path", arguments: 0..<3)
+  @Test("keys of any characters and any length are distinct, and their contents reach no path", arguments: 0..<3)
   func oddKeys(part: Int) async throws {
     let keys = StoreContract.oddNames.map { text in
       switch part {
@@ -45,7 +45,7 @@ struct KeyTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/inner") == ["etagere-1"])
   }
 
-  @Test("another key's entry under a key's name is a miss, and stays")
+  @Test("another key's entry under a key's name is a miss and stays")
   func collision() async throws {
     let one = CacheKey(resource: "one")
     let other = CacheKey(resource: "other")
@@ -64,7 +64,7 @@ struct KeyTests {
     #expect(report.removed == 1)
   }
 
-  @Test("a file in another variant's place is no variant, not even of its own key: nowhere is it listed or served")
+  @Test("a file in place of another variant is neither listed nor served, even for its own key")
   func displacedVariant() async throws {
     // Given
     let german = CacheKey(resource: "r", variant: "de")
@@ -87,7 +87,7 @@ struct KeyTests {
     #expect(try await cache.entries().map(\.key) == [german])
   }
 
-  @Test("a file in another form's place is no form: it is listed nowhere, neither beside its own key's nor when that is gone")
+  @Test("a file in place of another transform is not listed, even after its own entry was removed")
   func displacedTransform() async throws {
     // Given
     let small = CacheKey(resource: "r", transform: "small")
@@ -108,7 +108,7 @@ struct KeyTests {
     #expect(try await cache.entries().isEmpty)
   }
 
-  @Test("the variants of a resource are listed, its forms and other resources are not")
+  @Test("the variants of a resource are listed without its transforms and other resources")
   func variants() async throws {
     #expect(try await cache.variants(of: "r").isEmpty)
     let keys = [
@@ -124,7 +124,7 @@ struct KeyTests {
     for entry in found { #expect(entry.metadata.revision == revisions[entry.key]) }
   }
 
-  @Test("a removed variant is gone alone, and the last one takes its folder along")
+  @Test("removing a variant leaves the others, and removing the last one removes their folder")
   func removedVariant() async throws {
     let german = CacheKey(resource: "r", variant: "de")
     let english = CacheKey(resource: "r", variant: "en")
@@ -138,7 +138,7 @@ struct KeyTests {
     #expect(left.allSatisfy { $0.count == 2 })
   }
 
-  @Test("a removal that names a revision leaves another one alone")
+  @Test("a removal with a revision leaves an entry with another revision")
   func conditionalRemoval() async throws {
     let key = CacheKey(resource: "r")
     let stored = try await cache.store(bytes(9), for: key, metadata: metadata())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DiskStore
 
-@Suite("The log of metadata")
+@Suite("Disk store: the metadata log")
 struct MetadataAreaTests {
   private let revision = Revision(high: 1, low: 2)
 
@@ -12,7 +12,7 @@ struct MetadataAreaTests {
     MetadataRecord.encoded(sequence: sequence, revision: revision, payload: Data("metadata".utf8))
   }
 
-  /// Slots whose records claim everything behind them, and are what they claim in nothing.
+  /// Returns slots whose invalid records claim all bytes behind them.
   private func forged(slots: Int, of area: Int) -> [UInt8] {
     let record = record(9)
     return (0..<slots).flatMap { slot in
@@ -27,7 +27,7 @@ struct MetadataAreaTests {
     area.withUnsafeBytes { MetadataArea.newest(in: $0, revision: revision)?.sequence }
   }
 
-  @Test("finds the one whole record, however many others of its bound are torn")
+  @Test("the log finds the one intact record, however many others within its bound are torn")
   func torn() {
     let slots = MetadataArea.slotBound
     #expect(newest(forged(slots: slots - 1, of: slots) + record(7)) == 7)
@@ -35,13 +35,13 @@ struct MetadataAreaTests {
   }
 
   @Test(
-    "is damage where records claim each other's bytes many times over, which would take quadratic time", .timeLimit(.minutes(30)))
+    "the log is damaged if reading its records would take quadratic time", .timeLimit(.minutes(30)))
   func forged() {
     let slots = 4_000
     #expect(newest(forged(slots: slots - 1, of: slots) + record(7)) == nil)
   }
 
-  @Test("finds a record behind a large one that is torn")
+  @Test("the log finds a record behind a large torn one")
   func large() {
     let slots = MetadataRecord.slots(payload: MetadataRecord.payloadLimit)
     var large = MetadataRecord.encoded(sequence: 8, revision: revision, payload: Data(count: MetadataRecord.payloadLimit))

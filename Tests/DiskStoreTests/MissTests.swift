@@ -10,8 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// That nobody looks into the folder shows by a file that was put there without the counters being raised: who looks finds it.
-@Suite("Disk store: misses that memory answers")
+/// The tests detect a file system lookup by a file that was added without incrementing the counters: only such a lookup finds it.
+@Suite("Disk store: misses answered from memory")
 struct MissTests {
   let folder: TemporaryFolder
   let clock = ManualClock()
@@ -29,7 +29,7 @@ struct MissTests {
     place = try #require(folder.entryFiles.first)
     whole = try file(place)
     try await one.remove(key, ifRevision: nil)
-    // The first look is at the counters too; the sum waits for the list.
+    // The first lookup also checks the counters, and the count waits for the list.
     for cache in [one, two] {
       #expect(try await cache.entry(for: key) == nil)
       #expect(try await cache.entryCount == 0)
@@ -42,26 +42,26 @@ struct MissTests {
     return opened
   }
 
-  @Test("a miss looks into memory alone, and is counted, while nobody else changes anything")
+  @Test("a miss needs only memory and is counted while no other cache changes anything")
   func memory() async throws {
     try put(whole, place)
     let misses = one.counters.misses
     #expect(try await !find())
     #expect(one.counters.misses == misses + 2)
-    // Our own changes leave it so.
+    // Changes by this cache do not matter.
     try await one.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     try await one.remove(CacheKey(resource: "s"), ifRevision: nil)
     #expect(try await !find())
   }
 
-  @Test("a change of another's makes misses look again")
+  @Test("a change by another cache makes misses read the file system")
   func changed() async throws {
     try put(whole, place)
     try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     #expect(try await find())
   }
 
-  @Test("while another's change is under way, and when it never ends, misses look")
+  @Test("misses read the file system during another cache's change, even if it never ends")
   func underWay() async throws {
     try put(whole, place)
     try folder.raise(.started)
@@ -79,22 +79,22 @@ struct MissTests {
     #expect(try await !find())
   }
 
-  @Test("as many misses as there are entries bring the index up to date")
+  @Test("as many misses as entries bring the index up to date")
   func upToDateAgain() async throws {
     try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     for _ in 0..<64 { #expect(try await one.entry(for: key) == nil) }
-    // The list is on its way now. A look at the key before it has ended would leave the key in doubt until the next list.
+    // The list is running now. A lookup of the key before its end would leave the key uncertain until the next list.
     try await one.upkeep { _ in }
     try put(whole, place)
     #expect(try await !find())
   }
 
-  @Test("a folder that was deleted and made anew by one is noticed by the other at once")
+  @Test("a cache notices immediately that another one has recreated the deleted folder")
   func madeAnew() async throws {
     try FileManager.default.removeItem(atPath: folder.root)
     try await two.store(bytes(10), for: key, metadata: metadata(at: clock.now))
     #expect(try await find())
-    // Also when the one that made it was not the first to find it gone.
+    // The creating cache need not be the first to find the folder gone.
     _ = try await one.entryCount
     try await two.remove(key, ifRevision: nil)
     _ = try await one.entryCount
@@ -103,7 +103,7 @@ struct MissTests {
     #expect(try await find())
   }
 
-  @Test("a folder that a copy of it has replaced is noticed within a second")
+  @Test("a cache notices within a second that the folder was replaced by a copy")
   func replaced() async throws {
     let aside = folder.path + "/aside"
     try FileManager.default.moveItem(atPath: folder.root, toPath: aside)
@@ -111,7 +111,7 @@ struct MissTests {
     try put(whole, place)
     clock.advance(by: .seconds(1))
     #expect(try await find())
-    // From now on by the counters that are there.
+    // From now on, the counters of the new folder apply.
     try await two.remove(key, ifRevision: nil)
     _ = try await one.entryCount
     try put(whole, place)
@@ -120,7 +120,7 @@ struct MissTests {
     #expect(try await find())
   }
 
-  @Test("removing everything leaves nothing behind that memory would deny")
+  @Test("removing all entries leaves none that memory would deny")
   func removedAll() async throws {
     try await one.removeAll()
     try FileManager.default.createDirectory(atPath: String(place.dropLast(35)), withIntermediateDirectories: true)
@@ -131,14 +131,14 @@ struct MissTests {
     #expect(try await find())
   }
 
-  @Test("a closed store says that it is closed, whatever memory knows")
+  @Test("a closed store throws an error even for misses known from memory")
   func closed() async throws {
     await one.close()
     #expect(await failure { _ = try await one.entry(for: key) }?.code == .closed)
     #expect(await failure { _ = try await one.variants(of: "r") }?.code == .closed)
   }
 
-  @Test("what one has stored none of them misses, while all of them store, remove and list")
+  @Test("no cache misses an entry that another has stored while all store, remove and list")
   func noFalseMiss() async throws {
     let caches = [one, two, try folder.sharedCache(), try folder.sharedCache()]
     try await withThrowingTaskGroup(of: Void.self) { group in

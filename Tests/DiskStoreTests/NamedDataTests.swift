@@ -4,14 +4,14 @@ import DiskStore
 import Foundation
 import Testing
 
-@Suite("Bytes under names")
+@Suite("Disk store: bytes under names")
 struct NamedDataTests {
   private let folder: TemporaryFolder
   private let clock = ManualClock()
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("are returned until they are replaced, removed or expired")
+  @Test("bytes are returned until they are replaced, removed or expired")
   func bytes() async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock))
     #expect(try await cache.data(for: "avatar") == nil)
@@ -28,7 +28,7 @@ struct NamedDataTests {
     #expect(try await cache.data(for: "avatar") == nil)
   }
 
-  @Test("do not collide with a response whose URL or key is their name")
+  @Test("bytes do not collide with a response whose URL or key is their name")
   func names() async throws {
     let cache = try DiskCache(path: folder.path)
     let url = "https://example.com/a"
@@ -38,7 +38,7 @@ struct NamedDataTests {
     #expect(try await cache.data(for: url) == Data("named".utf8))
   }
 
-  @Test("count in the usage of the store")
+  @Test("bytes count in the usage of the store")
   func usage() async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(sizeLimit: 1 << 20))
     #expect(try await cache.usage() == StoreUsage(entries: 0, bytes: 0, limit: 1 << 20))

@@ -10,9 +10,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A disk whose writes take as long as a test likes.
+/// A disk whose writes a test can block.
 struct SlowDisk {
-  /// Where writes are held.
+  /// Blocks writes while it is closed.
   let gate = Gate(isOpen: true)
 
   var calls: FileCalls {
@@ -28,7 +28,7 @@ struct SlowDisk {
   }
 }
 
-@Suite("Disk store: more to store than the disk gets done")
+@Suite("Disk store: overload")
 struct OverloadTests {
   let folder: TemporaryFolder
   let disk = SlowDisk()
@@ -43,7 +43,7 @@ struct OverloadTests {
 
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "\(number)") }
 
-  /// Stores that the disk holds up, until one is refused.
+  /// Starts stores on the blocked disk until one is refused.
   private func fill(_ cache: DiskCache) async throws -> [Task<Void, any Error>] {
     disk.gate.close()
     var tasks: [Task<Void, any Error>] = []
@@ -64,7 +64,7 @@ struct OverloadTests {
     }
   }
 
-  @Test("who looks, and who removes, waits for nothing that is to be stored under other names", .timeLimit(.minutes(30)))
+  @Test("reads and removals do not wait for stores under other names", .timeLimit(.minutes(30)))
   func reading() async throws {
     let cache = try cache()
     for number in 0..<20 { try await cache.store(bytes(10_000), for: key(number), metadata: metadata()) }
@@ -90,7 +90,7 @@ struct OverloadTests {
     #expect(cache.counters.refusedWrites == 0)
   }
 
-  @Test("who looks behind a store of the same resource gets what was stored, however long that takes", .timeLimit(.minutes(30)))
+  @Test("a read after a store of the same resource waits for it and returns its bytes", .timeLimit(.minutes(30)))
   func order() async throws {
     let cache = try cache()
     try await cache.store(bytes(10), for: key(1), metadata: metadata())
@@ -107,7 +107,7 @@ struct OverloadTests {
     _ = try await store.value
   }
 
-  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(30)))
+  @Test("stores beyond the limit are refused and counted until the disk has caught up", .timeLimit(.minutes(30)))
   func bound() async throws {
     let cache = try cache { $0.pendingLimit = 8 }
     let stored = try await cache.store(bytes(10), for: key(1), metadata: metadata())
@@ -134,7 +134,7 @@ struct OverloadTests {
   }
 
   @Test(
-    "bytes are bounded too, but for a single piece that is larger; a body that is refused half-way leaves nothing",
+    "pending bytes are bounded except for a single large chunk, and a body refused midway leaves nothing",
     .timeLimit(.minutes(30)))
   func bytesBound() async throws {
     let cache = try cache { $0.pendingSizeLimit = 100_000 }
@@ -147,7 +147,7 @@ struct OverloadTests {
     await disk.gate.arrived(before + 1)
     #expect(await failure { try await long.write(bytes(70_000)) }?.code == .overloaded)
     #expect(await failure { _ = try await long.commit(trailers: nil) }?.code == .overloaded)
-    // What fits in beside it is taken.
+    // A store that fits beside it is accepted.
     let small = Task { try await cache.store(bytes(30_000), for: key(4), metadata: metadata()) }
     await disk.gate.arrived(before + 2)
     disk.gate.open()
@@ -159,7 +159,7 @@ struct OverloadTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("who gives up its task has its entry stored all the same; closing waits for what was taken", .timeLimit(.minutes(30)))
+  @Test("a cancelled task's entry is still stored, and closing waits for accepted stores", .timeLimit(.minutes(30)))
   func ending() async throws {
     let cache = try cache()
     disk.gate.close()

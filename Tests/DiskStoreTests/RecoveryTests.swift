@@ -17,7 +17,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: recovery from what others do to its folder")
+@Suite("Disk store: recovery from external changes of its folder")
 struct RecoveryTests {
   let folder: TemporaryFolder
   let key = CacheKey(resource: "r")
@@ -26,7 +26,7 @@ struct RecoveryTests {
 
   private func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
 
-  @Test("removing all removes all, also when the folder of temporary files was cleared away", arguments: [true, false])
+  @Test("removing all entries works even if the folder of temporary files was deleted", arguments: [true, false])
   func removeAllWithoutTemporaryFolder(hasWritten: Bool) async throws {
     let first = try DiskCache(path: folder.path)
     try await first.store(bytes(5), for: key, metadata: metadata())
@@ -40,11 +40,11 @@ struct RecoveryTests {
     try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(6))
     #expect(folder.temporaryFiles.isEmpty)
-    // Who is let go of takes away what lies in that folder, at some time.
+    // A released cache deletes its files in that folder at some time.
     withExtendedLifetime(first) {}
   }
 
-  @Test("a folder that was deleted is noticed when the entries are counted")
+  @Test("a deleted folder is noticed when the entries are counted")
   func countOfDeletedFolder() async throws {
     let path = folder.path + "/store"
     let cache = try DiskCache(path: path)
@@ -55,7 +55,7 @@ struct RecoveryTests {
     #expect(try await cache.totalSize == 0)
   }
 
-  @Test("a folder that another cache made anew is counted as it is, and what is stored in it is seen by both")
+  @Test("a folder that another cache recreated is counted correctly, and both caches see its entries")
   func countOfFolderMadeAnew() async throws {
     let path = folder.path + "/store"
     let one = try DiskCache(path: path)
@@ -72,11 +72,11 @@ struct RecoveryTests {
     #expect(try await one.entryCount == 3)
   }
 
-  @Test("a count that was made while another process changed something is not trusted afterwards")
+  @Test("a count made during another process's change is not trusted afterwards")
   func countDuringChange() async throws {
     let cache = try DiskCache(path: folder.path)
     for number in 0..<3 { try await cache.store(bytes(5), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
-    // Another process has announced a change, and not yet made it.
+    // Another process has announced a change but not made it yet.
     try folder.raise(.started)
     #expect(try await cache.entryCount == 3)
     try remove(folder.entryFiles[0])
@@ -85,7 +85,7 @@ struct RecoveryTests {
     #expect(try await cache.entryCount == 2)
   }
 
-  @Test("caches that answer differently have different identities: by their time to live, and by their clocks")
+  @Test("caches with different times to live or clocks have different identifiers")
   func identities() throws {
     func id(_ configuration: DiskCache.Configuration) throws -> ComponentID {
       try DiskCache(path: folder.path, configuration: configuration).id
@@ -104,14 +104,14 @@ struct RecoveryTests {
     #expect(try id(.init(clock: clock)) != cache.id)
   }
 
-  /// Another opening of the folder that holds its lock.
+  /// Opens the folder and takes its lock.
   private func lockedFolder() throws -> Int32 {
     let descriptor = open(folder.root, O_RDONLY | O_CLOEXEC)
     try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
     return descriptor
   }
 
-  @Test("a folder whose lock is never let go of is an error after a bounded wait")
+  @Test("a folder whose lock is never released causes an error after a bounded wait")
   func stuckLock() async throws {
     await (try DiskCache(path: folder.path)).close()
     let descriptor = try lockedFolder()
@@ -127,7 +127,7 @@ struct RecoveryTests {
     #expect(faults.current.pauses == 99)
   }
 
-  @Test("a folder whose lock is let go of in time is opened")
+  @Test("a folder whose lock is released in time is opened")
   func passingLock() async throws {
     try await DiskCache(path: folder.path).store(bytes(5), for: key, metadata: metadata())
     let descriptor = try lockedFolder()
@@ -139,7 +139,7 @@ struct RecoveryTests {
   }
 
   @Test(
-    "a start asks the system nothing while the folder could be written to; the writer says that it can't be, and then each start does"
+    "starting a writer does not check permissions until a writer has found the folder read-only"
   )
   func startsWithoutAsking() async throws {
     // Given
@@ -159,7 +159,7 @@ struct RecoveryTests {
     // Then
     for error in [late, early] {
       #expect(error?.code == .readOnly)
-      #expect(error?.reason.hasPrefix("the folder can't be written to") == true)
+      #expect(error?.reason.hasPrefix("the folder is not writable") == true)
       #expect(error?.path == cache.path + "/etagere-1")
     }
     faults.set { $0.isReadOnly = false }
@@ -167,7 +167,7 @@ struct RecoveryTests {
     #expect(try await cache.bytes(key) == bytes(10))
   }
 
-  @Test("a folder that could only be read is written to when that becomes possible, and the reverse is said", arguments: 0..<3)
+  @Test("a folder that becomes writable is written to, and one that becomes read-only causes errors", arguments: 0..<3)
   func changingRights(first: Int) async throws {
     let other = try DiskCache(path: folder.path)
     try await other.store(bytes(5), for: key, metadata: metadata())
@@ -187,7 +187,7 @@ struct RecoveryTests {
     case 1: try await cache.remove(key, ifRevision: nil)
     default: try await cache.removeAll()
     }
-    // The other one is told of the change.
+    // The other cache sees the change.
     #expect(try await other.entryCount == (first == 0 ? 2 : 0))
     faults.set { $0.isReadOnly = true }
     #expect(!cache.isWritable)
@@ -197,13 +197,13 @@ struct RecoveryTests {
   }
 
   #if os(Linux)
-  @Test("a removal that names a revision and can't read the entry is an error, not a success")
+  @Test("a removal with a revision throws if the entry cannot be read")
   func unreadableRemoval() async throws {
     let cache = try DiskCache(path: folder.path)
     let stored = try await cache.store(bytes(5), for: key, metadata: metadata())
     let place = folder.entryFiles[0]
     try remove(place)
-    // A socket can't be opened, whoever tries.
+    // No process can open a socket as a file.
     try #require(mknod(place, S_IFSOCK | 0o600, 0) == 0)
     let error = await failure { try await cache.remove(key, ifRevision: stored.revision) }
     #expect(error?.code == .fileSystem)

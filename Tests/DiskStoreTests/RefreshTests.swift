@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: freshening")
+@Suite("Disk store: metadata updates")
 struct RefreshTests {
   let folder: TemporaryFolder
   let cache: DiskCache
@@ -22,7 +22,7 @@ struct RefreshTests {
 
   private var place: String { folder.entryFiles[0] }
 
-  @Test("a 304's metadata replaces the old, and the body is not rewritten", arguments: [0, 30_000, 400_000])
+  @Test("a 304's metadata replaces the old metadata without rewriting the body", arguments: [0, 30_000, 400_000])
   func refresh(length: Int) async throws {
     let body = bytes(length)
     let stored = try await cache.store(body, for: key, metadata: metadata(etag: "\"old\""))
@@ -41,7 +41,7 @@ struct RefreshTests {
     #expect(after.count - before.count == 512)
   }
 
-  @Test("an entry that is gone, or of another revision, is not freshened")
+  @Test("an entry that is missing or has another revision is not updated")
   func wrongRevision() async throws {
     #expect(try await cache.updateMetadata(of: key, to: metadata(), ifRevision: .random()) == false)
     let stored = try await cache.store(bytes(9), for: key, metadata: metadata())
@@ -51,7 +51,7 @@ struct RefreshTests {
     #expect(try await cache.updateMetadata(of: key, to: stored, ifRevision: stored.revision) == false)
   }
 
-  @Test("metadata that states another revision or length is kept under the entry's own")
+  @Test("metadata with another revision or length is stored under the entry's own")
   func ownRevision() async throws {
     let stored = try await cache.store(bytes(9), for: key, metadata: metadata())
     var other = metadata(etag: "\"new\"")
@@ -63,7 +63,7 @@ struct RefreshTests {
     #expect(entry.metadata.response.headerFields[.eTag] == "\"new\"")
   }
 
-  @Test("a file that is freshened again and again stays bounded, and the last metadata counts", arguments: [0, 900, 12_000])
+  @Test("a file that is updated repeatedly stays bounded, and its last metadata is current", arguments: [0, 900, 12_000])
   func bounded(padding: Int) async throws {
     let stored = try await cache.store(bytes(1000), for: key, metadata: metadata(padding: padding))
     var largest = 0
@@ -80,7 +80,7 @@ struct RefreshTests {
     #expect(try await cache.totalSize == Int64(size))
   }
 
-  @Test("a record that was cut short or damaged gives way to the one before it")
+  @Test("a truncated or damaged record leaves the one before it current")
   func tornRecord() async throws {
     let stored = try await cache.store(bytes(1000), for: key, metadata: metadata(etag: "\"old\""))
     let old = try file(place)
@@ -100,7 +100,7 @@ struct RefreshTests {
       let etag = try await cache.entry(for: key)?.metadata.response.headerFields[.eTag]
       #expect(etag == "\"old\"", "flip at \(position)")
     }
-    // The log goes on over the torn record.
+    // The log continues over the torn record.
     #expect(
       try await cache.updateMetadata(of: key, to: metadata(revision: stored.revision, etag: "\"3\""), ifRevision: stored.revision)
     )
@@ -109,7 +109,7 @@ struct RefreshTests {
   }
 
   @Test(
-    "every record is damaged in turn while the log wraps: a whole one is always there",
+    "an intact record remains whichever record is lost while the log wraps",
     arguments: [[3000], [31_000, 2500], [2500, 31_000, 9000, 100]])
   func alwaysOneWhole(paddings: [Int]) async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata: metadata(padding: paddings[0]))
@@ -119,7 +119,7 @@ struct RefreshTests {
       let fresh = metadata(revision: stored.revision, etag: "\"\(round)\"", padding: padding)
       #expect(try await cache.updateMetadata(of: key, to: fresh, ifRevision: stored.revision))
       let after = try file(place)
-      // What the last write changed is set to zero, as if it had never reached the disk.
+      // The bytes of the last write become zero, as if they had never reached the disk.
       var torn = after
       for index in after.indices where index >= before.count || before[index] != after[index] { torn[index] = 0 }
       try put(torn, place)
@@ -129,7 +129,7 @@ struct RefreshTests {
     }
   }
 
-  @Test("a record of another revision is none: no server's text can pose as one")
+  @Test("a record with another revision is ignored, so server text cannot pose as a record")
   func forgedRecord() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata: metadata(etag: "\"true\""))
     let other = CacheKey(resource: "other")
@@ -142,7 +142,7 @@ struct RefreshTests {
     #expect(try await cache.entry(for: key)?.metadata == stored)
   }
 
-  @Test("two caches that freshen one entry at once both end with one of the last records")
+  @Test("two caches that update one entry concurrently both end with one of the last records")
   func twoCaches() async throws {
     let stored = try await cache.store(bytes(1000), for: key, metadata: metadata())
     let other = try folder.sharedCache()

@@ -32,7 +32,7 @@ struct RepairTests {
     for number in range { try await cache.store(bytes(1_000 + number), for: key(number), metadata: metadata(at: clock.now)) }
   }
 
-  @Test("what is damaged or orphaned goes, what is whole stays, and the report says how much of each")
+  @Test("repair removes damaged entries and orphans, leaves intact entries, and reports the numbers")
   func mends() async throws {
     let cache = try cache()
     try await store(0..<30, in: cache)
@@ -41,7 +41,7 @@ struct RepairTests {
       content[content.count / 2 - 300] ^= 1
       try put(content, folder.entryFiles[index])
     }
-    #expect(try await cache.entryCount == 30, "and what is done at opening is done")
+    #expect(try await cache.entryCount == 30, "the work at opening is done")
     try put(Data("half".utf8), folder.root + "/tmp/4711-ab-1.spool")
     let report = try await cache.repair()
     #expect(report.good == 27)
@@ -60,7 +60,7 @@ struct RepairTests {
     #expect(again.damaged.isEmpty && again.orphans == 0)
   }
 
-  @Test("what another cache is writing stays, and what it stores during and after a repair is found by everybody")
+  @Test("repair leaves another cache's partial entries, and entries stored during and after it are found by both")
   func beside() async throws {
     let (one, two) = (try cache(), try cache())
     try await store(0..<5, in: two)
@@ -82,7 +82,7 @@ struct RepairTests {
     #expect(try await two.entryCount == 26)
   }
 
-  @Test("misses ask no file system again once counters were renewed that a killed process had left unequal")
+  @Test("misses no longer read the file system after repair has reset a killed process's counters")
   func counters() async throws {
     let cache = try cache()
     let lost = key(0)
@@ -92,7 +92,7 @@ struct RepairTests {
     try await cache.remove(lost, ifRevision: nil)
     try await store(1..<3, in: cache)
     try folder.raise(.started)
-    // Put there without raising the counters: who finds it has asked the file system.
+    // Added without incrementing the counters, so only a file system lookup finds it.
     try put(whole, place)
     #expect(try await cache.entry(for: lost) != nil)
     try await cache.remove(lost, ifRevision: nil)
@@ -103,7 +103,7 @@ struct RepairTests {
   }
 
   @Test(
-    "a store is found by who has the renewed counters, also when their folder is locked for a moment while it is put in place")
+    "a cache that uses the renewed counters finds a store that was made while the folder was briefly locked")
   func lockedMeanwhile() async throws {
     // Given
     let faults = FaultyFileSystem()
@@ -126,7 +126,7 @@ struct RepairTests {
     #expect(try await one.bytes(key(7)) == bytes(1_007))
   }
 
-  @Test("a folder that can't be written to is an error, and nothing is touched")
+  @Test("repairing a read-only folder throws an error and changes nothing")
   func readOnly() async throws {
     let faults = FaultyFileSystem()
     let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)

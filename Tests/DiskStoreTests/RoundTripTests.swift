@@ -20,7 +20,7 @@ struct RoundTripTests {
   }
 
   @Test(
-    "a body comes back byte for byte, by this cache and by another one",
+    "a body is read back byte for byte by this cache and another one",
     arguments: [0, 1, 4095, 65_535, 65_536, 65_537, 120_000, 131_072, 200_000, 262_144, 400_001])
   func wholeBodies(length: Int) async throws {
     let key = CacheKey(resource: "https://example.com/\(length)")
@@ -37,7 +37,7 @@ struct RoundTripTests {
     }
   }
 
-  @Test("a body that streams in in odd chunks comes back byte for byte", arguments: [7919, 65_536, 99_991, 1_000_003])
+  @Test("a body written in odd chunks is read back byte for byte", arguments: [7919, 65_536, 99_991, 1_000_003])
   func oddChunks(size: Int) async throws {
     let key = CacheKey(resource: "odd")
     let body = bytes(5_000_000, seed: 5)
@@ -48,7 +48,7 @@ struct RoundTripTests {
     #expect(try await cache.verify().isClean)
   }
 
-  @Test("a body of 100 MB streams in and out in chunks", .timeLimit(.minutes(30)))
+  @Test("a body of 100 MB is written and read in chunks", .timeLimit(.minutes(30)))
   func hugeBody() async throws {
     let key = CacheKey(resource: "huge")
     let chunk = bytes(1_048_576 + 13, seed: 9)
@@ -61,7 +61,7 @@ struct RoundTripTests {
     var largest = 0
     for try await read in entry.body {
       largest = max(largest, read.count)
-      // Each pull is compared with the piece of the repeated chunk that belongs there.
+      // Each chunk is compared with the matching part of the repeated chunk.
       var done = 0
       while done < read.count {
         let place = (offset + done) % chunk.count
@@ -77,7 +77,7 @@ struct RoundTripTests {
   }
 
   @Test(
-    "a range is cut out exactly, and clamped",
+    "a range is exact and clamped to the body",
     arguments: [
       (0..<1, 0..<1), (0..<65_536, 0..<65_536), (1..<65_537, 1..<65_537), (65_535..<65_537, 65_535..<65_537),
       (299_999..<300_000, 299_999..<300_000), (100_000..<290_000, 100_000..<290_000), (5..<5, 5..<5),
@@ -92,7 +92,7 @@ struct RoundTripTests {
     #expect(try await entry.body.collect() == body[Int(given.lowerBound)..<Int(given.upperBound)])
   }
 
-  @Test("a range of a small body is cut out exactly")
+  @Test("a range of a small body is exact")
   func smallRange() async throws {
     let key = CacheKey(resource: "range")
     let body = bytes(20_000)
@@ -100,7 +100,7 @@ struct RoundTripTests {
     #expect(try await cache.entry(for: key, range: 100..<9000)?.body.collect() == body[100..<9000])
   }
 
-  @Test("metadata comes back whole, with trailers, odd header bytes and large heads")
+  @Test("metadata is read back with trailers, unusual header bytes and large header sections")
   func metadataRoundTrip() async throws {
     var written = metadata(expiration: .after(.seconds(86_400 * 36_500)), padding: 100_000)
     written.response.headerFields[HTTPField.Name("X-Odd")!] = "caf\u{E9} \u{1F600}"
@@ -117,7 +117,7 @@ struct RoundTripTests {
     #expect(entry.metadata == expected)
   }
 
-  @Test("a store replaces what was there, and a miss is nil")
+  @Test("a store replaces the earlier entry, and a miss is nil")
   func replacement() async throws {
     let key = CacheKey(resource: "r")
     #expect(try await cache.bytes(key) == nil)
@@ -130,7 +130,7 @@ struct RoundTripTests {
     #expect(cache.counters.misses == 1)
   }
 
-  @Test("a reader that holds an entry open keeps reading the old bytes while a writer replaces it")
+  @Test("a reader that has opened an entry keeps reading the old bytes while a writer replaces it")
   func oldBytes() async throws {
     let key = CacheKey(resource: "r")
     let old = bytes(1_000_000, seed: 1)
@@ -144,7 +144,7 @@ struct RoundTripTests {
     #expect(read == old)
   }
 
-  @Test("a body that was cancelled throws a cancellation")
+  @Test("a cancelled body throws a cancellation")
   func cancelledBody() async throws {
     let key = CacheKey(resource: "r")
     try await cache.store(bytes(1_000_000), for: key, metadata: metadata())

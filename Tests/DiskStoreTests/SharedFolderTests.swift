@@ -36,7 +36,7 @@ struct SharedFolderTests {
     return (number(64), number(128))
   }
 
-  @Test("what one stores, freshens and removes, the other sees at once")
+  @Test("an entry that one cache stores, updates or removes changes immediately for the other")
   func visibility() async throws {
     for round in 0..<20 {
       let key = CacheKey(resource: "\(round)")
@@ -54,7 +54,7 @@ struct SharedFolderTests {
     }
   }
 
-  @Test("what another commits in the very instant in which an expired entry is removed is a miss, and can be stored again")
+  @Test("an entry committed at the moment an expired one is removed is a miss and can be stored again")
   func replacedWhileRemoved() async throws {
     // Given
     let (clock, key) = (ManualClock(), CacheKey(resource: "r"))
@@ -87,7 +87,7 @@ struct SharedFolderTests {
     #expect(try await cache.bytes(key) == bytes(30))
   }
 
-  @Test("the folder's counters go up by one around every change, in every cache")
+  @Test("the folder's counters increase by one around every change in every cache")
   func generation() async throws {
     var last = try counters()
     #expect(last.started == last.finished)
@@ -109,12 +109,12 @@ struct SharedFolderTests {
     #expect(try counters() == last)
   }
 
-  @Test("a damaged counter file is mended in place and never counts back")
+  @Test("a damaged counter file is repaired in place, and its counters never decrease")
   func damagedGeneration() async throws {
     try await one.store(bytes(10), for: CacheKey(resource: "r"), metadata: metadata())
     let before = try counters()
     let path = folder.root + "/generation"
-    // In place, as damage comes, and never shorter: it is mapped.
+    // Changed in place, as damage does, and not shortened, because it is mapped.
     let descriptor = open(path, O_RDWR | O_CLOEXEC)
     try #require(pwrite(descriptor, [0, 0, 0] as [UInt8], 3, 0) == 3)
     close(descriptor)
@@ -126,11 +126,11 @@ struct SharedFolderTests {
     #expect(try await one.entryCount == 3)
   }
 
-  @Test("caches that hammer the same keys read only what one of them wrote, whole")
+  @Test("caches that change the same keys concurrently read only complete entries that one of them wrote")
   func hammering() async throws {
     let caches = [one, two, try folder.sharedCache()]
     let lengths = [10, 3000, 70_000, 200_000]
-    // The body tells who wrote it: its length, and a pattern that follows from the revision in its metadata.
+    // The length of a body identifies it, and its metadata states that length.
     let bodies = lengths.map { bytes($0, seed: UInt64($0)) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (index, cache) in caches.enumerated() {

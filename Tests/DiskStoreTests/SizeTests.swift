@@ -38,7 +38,7 @@ struct SizeTests {
     }
   }
 
-  /// Bytes of a file; 0: it is gone.
+  /// Returns the size of a file in bytes, or 0 if it does not exist.
   private func size(_ path: String) -> Int64 {
     var status = stat()
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
@@ -50,7 +50,7 @@ struct SizeTests {
     return found
   }
 
-  @Test("total size and count are those of the files, after stores, freshenings, replacements and removals")
+  @Test("total size and count match the files after stores, updates, replacements and removals")
   func accounting() async throws {
     let cache = try cache(limit: nil)
     #expect(try await cache.totalSize == 0)
@@ -69,7 +69,7 @@ struct SizeTests {
     #expect(try await other.entryCount == 0)
   }
 
-  @Test("the limit is enforced as entries are stored, down to nine tenths, the least recently used first")
+  @Test("each store enforces the limit down to 90 %, the least recently used entries first")
   func limit() async throws {
     let cache = try cache(limit: 110_000)
     try await fill(cache, 0..<9)
@@ -85,7 +85,7 @@ struct SizeTests {
     #expect(cache.counters.evictions[.size] == 11 - left.count)
   }
 
-  @Test("what 304s append counts for the limit as well: who only freshens stays within it")
+  @Test("metadata updates count toward the limit, so updates alone stay within it")
   func onlyFreshens() async throws {
     // Given
     let limit: Int64 = 110_000
@@ -105,13 +105,13 @@ struct SizeTests {
     #expect((1..<10).contains(cache.counters.evictions[.size, default: 0]))
   }
 
-  @Test("who stores faster than entries can be removed can't outrun the sweep: the folder stays within a fifth of the limit")
+  @Test("stores that are faster than removals do not exceed the limit by more than a fifth")
   func slowRemovals() async throws {
     // Given
     var calls = FileCalls.system
     let remove = calls.unlinkInside
     calls.unlinkInside = { folder, name in
-      // No wait of the test's: this is how long the disk takes.
+      // Simulates a slow disk. It is not a wait of the test.
       usleep(5_000)
       return remove(folder, name)
     }
@@ -130,7 +130,7 @@ struct SizeTests {
     #expect(cache.counters.evictions[.size, default: 0] > 200)
   }
 
-  @Test("a limit of every size is kept", arguments: [0, 1, 30_000, 64_000, 250_000] as [Int64])
+  @Test("a limit of any size is enforced", arguments: [0, 1, 30_000, 64_000, 250_000] as [Int64])
   func everyLimit(limit: Int64) async throws {
     let cache = try DiskCache(
       path: folder.path, configuration: .init(sizeLimit: limit, clock: clock))
@@ -143,7 +143,7 @@ struct SizeTests {
     #expect(Int64(sum) <= limit)
   }
 
-  @Test("numbers at the ends of what a number holds are limits, sizes and ranges like others")
+  @Test("limits, sizes and ranges at the ends of the number range work")
   func extremes() async throws {
     let cache = try DiskCache(
       path: folder.path,
@@ -159,7 +159,7 @@ struct SizeTests {
     #expect(try await cache.totalSize == 0)
   }
 
-  @Test("trimming removes the least recently used, and no more than needed")
+  @Test("a trim removes the least recently used entries, and no more than needed")
   func trim() async throws {
     let cache = try cache(limit: nil)
     try await fill(cache, 0..<10)
@@ -173,7 +173,7 @@ struct SizeTests {
     #expect(cache.counters.evictions[.trimmed] == 10)
   }
 
-  @Test("recency survives a restart, exact to a minute")
+  @Test("the order of uses survives a restart, exact to a minute")
   func recencyOnDisk() async throws {
     let first = try cache(limit: nil)
     try await fill(first, 0..<6)
@@ -189,7 +189,7 @@ struct SizeTests {
     #expect(try await present(second, 0..<6) == [0, 5])
   }
 
-  @Test("reading writes nothing to a file that was used within the last minute")
+  @Test("a read does not write to a file that was used within the last minute")
   func lazyRecency() async throws {
     let first = try cache(limit: nil)
     try await fill(first, 0..<1)
@@ -200,7 +200,7 @@ struct SizeTests {
     #expect(try await cache(limit: nil).entries().first?.lastUsed == stored)
   }
 
-  @Test("a limit that was lowered is enforced when the folder is opened")
+  @Test("a lowered limit is enforced when the folder is opened")
   func loweredLimit() async throws {
     let first = try cache(limit: nil)
     try await fill(first, 0..<20)
@@ -210,7 +210,7 @@ struct SizeTests {
     #expect(try await present(second, 15..<20) == [15, 16, 17, 18, 19])
   }
 
-  @Test("what another cache stores in the folder is counted, once, before anything is evicted")
+  @Test("entries that another cache stores are counted once, before anything is evicted")
   func sharedLimit() async throws {
     let one = try cache(limit: 200_000)
     let two = try cache(limit: 200_000)
@@ -227,7 +227,7 @@ struct SizeTests {
     #expect(Int64(left) == (try await two.totalSize))
   }
 
-  @Test("the limit is that of the folder, however many caches store in it", arguments: [2, 4, 8])
+  @Test("the limit applies to the folder, however many caches store in it", arguments: [2, 4, 8])
   func limitOfManyCaches(count: Int) async throws {
     let limit: Int64 = 1_000_000
     let caches = try (0..<count).map { _ in try cache(limit: limit) }
@@ -241,7 +241,7 @@ struct SizeTests {
     #expect(Int64(sum) >= limit / 10 * 7, "\(sum)")
   }
 
-  @Test("an entry that would leave no room below the sweep's mark is refused, and takes nothing along")
+  @Test("an entry above 90 % of the limit is refused and evicts nothing")
   func largestEntry() async throws {
     let cache = try cache(limit: 1_000_000)
     try await fill(cache, 0..<10)
@@ -260,10 +260,10 @@ struct SizeTests {
         }?.code == .entryTooLarge)
       #expect(try await cache.entryCount == count)
     }
-    // What just fits stays; others leave for it.
+    // The largest accepted entry stays, and others are evicted for it.
     clock.advance(by: .seconds(1))
     try await cache.store(Data(body.prefix(898_000)), for: key(101), metadata: metadata(at: clock.now))
-    // Answered behind the sweep.
+    // The size is read after the sweep.
     #expect(try await cache.totalSize <= 900_000)
     try await fill(cache, 20..<21)
     #expect(try await cache.totalSize <= 1_000_000)
@@ -271,7 +271,7 @@ struct SizeTests {
     #expect(try await present(cache, 101..<102) == [101])
   }
 
-  @Test("metadata counts too: a small body with more of it than the limit leaves room for is refused")
+  @Test("metadata counts too, so a small body with too much metadata is refused")
   func largeMetadata() async throws {
     let cache = try cache(limit: 100_000)
     try await fill(cache, 0..<3)

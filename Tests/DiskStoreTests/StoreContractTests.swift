@@ -3,16 +3,16 @@ import CacheTesting
 import DiskStore
 import Testing
 
-@Suite("The contract of stores, on a disk")
+@Suite("Disk store: the store contract")
 struct StoreContractTests {
-  @Test("holds", arguments: StoreContract.cases)
+  @Test("the contract holds", arguments: StoreContract.cases)
   func contract(_ statement: StoreContract.Case) async throws {
     let folder = try TemporaryFolder()
     try await statement.run(on: DiskCache(path: folder.path))
     withExtendedLifetime(folder) {}
   }
 
-  @Test("holds also with one thread for all file operations, and every commit flushed", arguments: StoreContract.cases)
+  @Test("the contract holds with one thread for all file operations and every commit flushed", arguments: StoreContract.cases)
   func contractWithOneThread(_ statement: StoreContract.Case) async throws {
     let folder = try TemporaryFolder()
     try await statement.run(

@@ -17,8 +17,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// As when a process is suspended in the middle of an append.
-@Suite("Disk store: an entry whose lock is never let go of")
+/// The locks are stuck as if a process had been suspended during an append.
+@Suite("Disk store: an entry whose lock is never released")
 struct StuckLockTests {
   let folder: TemporaryFolder
   let faults = FaultyFileSystem()
@@ -30,7 +30,7 @@ struct StuckLockTests {
     cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
   }
 
-  /// Another opening of the only entry's file that holds its lock.
+  /// Opens the only entry's file and takes its lock.
   private func lockedEntry() throws -> Int32 {
     let descriptor = open(try #require(folder.entryFiles.first), O_RDWR | O_CLOEXEC)
     try #require(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
@@ -38,7 +38,7 @@ struct StuckLockTests {
   }
 
   @Test(
-    "freshening it is an error after a bounded wait; it is read, swept and stored anew all the same", .timeLimit(.minutes(30)))
+    "an update fails after a bounded wait, but the entry can be read, evicted and stored again", .timeLimit(.minutes(30)))
   func append() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata: metadata())
     let descriptor = try lockedEntry()
@@ -60,7 +60,7 @@ struct StuckLockTests {
     await cache.close()
   }
 
-  @Test("freshening it goes on when the lock is let go of in time", .timeLimit(.minutes(30)))
+  @Test("an update succeeds if the lock is released in time", .timeLimit(.minutes(30)))
   func passing() async throws {
     let stored = try await cache.store(bytes(100), for: key, metadata: metadata())
     let descriptor = try lockedEntry()
@@ -69,7 +69,7 @@ struct StuckLockTests {
     #expect(faults.current.pauses == 3)
   }
 
-  @Test("where no record of its metadata is whole, it is a miss after a bounded wait, and stays", .timeLimit(.minutes(30)))
+  @Test("an entry without an intact metadata record is a miss after a bounded wait, and stays", .timeLimit(.minutes(30)))
   func read() async throws {
     try await cache.store(bytes(100), for: key, metadata: metadata())
     let path = try #require(folder.entryFiles.first)

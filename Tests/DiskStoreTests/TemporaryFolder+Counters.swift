@@ -14,15 +14,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Lets go of a file's lock. Closing alone does not, while a child process is being made that has a copy of the descriptor.
+/// Releases a file's lock. Closing alone does not while a child process that is being spawned has a copy of the descriptor.
 func unlockAndClose(_ descriptor: Int32) {
   _ = flock(descriptor, LOCK_UN)
   close(descriptor)
 }
 
 extension TemporaryFolder {
-  /// What a process that changes names raises before it (`started`) and after it (`finished`), as
-  /// `Modules/DiskStore/DiskStore.docc/DiskFormat.md` says.
+  /// The counters that a process increments before (`started`) and after (`finished`) a change of names, by their offsets in the
+  /// file.
   enum Counter: Int { case started = 64, finished = 128 }
 
   func raise(_ counter: Counter) throws {
@@ -38,7 +38,7 @@ extension TemporaryFolder {
     }
   }
 
-  /// Puts an entry's file into its place as another process does.
+  /// Moves an entry's file into place as another process would.
   func place(_ data: Data, _ path: String) throws {
     try raise(.started)
     try put(data, path)

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -21,7 +21,7 @@ final class TemporaryFolder: Sendable {
 
   var root: String { path + "/etagere-1" }
 
-  /// One of several caches in the folder. It waits for a lock of another one as long as the disk takes.
+  /// Opens one of several caches in the folder, which waits without limit for another one's lock.
   func sharedCache(
     at path: String? = nil, clock: any CacheClock = SystemClock(), calls: FileCalls = .system
   ) throws -> DiskCache {
@@ -30,10 +30,10 @@ final class TemporaryFolder: Sendable {
     return try DiskCache(path: path ?? self.path, configuration: .init(clock: clock), calls: calls)
   }
 
-  /// The entries' files, sorted.
+  /// The files of the entries, sorted.
   var entryFiles: [String] { files(below: root + "/entries") }
 
-  /// What lies in `tmp`, but for the locks.
+  /// The files in `tmp` except locks.
   var temporaryFiles: [String] { files(below: root + "/tmp").filter { !$0.hasSuffix(".lock") } }
 
   func files(below folder: String) -> [String] {
@@ -85,11 +85,11 @@ func metadata(
 }
 
 extension DiskCache {
-  /// The body under `key`, whole; nil: a miss.
+  /// Returns the whole body under `key`, or `nil` for a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, if any.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()
@@ -99,7 +99,7 @@ func failure(_ work: () async throws -> Void) async -> CacheError? {
   }
 }
 
-/// The checksum of the format, made bit by bit from its polynomial.
+/// Returns the checksum of the format, computed bit by bit from its polynomial.
 func crc(_ data: Data) -> UInt32 {
   var crc = UInt32.max
   for byte in data {

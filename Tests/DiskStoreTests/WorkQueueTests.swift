@@ -2,10 +2,10 @@ import Testing
 
 @testable import DiskStore
 
-@Suite("Disk store: the queue of what waits")
+@Suite("Disk store: the work queue")
 struct WorkQueueTests {
   @Test(
-    "first in, first out, nothing lost and nothing twice, however many come before others are taken",
+    "the queue is first in, first out, whatever its length",
     arguments: [1, 2, 63, 64, 65, 1_000])
   func order(count: Int) {
     var queue = WorkQueue<Int>()
@@ -27,7 +27,7 @@ struct WorkQueueTests {
     #expect(taken == added)
   }
 
-  @Test("what was taken is let go of")
+  @Test("a removed element is released")
   func release() {
     final class Element {}
     var queue = WorkQueue<Element>()

@@ -20,7 +20,7 @@ struct WriterTests {
     cache = try DiskCache(path: folder.path)
   }
 
-  @Test("an entry is invisible before its commit, and whole after it", arguments: [100, 500_000])
+  @Test("an entry is invisible before its commit and complete after it", arguments: [100, 500_000])
   func atomicity(length: Int) async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(length))
@@ -55,7 +55,7 @@ struct WriterTests {
     #expect(try await cache.bytes(key)?.count == min(body.count, size * 400))
   }
 
-  @Test("a reader that has caught up waits, and sees each chunk as it comes")
+  @Test("a reader that has caught up waits and gets each chunk as it is written")
   func caughtUp() async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try writer.reader().source
@@ -89,7 +89,7 @@ struct WriterTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("a writer that is let go of aborts", arguments: [100, 300_000])
+  @Test("a writer that is released aborts", arguments: [100, 300_000])
   func dropped(length: Int) async throws {
     var writer: (any EntryWriter)? = try await cache.makeWriter(for: key, metadata: metadata())
     let reader = try #require(try writer?.reader())
@@ -101,7 +101,7 @@ struct WriterTests {
     #expect(folder.entryFiles.isEmpty)
   }
 
-  @Test("a cancelled reader throws, and disturbs neither the writer nor the others")
+  @Test("a cancelled reader throws without affecting the writer or other readers")
   func cancelledReader() async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     let cancelled = try writer.reader()
@@ -118,7 +118,7 @@ struct WriterTests {
     #expect(try await second == bytes(100_000))
   }
 
-  @Test("after the commit, writing is an error and aborting does nothing")
+  @Test("after the commit, writing throws and aborting does nothing")
   func afterCommit() async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
     try await writer.write(bytes(10))
@@ -130,7 +130,7 @@ struct WriterTests {
     #expect(try await writer.reader().collect() == bytes(10))
   }
 
-  @Test("two writers of one entry: the last commit counts, and nothing is mixed")
+  @Test("with two writers of one entry, the last commit wins and nothing is mixed")
   func twoWriters() async throws {
     let one = try await cache.makeWriter(for: key, metadata: metadata())
     let two = try await cache.makeWriter(for: key, metadata: metadata())
@@ -143,7 +143,7 @@ struct WriterTests {
     #expect(try await cache.bytes(key) == (0..<4).reduce(Data()) { $0 + bytes(90_000, seed: 10 + UInt64($1)) })
   }
 
-  @Test("removing everything spares what is stored afterwards, and a writer that commits afterwards")
+  @Test("removing all entries spares later stores and writers that commit later")
   func removeAll() async throws {
     try await cache.store(bytes(10), for: CacheKey(resource: "old"), metadata: metadata())
     let small = try await cache.makeWriter(for: CacheKey(resource: "small"), metadata: metadata())
@@ -163,7 +163,7 @@ struct WriterTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("a body above the limit is refused, by its stated length or as it comes")
+  @Test("a body above the limit is refused, by its stated length or while it is written")
   func tooLarge() async throws {
     let cache = try DiskCache(path: folder.path, configuration: .init(entrySizeLimit: 100_000))
     var stated = metadata()
@@ -178,7 +178,7 @@ struct WriterTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("metadata beyond every server's limits is refused")
+  @Test("metadata above the limit is refused")
   func metadataTooLarge() async throws {
     #expect(
       await failure { try await cache.store(bytes(1), for: key, metadata: metadata(padding: 5 << 20)) }?.code == .entryTooLarge)
@@ -190,7 +190,7 @@ struct WriterTests {
     #expect(try await cache.bytes(key) == bytes(1))
   }
 
-  @Test("a closed store finishes what is under way, and then refuses every call")
+  @Test("a closed store finishes the work in progress and then refuses every call")
   func close() async throws {
     try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
     let entry = try #require(try await cache.entry(for: key))
@@ -212,7 +212,7 @@ struct WriterTests {
     #expect(try await DiskCache(path: folder.path).bytes(key) == bytes(1_000_000))
   }
 
-  @Test("a cancelled task's store is whole or not there")
+  @Test("a cancelled task's store is complete or missing")
   func cancelledTask() async throws {
     for round in 0..<30 {
       let key = CacheKey(resource: "\(round)")
