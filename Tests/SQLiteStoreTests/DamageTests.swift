@@ -19,13 +19,13 @@ import Glibc
 import Musl
 #endif
 
-@Suite("A damaged database")
+@Suite("SQLite store: a damaged database")
 struct DamageTests {
   private let key = CacheKey(resource: "https://example.com/a")
 
-  /// Writes nonsense over a file's bytes.
+  /// Overwrites a file's bytes with invalid data.
   ///
-  /// - Returns: the file's size.
+  /// - Returns: The size of the file.
   private func overwrite(_ path: String, from offset: Int) throws -> Int {
     let size = try Data(contentsOf: URL(filePath: path)).count
     let descriptor = open(path, O_WRONLY)
@@ -35,16 +35,16 @@ struct DamageTests {
     return size
   }
 
-  /// Changes the database behind the cache's back.
+  /// Changes the database without the cache.
   private func tamper(_ folder: TemporaryFolder, _ sql: String) throws {
     var patient = GRDB.Configuration()
-    // The cache may be writing down a use.
+    // The cache may be recording a use.
     patient.busyMode = .timeout(60)
     try DatabaseQueue(path: folder.database, configuration: patient).write { try $0.execute(sql: sql) }
   }
 
   @Test(
-    "what is damaged in an entry is a miss, removed and counted, and never wrong bytes",
+    "a damaged entry is a miss that is removed and counted, and never wrong bytes",
     arguments: [
       "UPDATE chunk SET bytes = zeroblob(length(bytes)) WHERE place = (SELECT max(place) FROM chunk)",
       "UPDATE chunk SET bytes = x'' WHERE place = (SELECT min(place) FROM chunk)",
@@ -70,7 +70,7 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("another key's row under a key is none")
+  @Test("a row with another key is not found")
   func swappedKey() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -81,7 +81,7 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("damage behind the first pieces of a large body ends the stream with an error, and the entry is gone")
+  @Test("damage behind the first chunks of a large body ends the stream with an error and removes the entry")
   func damagedInMidStream() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -99,7 +99,7 @@ struct DamageTests {
   }
 
   @Test(
-    "a file that is no database is made anew when it is opened",
+    "a file that is not a database is created anew when it is opened",
     arguments: ["", "no database at all, but long enough for its head"])
   func noDatabase(content: String) async throws {
     let folder = try TemporaryFolder()
@@ -112,7 +112,7 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("damage that is met later is an error that says so, once; then the database is new")
+  @Test("damage found later causes one error, and then the database is new")
   func damagedWhileOpen() async throws {
     let folder = try TemporaryFolder()
     do {
@@ -123,9 +123,10 @@ struct DamageTests {
       await cache.close()
     }
     let cache = try SQLiteCache(path: folder.path)
-    // Else that would meet the damage first.
+    // Otherwise the collection would find the damage first.
     try await cache.collected()
-    // All but the first page, which has the schema's root; in place, since another file would be a new database.
+    // Everything but the first page, which has the schema's root. It is changed in place, because another file would be a new
+    // database.
     let size = try overwrite(folder.database, from: 8_192)
     #expect(size > 1_000_000)
 
@@ -138,25 +139,25 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("when the file, or the folder, is deleted, the store goes on with a new one", arguments: [false, true])
+  @Test("after the file or the folder is deleted, the store continues with a new one", arguments: [false, true])
   func deleted(isFolder: Bool) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
     try await cache.store(bytes(400_000), for: key, metadata: metadata())
     let held = try #require(await cache.entry(for: key)).body
-    // Else the collection could make a new database in the middle of the removal.
+    // Otherwise the collection could create a database during the removal.
     try await cache.collected()
     try FileManager.default.removeItem(atPath: isFolder ? folder.path : folder.database)
 
     #expect(try await cache.entry(for: key) == nil)
     try await cache.store(bytes(400_000, seed: 2), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(400_000, seed: 2))
-    // Its numbers begin again, and must not lead an old reader to new bytes.
+    // The new database numbers its entries from one again, so an old reader must not get new bytes.
     #expect(await failure { _ = try await held.collect() }?.code == .damagedEntry)
     await cache.close()
   }
 
-  @Test("a later version's database, and another program's, are refused and left alone")
+  @Test("a database of a later version or another program is refused and not changed")
   func foreign() async throws {
     let later = try TemporaryFolder()
     await (try SQLiteCache(path: later.path)).close()
@@ -172,7 +173,7 @@ struct DamageTests {
     #expect(notes == ["mine"])
   }
 
-  @Test("a folder that is a file is an error with its path")
+  @Test("a folder that is a file causes an error with its path")
   func folderIsFile() async throws {
     let folder = try TemporaryFolder()
     try Data().write(to: URL(filePath: folder.path + "/file"))
@@ -181,7 +182,7 @@ struct DamageTests {
     #expect(error?.path?.hasPrefix(folder.path) == true)
   }
 
-  @Test("settings that make no sense are refused")
+  @Test("invalid settings are refused")
   func settings() async throws {
     let folder = try TemporaryFolder()
     for configuration in [

@@ -18,11 +18,11 @@ import Glibc
 import Musl
 #endif
 
-@Suite("A database that can't be written as it should be")
+@Suite("SQLite store: faults of the file system")
 struct FaultTests {
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "https://example.com/\(number)") }
 
-  @Test("a full disk is an error that says so, leaves what is stored, and is over when there is room")
+  @Test("a full disk causes an error, leaves the stored entries, and stores work when space is available again")
   func fullDisk() async throws {
     let folder = try TemporaryFolder()
     var configuration = SQLiteCache.Configuration()
@@ -39,7 +39,7 @@ struct FaultTests {
     #expect((5..<60).contains(stored))
     #expect(cache.counters.failedWrites == 1)
     #expect(cache.counters.resets == 0)
-    // A body that goes into the database piece by piece fails in the middle.
+    // A body that goes into the database in chunks fails in the middle.
     #expect(await failure { try await cache.store(bytes(900_000), for: key(-1), metadata: metadata()) }?.code == .diskFull)
     for number in 0..<stored { #expect(try await cache.bytes(key(number)) == bytes(20_000, seed: UInt64(number))) }
     #expect(try await cache.entryCount == stored)
@@ -52,7 +52,7 @@ struct FaultTests {
     await roomy.close()
   }
 
-  @Test("a database that may only be read is an error that says so, and stays as it is")
+  @Test("a read-only database causes an error and is not changed")
   func readOnly() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -62,7 +62,7 @@ struct FaultTests {
     chmod(folder.path, 0o555)
     defer { chmod(folder.path, 0o755) }
     let before = try Data(contentsOf: URL(filePath: folder.database))
-    // Permissions mean nothing to root.
+    // Root ignores permissions.
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       if getuid() == 0 { #expect(setuid(65_534) == 0) }
       let error = #expect(throws: CacheError.self) { try SQLiteCache(path: path) }
@@ -73,7 +73,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a process that is killed in the middle of writing has lost nothing that was acknowledged, and left nothing half",
+    "a process killed while writing has lost no acknowledged entry and leaves no partial one",
     arguments: 0..<3)
   func killed(round: Int) async throws {
     let folder = try TemporaryFolder()
@@ -94,13 +94,13 @@ struct FaultTests {
       #expect(body == bytes(body.count, seed: name))
       #expect(Int64(body.count) == entry.metadata.bodyLength)
     }
-    // Four were under way at most.
+    // At most four stores were in progress.
     #expect((lines.count...(lines.count + 4)).contains(listed.count))
     #expect(cache.counters.damaged == 0 && cache.counters.resets == 0)
     await cache.close()
   }
 
-  /// Four writers, which note down what was acknowledged; the process ends itself after so many of the first.
+  /// Runs four writers that record acknowledged entries. The process kills itself after this many entries of the first writer.
   private static func writeUntilKilled(in path: String, after limit: Int) async throws {
     let cache = try SQLiteCache(path: path)
     let list = open(path + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)

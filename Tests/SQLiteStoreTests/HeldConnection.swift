@@ -4,7 +4,7 @@ import Dispatch
 
 @testable import SQLiteStore
 
-/// Keeps the connection that writes until it is released.
+/// Blocks the writing connection until it is released.
 final class HeldConnection: Sendable {
   private let begin = Gate(isOpen: true)
   private let end = DispatchSemaphore(value: 0)

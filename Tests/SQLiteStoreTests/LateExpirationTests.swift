@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tells a look a later time than the transactions that follow it: what it found expired is alive again by then, as after a 304
-/// in between.
+/// A clock that is later for a lookup than for the transactions that follow it. An entry that the lookup found expired is valid
+/// again by then, as after a 304 in between.
 private struct TwofoldClock: CacheClock {
   @TaskLocal static var isLooking = false
   static let start = Timestamp(seconds: 1_767_225_600)
@@ -21,9 +21,9 @@ private struct TwofoldClock: CacheClock {
   func sleep(for duration: Duration) async throws(CancellationError) {}
 }
 
-@Suite("What a look found expired")
+@Suite("SQLite store: entries that a lookup found expired")
 struct LateExpirationTests {
-  @Test("is looked at again before it is removed")
+  @Test("an expired entry is checked again before it is removed")
   func lookedAtAgain() async throws {
     let folder = try TemporaryFolder()
     let configuration = SQLiteCache.Configuration(expiration: .after(.seconds(60)), clock: TwofoldClock())

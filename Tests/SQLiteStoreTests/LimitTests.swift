@@ -9,9 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Limits of a database's entries")
+@Suite("SQLite store: limits")
 struct LimitTests {
-  @Test("limits and ranges at the ends of what a number holds are limits and ranges like others")
+  @Test("limits and ranges at the ends of the number range work")
   func extremes() async throws {
     // Given
     let folder = try TemporaryFolder()

@@ -4,9 +4,9 @@ import CacheTesting
 import SQLiteStore
 import Testing
 
-@Suite("The contract of stores, in a database")
+@Suite("SQLite store: the store contract")
 struct SQLiteContractTests {
-  @Test("holds", arguments: StoreContract.cases)
+  @Test("the contract holds", arguments: StoreContract.cases)
   func contract(_ statement: StoreContract.Case) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -15,7 +15,7 @@ struct SQLiteContractTests {
     withExtendedLifetime(folder) {}
   }
 
-  @Test("holds also with one connection for all reading, and every commit flushed", arguments: StoreContract.cases)
+  @Test("the contract holds with one connection for all reads and every commit flushed", arguments: StoreContract.cases)
   func contractWithOneReader(_ statement: StoreContract.Case) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: nil, durability: .commit, readers: 1))

@@ -11,12 +11,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Several caches on one database")
+@Suite("SQLite store: several caches on one database")
 struct SharingTests {
   private let clock = ManualClock()
   private let key = CacheKey(resource: "https://example.com/a")
 
-  @Test("see each other's entries, removals and total at once")
+  @Test("caches immediately see each other's entries, removals and total")
   func seen() async throws {
     let folder = try TemporaryFolder()
     let (one, two) = (try folder.sharedCache(), try folder.sharedCache())
@@ -31,7 +31,7 @@ struct SharingTests {
     await two.close()
   }
 
-  @Test("what is stored is found after a restart")
+  @Test("a stored entry is found after a restart")
   func restart() async throws {
     let folder = try TemporaryFolder()
     let one = try SQLiteCache(path: folder.path)
@@ -44,7 +44,7 @@ struct SharingTests {
     await two.close()
   }
 
-  @Test("who reads a large body reads on when another cache replaces it, for a minute at least")
+  @Test("the reader of a large body continues for at least a minute after another cache replaces it")
   func heldAcross() async throws {
     let folder = try TemporaryFolder()
     let (one, two) = (try folder.sharedCache(clock: clock), try folder.sharedCache(clock: clock))
@@ -60,7 +60,7 @@ struct SharingTests {
     await two.close()
   }
 
-  @Test("after that its bytes are cleared away, but not while this cache reads them")
+  @Test("the bytes of a removed body are deleted after a minute, but not while this cache reads them")
   func collected() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(clock: clock))
@@ -80,10 +80,10 @@ struct SharingTests {
     #expect(pieces == 0)
   }
 
-  @Test("what a dead process was writing is nobody's entry, and is cleared away when it is old")
+  @Test("a dead process's partial entry is not found, and is removed when it is old")
   func deadWriter() async throws {
     let folder = try TemporaryFolder()
-    // A connection of its own, with a writer that nobody ends: what a killed process leaves.
+    // A separate connection with a writer that is never ended, as a killed process leaves it.
     let dead = try folder.sharedCache(clock: clock)
     let writer = try await dead.makeWriter(for: key, metadata: metadata(at: clock.now))
     try await writer.write(bytes(1_000_000))
@@ -97,7 +97,7 @@ struct SharingTests {
     clock.advance(by: .seconds(2))
     try await cache.store(Data("b".utf8), for: key, metadata: metadata(at: clock.now))
     #expect(try await rows(folder) == 1)
-    // It was only taken for dead: it hears so, and its entry does not appear with half of its bytes.
+    // The writer is in fact alive. It gets an error, and its entry does not appear with half of its bytes.
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .truncatedBody)
     #expect(try await cache.bytes(key) == Data("b".utf8))
     await cache.close()
@@ -108,7 +108,7 @@ struct SharingTests {
     try await DatabaseQueue(path: folder.database).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") }
   }
 
-  @Test("a database that another process keeps locked is an error after the time that was set; reading goes on")
+  @Test("a database that another process has locked causes an error after the timeout, and reads continue")
   func busy() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(busyTimeout: .milliseconds(1)))
@@ -129,7 +129,7 @@ struct SharingTests {
     await cache.close()
   }
 
-  @Test("many writers in two caches each store their own, and the total is right")
+  @Test("concurrent writers in two caches each store their own entry, and the total is correct")
   func hammer() async throws {
     let folder = try TemporaryFolder()
     let caches = try (0..<2).map { _ in try folder.sharedCache() }

@@ -10,13 +10,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Size and time in a database")
+@Suite("SQLite store: size and time to live")
 struct SizeTests {
   private let clock = ManualClock()
 
   private func key(_ index: Int) -> CacheKey { CacheKey(resource: "https://example.com/\(index)") }
 
-  @Test("the limit holds after each commit, and the least recently used entry goes first")
+  @Test("every commit enforces the limit, and the least recently used entry is evicted first")
   func limit() async throws {
     let folder = try TemporaryFolder()
     let limit: Int64 = 55_000
@@ -40,7 +40,7 @@ struct SizeTests {
     await cache.close()
   }
 
-  @Test("what does not fit alone is refused, before and after its length is known, and leaves the others")
+  @Test("an entry that does not fit alone is refused by stated or actual length, and others stay")
   func tooLarge() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: 1_000_000, entrySizeLimit: 600_000))
@@ -56,7 +56,7 @@ struct SizeTests {
     await cache.close()
   }
 
-  @Test("the total is that of the entries there are, whatever happened to them")
+  @Test("the total matches the existing entries after every kind of change")
   func total() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -81,7 +81,7 @@ struct SizeTests {
     await cache.close()
   }
 
-  @Test("the time to live counts from the answer, is the entry's own where it has one, and does not slide")
+  @Test("the time to live counts from the response, can be the entry's own, and is not extended by reads")
   func expiration() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
@@ -102,7 +102,7 @@ struct SizeTests {
     await cache.close()
   }
 
-  @Test("a 304 restarts the time to live; expired entries can be swept")
+  @Test("a 304 restarts the time to live, and expired entries can be removed")
   func refreshed() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
@@ -119,7 +119,7 @@ struct SizeTests {
     await cache.close()
   }
 
-  @Test("the file does not grow when entries come and go")
+  @Test("the file does not grow as entries are stored and evicted")
   func fileSize() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: 2_000_000, clock: clock))

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -23,13 +23,13 @@ final class TemporaryFolder: Sendable {
 
   var database: String { path + "/etagere-1.sqlite" }
 
-  /// One of several caches in the folder. It waits for a transaction of another one as long as the disk takes.
+  /// Opens one of several caches in the folder, which waits without practical limit for another one's transaction.
   func sharedCache(clock: any CacheClock = SystemClock()) throws -> SQLiteCache {
     try SQLiteCache(path: path, configuration: .init(busyTimeout: .seconds(86_400), clock: clock))
   }
 }
 
-/// Bytes that are the same in every run, and in which no piece is like another.
+/// Returns bytes that are the same in every run and without repeated parts.
 func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
   var state = seed
   var words: [UInt64] = []
@@ -55,23 +55,23 @@ func metadata(
 }
 
 extension SQLiteCache {
-  /// Returns when what looks have found is cleared away.
+  /// Waits until the entries that lookups found to be removed are removed.
   func cleared() async { await engine.clearing.withLock { $0.task }?.value }
 
-  /// Returns when what was left behind is collected, which begins at opening.
+  /// Waits for the collection of partial entries, which begins at opening.
   func collected() async throws { try await Turns.until { [engine] in !engine.isCollecting.withLock { $0 } } }
 
-  /// Returns when nothing holds an entry's bytes. A thread of GRDB releases a body a moment after the body was returned.
+  /// Waits until no reader needs an entry's bytes. A thread of GRDB releases a body a moment after the body was returned.
   func unpinned() async throws {
     let opening = try await engine.file.read { _, opening in opening }
     try await Turns.until { [engine] in engine.leases.entries(in: opening).isEmpty }
   }
 
-  /// The body under `key`, whole; nil: a miss.
+  /// Returns the whole body under `key`, or `nil` for a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, if any.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()

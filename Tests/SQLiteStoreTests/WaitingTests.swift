@@ -12,7 +12,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("What waits for a database's only writer")
+@Suite("SQLite store: operations that wait for the writing connection")
 struct WaitingTests {
   private let clock = ManualClock()
   private let folder: TemporaryFolder
@@ -21,7 +21,7 @@ struct WaitingTests {
 
   private func key(_ number: Int) -> CacheKey { CacheKey(resource: "https://example.com/\(number)") }
 
-  @Test("a look does not: what it finds expired or damaged is a miss at once, and removed afterwards", .timeLimit(.minutes(30)))
+  @Test("a lookup does not wait: an expired or damaged entry is a miss immediately, and removed later", .timeLimit(.minutes(30)))
   func looks() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
@@ -53,7 +53,7 @@ struct WaitingTests {
     await cache.close()
   }
 
-  @Test("what is found to clear away when the store is closed is cleared away before", .timeLimit(.minutes(30)))
+  @Test("the entries found to be removed are removed before the store is closed", .timeLimit(.minutes(30)))
   func closing() async throws {
     let cache = try SQLiteCache(path: folder.path, configuration: .init(expiration: .after(.seconds(60)), clock: clock))
     try await cache.store(bytes(100), for: key(1), metadata: metadata(at: clock.now))
@@ -63,7 +63,7 @@ struct WaitingTests {
     #expect(cache.counters.evictions == [.expired: 1])
   }
 
-  @Test("what is too much is refused at once and counted, and taken again when the disk has caught up", .timeLimit(.minutes(30)))
+  @Test("stores beyond the limit are refused and counted until the disk has caught up", .timeLimit(.minutes(30)))
   func count() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingLimit: 4))
@@ -95,7 +95,7 @@ struct WaitingTests {
     await cache.close()
   }
 
-  @Test("bytes are bounded too, but for a single piece that is larger", .timeLimit(.minutes(30)))
+  @Test("pending bytes are bounded except for a single large chunk", .timeLimit(.minutes(30)))
   func size() async throws {
     // Given
     let cache = try SQLiteCache(path: folder.path, configuration: .init(pendingSizeLimit: 100_000))
@@ -111,7 +111,7 @@ struct WaitingTests {
     let first = Task { try await writers[0].commit(trailers: nil) }
     try await Turns.until { !cache.engine.backlog.hasRoom(for: 60_000) }
     let refusal = await failure { _ = try await writers[1].commit(trailers: nil) }
-    // What fits in beside it is taken.
+    // A store that fits beside it is accepted.
     let last = Task { try await writers[2].commit(trailers: nil) }
     try await Turns.until { !cache.engine.backlog.hasRoom }
 
@@ -125,7 +125,7 @@ struct WaitingTests {
     await cache.close()
   }
 
-  @Test("bounds that make no sense are refused", arguments: [(0, 1), (1, -1)])
+  @Test("invalid limits are refused", arguments: [(0, 1), (1, -1)])
   func invalid(count: Int, bytes: Int) throws {
     let configuration = SQLiteCache.Configuration(pendingLimit: count, pendingSizeLimit: bytes)
     let error = #expect(throws: CacheError.self) { try SQLiteCache(path: folder.path, configuration: configuration) }

@@ -13,11 +13,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Writing into a database")
+@Suite("SQLite store: writers")
 struct WriterTests {
   private let key = CacheKey(resource: "https://example.com/a")
 
-  @Test("a body of 100 MB goes in and comes out in pieces")
+  @Test("a body of 100 MB is written and read in chunks")
   func large() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -43,7 +43,7 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("trailers come back with the body, and with who follows the writer")
+  @Test("trailers are returned with the body and to readers that follow the writer")
   func trailers() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -59,7 +59,7 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("who follows a writer reads on after its entry has been replaced")
+  @Test("a reader that follows a writer continues after its entry was replaced")
   func followed() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -73,7 +73,7 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("a writer after its end, and after an abort, says so")
+  @Test("a writer throws after its commit and after an abort")
   func ends() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -91,7 +91,7 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("a cancelled follower does not wait for a writer that stands still")
+  @Test("a cancelled reader does not wait for an idle writer")
   func cancelledFollower() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -106,7 +106,7 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("after close everything is refused, open bodies and writers too, and closing again is no error")
+  @Test("after close, every call throws, also of open bodies and writers, and closing again does not")
   func closed() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
@@ -122,7 +122,7 @@ struct WriterTests {
     #expect(await failure { try await cache.removeAll() }?.code == .closed)
     #expect(await failure { _ = try await body.collect() }?.code == .closed)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .closed)
-    // Closed in good order: nothing but the database is left.
+    // After an orderly close, only the database is left.
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["etagere-1.sqlite"])
   }
 
@@ -152,7 +152,7 @@ struct WriterTests {
   }
 }
 
-/// Keeps a connection open after GRDB has released it: SQLite closes a connection with its last statement.
+/// Keeps a connection open after GRDB has released it, because SQLite closes a connection with its last statement.
 // Proof of `@unchecked Sendable`: the statement is released after the connection's owner, so no two threads use it at once.
 private final class LateReader: @unchecked Sendable {
   private weak var database: Database?

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A store whose writers are held at a gate, before each write and before the commit; removals of everything, and the answers to
-/// look-ups of many, at others, which are open.
+/// A store with gates. One blocks its writers before each write and before the commit. Others, which are open at first, block
+/// removals of all entries and the results of batch lookups.
 final class HeldStore: CacheStore {
   let id = ComponentID.unique(HeldStore.self)
   let inner = VolatileStore()
@@ -18,7 +18,7 @@ final class HeldStore: CacheStore {
   let answers = Gate(isOpen: true)
   private let largest = Lock(0)
 
-  /// Bytes of the largest chunk that was written.
+  /// The size in bytes of the largest chunk that was written.
   var largestChunk: Int { largest.withLock { $0 } }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }

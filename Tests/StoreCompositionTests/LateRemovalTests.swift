@@ -9,18 +9,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A layer that could not be emptied")
+@Suite("Layered store: a layer that could not be emptied")
 struct LateRemovalTests {
   private let old = CacheKey(resource: "https://example.com/old")
   private let keys = (0..<2).map { CacheKey(resource: "https://example.com/\($0)") }
 
-  @Test("is emptied before it is written to again, also when it could only be read for a moment")
+  @Test("the layer is emptied before the next write, even if it was read-only only temporarily")
   func momentary() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
     try await store.store(Data("old".utf8), for: old, metadata: metadata())
 
-    upper.failure = CacheError(.readOnly, reason: "the volume can only be read")
+    upper.failure = CacheError(.readOnly, reason: "the volume is read-only")
     try await store.removeAll()
     try await store.store(Data("new".utf8), for: keys[0], metadata: metadata())
     upper.failure = nil
@@ -33,7 +33,7 @@ struct LateRemovalTests {
     #expect(lower.opened == lookups)
   }
 
-  @Test("is emptied once, however many write to it at once")
+  @Test("the layer is emptied once, however many concurrent writes follow")
   func once() async throws {
     let (upper, lower) = (HeldStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])

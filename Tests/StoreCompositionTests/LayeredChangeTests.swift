@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Freshening and removing in layers")
+@Suite("Layered store: updates and removals")
 struct LayeredChangeTests {
   private let key = CacheKey(resource: "https://example.com/a")
   private let gone = CacheError(.fileSystem, reason: "the disk is gone")
@@ -19,7 +19,7 @@ struct LayeredChangeTests {
     try await store.entry(for: key)?.metadata.response.headerFields[.eTag]
   }
 
-  @Test("freshening reaches every layer that has the entry in that revision")
+  @Test("an update reaches every layer that has the entry in that revision")
   func refresh() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
@@ -33,7 +33,7 @@ struct LayeredChangeTests {
     #expect(try await etag(store) == "\"fresh\"")
   }
 
-  @Test("what is shown decides: another revision below it is not freshened, and not removed")
+  @Test("another revision below the visible one is neither updated nor removed")
   func shownDecides() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await upper.store(Data("new".utf8), for: key, metadata: metadata())
@@ -45,7 +45,7 @@ struct LayeredChangeTests {
     #expect(try await store.text(key) == "new")
   }
 
-  @Test("a layer that can't freshen loses the entry when another one has it fresh; when none has, the error is told")
+  @Test("a layer that cannot update loses the entry if another one has updated it; if none has, the error is thrown")
   func failingRefresh() async throws {
     let (upper, lower) = (RefusingStore(), VolatileStore())
     let store = try LayeredStore([upper, lower], configuration: .init(promotionLimit: 0))
@@ -62,7 +62,7 @@ struct LayeredChangeTests {
     #expect(await failure { _ = try await store.updateMetadata(of: key, to: new, ifRevision: old.revision) }?.code == .fileSystem)
   }
 
-  @Test("a 304 for what can only be read is kept with the copy above it")
+  @Test("a 304 for a read-only entry updates the copy above it")
   func refreshAboveReadOnly() async throws {
     let (upper, shipped) = (HeldStore(), VolatileStore())
     let old = try await shipped.store(Data("kept".utf8), for: key, metadata: metadata())
@@ -79,7 +79,7 @@ struct LayeredChangeTests {
     #expect(try await etag(shipped) == "\"a\"")
   }
 
-  @Test("what can only be read, and is not above, is copied there when it is marked stale", arguments: [false, true])
+  @Test("an entry that exists only in a read-only layer is copied up when it is marked stale", arguments: [false, true])
   func staleAboveReadOnly(isEvicted: Bool) async throws {
     let (refusing, upper, shipped) = (NullStore(), VolatileStore(), VolatileStore())
     let now = Timestamp(seconds: 1_767_225_600)
@@ -92,7 +92,7 @@ struct LayeredChangeTests {
 
     #expect(try await store.updateMetadata(of: key, to: stale, ifRevision: old.revision))
     if isEvicted {
-      // What is below says that it is fresh.
+      // The lower layer's entry states that it is fresh.
       try await upper.removeAll()
       #expect(try await store.entry(for: key) == nil)
     } else {
@@ -101,7 +101,7 @@ struct LayeredChangeTests {
     }
   }
 
-  @Test("a layer that can't freshen, but takes the copy, keeps it")
+  @Test("a layer that cannot update but accepts the copy keeps it")
   func copyIntoRefusing() async throws {
     let (upper, shipped) = (RefusingStore(), VolatileStore())
     let old = try await shipped.store(Data("kept".utf8), for: key, metadata: metadata())
@@ -113,7 +113,7 @@ struct LayeredChangeTests {
     #expect(try await etag(store) == "\"fresh\"")
   }
 
-  @Test("where nothing takes the copy, it is hidden only if it would be taken for fresher than it is", arguments: [0, 60])
+  @Test("if no layer accepts the copy, the entry is hidden only if it would be considered too fresh", arguments: [0, 60])
   func staleWithoutCopy(lifetime: Int) async throws {
     let shipped = VolatileStore()
     let now = Timestamp(seconds: 1_767_225_600)
@@ -128,7 +128,7 @@ struct LayeredChangeTests {
     #expect(try await store.text(key) == (lifetime == 0 ? "kept" : nil))
   }
 
-  @Test("removing goes to every layer; what can only be read is hidden, and shown again when it is stored anew above it")
+  @Test("a removal reaches every layer and hides a read-only entry, and a later store is visible")
   func remove() async throws {
     let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
     for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata: metadata()) }
@@ -147,7 +147,7 @@ struct LayeredChangeTests {
     #expect(try await store.entry(for: key) == nil)
   }
 
-  @Test("removing everything goes to every layer, and what is stored after it stays")
+  @Test("a removal of all entries reaches every layer, and later entries stay")
   func removeAll() async throws {
     let (upper, lower, shipped) = (VolatileStore(), VolatileStore(), VolatileStore())
     for layer in [upper, lower, shipped] { try await layer.store(Data("kept".utf8), for: key, metadata: metadata()) }
@@ -161,7 +161,7 @@ struct LayeredChangeTests {
   }
 
   @Test(
-    "what a layer can't remove is an error, and hidden; it is gone before that layer is written to again",
+    "an entry that a layer cannot remove causes an error, is hidden, and is removed before the next write",
     arguments: [false, true])
   func failingRemoval(isAll: Bool) async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
@@ -182,7 +182,7 @@ struct LayeredChangeTests {
     #expect(upper.keys.contains(key) == !isAll)
   }
 
-  @Test("what was to be written back and is removed stays removed")
+  @Test("an entry that is removed before it was written back stays removed")
   func removeOwed() async throws {
     let (upper, lower) = (VolatileStore(), HeldStore())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back))
@@ -198,7 +198,7 @@ struct LayeredChangeTests {
   }
 }
 
-/// A store that can do everything but freshen.
+/// A store that can do everything except update metadata.
 private final class RefusingStore: CacheStore {
   let id = ComponentID.unique(RefusingStore.self)
   let inner = VolatileStore()

@@ -9,13 +9,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Changes of one resource in layers, at once")
+@Suite("Layered store: concurrent changes of one resource")
 struct LayeredOrderTests {
   private let key = CacheKey(resource: "https://example.com/a")
   private let upper = HeldStore()
   private let lower = VolatileStore()
 
-  /// A commit that has reached the lower layer and is held in the upper one.
+  /// Starts a commit that has reached the lower layer and is blocked in the upper one.
   private func held(_ text: String, _ store: LayeredStore) async throws -> Task<Void, any Error> {
     upper.gate.open()
     let writer = try await store.makeWriter(for: key, metadata: metadata())
@@ -29,7 +29,7 @@ struct LayeredOrderTests {
 
   private func others() async { for _ in 0..<100 { await Task.yield() } }
 
-  @Test("a commit waits for the one before it, so the layers end with the same answer")
+  @Test("a commit waits for the one before it, so the layers end with the same response")
   func commits() async throws {
     let store = try LayeredStore([upper, lower])
     upper.gate.open()
@@ -46,7 +46,7 @@ struct LayeredOrderTests {
     for layer in [upper as any CacheStore, lower] { #expect(try await layer.text(key) == "second") }
   }
 
-  @Test("a removal of the revision that is being replaced leaves the new one", arguments: [false, true])
+  @Test("a removal of a revision that is being replaced leaves the new one", arguments: [false, true])
   func removal(isCancelled: Bool) async throws {
     let store = try LayeredStore([upper, lower])
     upper.gate.open()
@@ -60,12 +60,12 @@ struct LayeredOrderTests {
     try await commit.value
     _ = await removal.result
     for layer in [upper as any CacheStore, lower] { #expect(try await layer.text(key) == "new") }
-    // Whatever became of it, its turn has been passed on.
+    // In both cases, the turn was passed on.
     try await store.remove(key, ifRevision: nil)
     #expect(lower.keys.isEmpty)
   }
 
-  @Test("a removal of everything waits for a commit under way, and what comes after it waits for the removal")
+  @Test("a removal of all entries waits for a commit in progress, and later changes wait for the removal")
   func sweep() async throws {
     let store = try LayeredStore([upper, lower])
     let commit = try await held("old", store)

@@ -11,11 +11,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Looking through layers")
+@Suite("Layered store: lookups")
 struct LayeredReadingTests {
   private let key = CacheKey(resource: "https://example.com/a")
 
-  @Test("the first layer that has an entry answers, and the others are not asked")
+  @Test("the first layer that has an entry returns it, and the others are not read")
   func order() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await upper.store(Data("upper".utf8), for: key, metadata: metadata())
@@ -28,7 +28,7 @@ struct LayeredReadingTests {
     #expect(store.counters.layers.map(\.hits) == [2, 0])
   }
 
-  @Test("what a lower layer has is copied into those above it, as it is", arguments: [false, true])
+  @Test("an entry in a lower layer is copied unchanged into the layers above", arguments: [false, true])
   func promotion(byVariants: Bool) async throws {
     let (first, second, third) = (VolatileStore(), VolatileStore(), VolatileStore())
     let stored = metadata()
@@ -58,7 +58,7 @@ struct LayeredReadingTests {
     await lower.close()
   }
 
-  @Test("a larger body than the limit is not copied, and none is with a limit of 0", arguments: [0, 3])
+  @Test("a body above the limit is not copied, and none is with a limit of 0", arguments: [0, 3])
   func promotionLimit(limit: Int64) async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await lower.store(Data("kept".utf8), for: key, metadata: metadata())
@@ -72,14 +72,14 @@ struct LayeredReadingTests {
     #expect(store.counters.skippedPromotions == (limit == 0 ? 0 : 1))
   }
 
-  @Test("a layer that is slow to take a copy keeps nobody who reads waiting, and is given the body piece by piece")
+  @Test("a slow copy into an upper layer does not delay readers, and the body is copied in chunks")
   func promotionOfLargeBody() async throws {
     let (upper, lower) = (HeldStore(), PiecewiseStore(pieces: 200))
     let store = try LayeredStore([upper, lower])
 
     let entry = try #require(await store.entry(for: key))
     #expect(try await entry.body.collect().count == 200 * PiecewiseStore.piece.count)
-    // The copy has not got beyond its first piece, and nobody has read ahead for it.
+    // The copy has not got beyond its first chunk, and nothing has read ahead for it.
     await upper.gate.arrived()
     #expect(lower.handedOut == 200 + 1)
 
@@ -89,7 +89,7 @@ struct LayeredReadingTests {
     #expect(try await upper.inner.bytes(key)?.count == 200 * PiecewiseStore.piece.count)
   }
 
-  @Test("what is removed while many are looked up is not shown, also when it could not be removed everywhere")
+  @Test("an entry removed during a batch lookup is not returned, even if it could not be removed everywhere")
   func removedMeanwhile() async throws {
     // Given
     let (upper, lower) = (HeldStore(), VolatileStore())
@@ -110,7 +110,7 @@ struct LayeredReadingTests {
     #expect(try await Set(look.value.keys) == [other])
   }
 
-  @Test("a range is read from where it is, and the whole is copied")
+  @Test("a range is read from its layer, and the whole entry is copied")
   func range() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await lower.store(Data("0123456789".utf8), for: key, metadata: metadata())
@@ -121,7 +121,7 @@ struct LayeredReadingTests {
     #expect(try await upper.text(key) == "0123456789")
   }
 
-  @Test("variants that one layer has lost come from another, and what both have is the upper one's")
+  @Test("a variant that one layer has lost is returned from another, and one in both from the upper one")
   func variants() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let (german, french) = (key.variant("lang=de"), key.variant("lang=fr"))
@@ -137,7 +137,7 @@ struct LayeredReadingTests {
     #expect(found == ["lang=de": "oben", "lang=fr": "en bas"])
   }
 
-  @Test("a layer that fails is a miss, and counted")
+  @Test("a layer that fails is a counted miss")
   func failures() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await lower.store(Data("kept".utf8), for: key, metadata: metadata())
@@ -157,7 +157,7 @@ struct LayeredReadingTests {
     #expect(await failure { _ = try await store.entry(for: key) }?.isCancellation == true)
   }
 
-  @Test("a list has what is shown, each once, and fails where a layer does")
+  @Test("a list contains each visible entry once, and fails if a layer fails")
   func listing() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let other = CacheKey(resource: "https://example.com/b")
@@ -167,13 +167,13 @@ struct LayeredReadingTests {
     let store = try LayeredStore([upper, lower])
 
     #expect(try await Set(store.entries { _, _ in true }.map(\.key)) == [key, other])
-    // The lower layer's word about the first one is not what is shown.
+    // The lower layer's version of the first entry is not visible.
     #expect(try await store.entries { $1.response.headerFields[.eTag] == "\"old\"" }.map(\.key) == [other])
     lower.failure = CacheError(.fileSystem, reason: "the disk is gone")
     #expect(await failure { _ = try await store.entries { _, _ in true } }?.code == .fileSystem)
   }
 
-  @Test("no layer, and settings that make no sense, are refused")
+  @Test("a store without layers and invalid settings are refused")
   func settings() async {
     #expect(await failure { _ = try LayeredStore([]) }?.code == .invalidConfiguration)
     for configuration in [LayeredStore.Configuration(promotionLimit: -1), .init(backlog: 0)] {

@@ -9,12 +9,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Storing into layers")
+@Suite("Layered store: storing")
 struct LayeredWritingTests {
   private let key = CacheKey(resource: "https://example.com/a")
   private let gone = CacheError(.fileSystem, reason: "the disk is gone")
 
-  @Test("written through, an entry is in every layer when the commit returns")
+  @Test("with writing through, an entry is in every layer when the commit returns")
   func through() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
@@ -25,7 +25,7 @@ struct LayeredWritingTests {
     for layer in [upper, lower] { #expect(try await layer.text(key) == "kept") }
   }
 
-  @Test("written back, the commit waits for the first layer that takes the entry alone, and the others get it later")
+  @Test("with writing back, the commit waits only for the first accepting layer, and the others get the entry later")
   func back() async throws {
     let (refusing, upper, lower) = (NullStore(), VolatileStore(), HeldStore())
     let store = try LayeredStore([refusing, upper, lower], configuration: .init(writing: .back))
@@ -41,7 +41,7 @@ struct LayeredWritingTests {
     #expect(store.counters.writtenBack == 1)
   }
 
-  @Test("while the new entry is on its way down, the old one below is not shown")
+  @Test("while a new entry is copied down, the old one below is hidden")
   func backHidesOlder() async throws {
     let (upper, lower) = (VolatileStore(), HeldStore())
     try await lower.inner.store(Data("old".utf8), for: key, metadata: metadata())
@@ -58,7 +58,7 @@ struct LayeredWritingTests {
     #expect(try await store.text(key) == "new")
   }
 
-  @Test("what is lost above before it was written back is not the older entry below")
+  @Test("an entry lost above before it was written back does not reveal the older entry below")
   func backLoses() async throws {
     let (upper, lower) = (VolatileStore(), HeldStore())
     let other = CacheKey(resource: "https://example.com/b")
@@ -76,7 +76,7 @@ struct LayeredWritingTests {
     #expect(store.counters.lostWritesBack == 1)
   }
 
-  @Test("what is owed to a layer when the process ends does not reach it; its older entry is shown where the new one is lost")
+  @Test("an entry not yet written back when the process ends never reaches the lower layer, whose older entry reappears")
   func backEnds() async throws {
     // Given
     let (upper, lower) = (VolatileStore(), HeldStore())
@@ -97,7 +97,7 @@ struct LayeredWritingTests {
     await ended.flush()
   }
 
-  @Test("a commit waits for room when enough others wait to be written back")
+  @Test("a commit waits while the backlog is full")
   func backlog() async throws {
     let lower = HeldStore()
     let store = try LayeredStore([VolatileStore(), lower], configuration: .init(writing: .back, backlog: 1))
@@ -111,7 +111,7 @@ struct LayeredWritingTests {
       isDone.open()
       await isDone.pass()
     }
-    // One is being written, one waits: there is no room for a third.
+    // One entry is being written and one waits, so the backlog is full.
     for _ in 0..<100 { await Task.yield() }
     #expect(isDone.arrivals == 0)
     lower.gate.open()
@@ -120,7 +120,7 @@ struct LayeredWritingTests {
     #expect(Set(lower.inner.keys) == Set(keys))
   }
 
-  @Test("commits at once don't wait for the same room, and one that fails leaves it")
+  @Test("concurrent commits do not reserve the same place in the backlog, and a failed one releases it")
   func reservedRoom() async throws {
     let (upper, lower) = (HeldStore(), HeldStore())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back, backlog: 1))
@@ -132,7 +132,7 @@ struct LayeredWritingTests {
     for key in keys.dropFirst() { writers.append(try await store.makeWriter(for: key, metadata: metadata())) }
     upper.gate.close()
 
-    // One is being written, so there is room for one more: the others don't even reach the first layer.
+    // One entry is being written, so there is one place left. The other commits do not even reach the first layer.
     let arrivals = upper.gate.arrivals
     let commits = writers.map { writer in Task { _ = try await writer.commit(trailers: nil) } }
     await upper.gate.arrived(arrivals + 1)
@@ -152,7 +152,7 @@ struct LayeredWritingTests {
     #expect(lower.inner.keys.count == 3)
   }
 
-  @Test("a layer that fails drops out, and loses what it had under the key", arguments: [0, 1])
+  @Test("a layer that fails is dropped and loses its older entry", arguments: [0, 1])
   func failingLayer(failing: Int) async throws {
     let layers = [VolatileStore(), VolatileStore()]
     let store = try LayeredStore(layers)
@@ -167,7 +167,7 @@ struct LayeredWritingTests {
     #expect(store.counters.layers[failing].failures >= 1)
   }
 
-  @Test("a layer that can't even remove shows nothing old")
+  @Test("a layer that cannot even remove an entry shows no old one")
   func deadLayer() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
@@ -182,7 +182,7 @@ struct LayeredWritingTests {
     #expect(try await upper.text(key) == "new")
   }
 
-  @Test("a write that is cut short because the entry is given up is no failure of its layer's")
+  @Test("a write that ends because the writer was aborted is not a failure of its layer")
   func abortedMeanwhile() async throws {
     let layers = [HeldStore(), HeldStore()]
     let store = try LayeredStore(layers)
@@ -198,7 +198,7 @@ struct LayeredWritingTests {
     #expect(layers.allSatisfy { $0.inner.keys.isEmpty })
   }
 
-  @Test("a layer that fails between two writes does not fail the entry, nor who follows it")
+  @Test("a layer that fails between two writes fails neither the entry nor its reader")
   func failureOnTheWay() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
@@ -217,7 +217,7 @@ struct LayeredWritingTests {
     #expect(try await store.text(key) == "first second")
   }
 
-  @Test("when no layer takes it, the error is that of the first one that can be written to, and what was there stays")
+  @Test("if no layer accepts an entry, the error is that of the first writable layer, and the old entry stays")
   func nobodyTakesIt() async throws {
     let lower = VolatileStore()
     let store = try LayeredStore([NullStore(), lower])
@@ -230,7 +230,7 @@ struct LayeredWritingTests {
     #expect(await failure { _ = try await readOnly.makeWriter(for: key, metadata: metadata()) }?.code == .readOnly)
   }
 
-  @Test("a copy on its way up does not come over what is stored, or removed, meanwhile", arguments: [false, true])
+  @Test("a copy to an upper layer does not overwrite a later store or removal", arguments: [false, true])
   func overtakenPromotion(isRemoval: Bool) async throws {
     let (upper, lower) = (HeldStore(), VolatileStore())
     try await lower.store(Data("old".utf8), for: key, metadata: metadata())

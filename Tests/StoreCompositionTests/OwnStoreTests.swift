@@ -4,14 +4,14 @@ import Testing
 
 @testable import OwnBackend
 
-@Suite("A store of one's own, as its page has it")
+@Suite("A custom store, as its article shows it")
 struct OwnStoreTests {
-  @Test("passes the contract of stores", arguments: StoreContract.cases)
+  @Test("the custom store fulfills the store contract", arguments: StoreContract.cases)
   func contract(_ statement: StoreContract.Case) async throws {
     try await statement.run(on: DictionaryStore())
   }
 
-  @Test("is on the page as it is compiled, line for line")
+  @Test("the article contains the compiled source line for line")
   func page() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let articles = root.appending(path: "Modules/Etagere/Etagere.docc/Articles")

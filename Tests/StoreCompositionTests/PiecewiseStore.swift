@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A store with one entry under every key, whose body is handed out in pieces, and counted.
+/// A store with one entry under every key. Its bodies are returned in pieces, which are counted.
 final class PiecewiseStore: CacheStore {
   static let piece = Data(repeating: 7, count: 1_000)
 
@@ -18,7 +18,7 @@ final class PiecewiseStore: CacheStore {
 
   init(pieces: Int) { self.pieces = pieces }
 
-  /// Pieces that were pulled, by all readers together.
+  /// The number of pieces returned to all readers together.
   var handedOut: Int { counted.withLock { $0 } }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { [] }
@@ -30,7 +30,7 @@ final class PiecewiseStore: CacheStore {
   }
 
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    throw CacheError(.readOnly, reason: "the store takes no entries")
+    throw CacheError(.readOnly, reason: "the store accepts no entries")
   }
 
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Files that are shipped")
+@Suite("Read-only store: shipped files")
 struct ReadOnlyStoreTests {
   private let logo = CacheKey(resource: "https://example.com/logo.svg")
 
@@ -26,7 +26,7 @@ struct ReadOnlyStoreTests {
       "fields": { "Content-Type": "image/svg+xml", "ETag": "\"7\"", "Date": "Thu, 01 Jan 2026 00:00:00 GMT" } }
     """#
 
-  @Test("a file is found under its URL in normal form, with the fields of the manifest")
+  @Test("a file is found under its normalized URL, with the fields of the manifest")
   func found() async throws {
     let folder = try folder(whole)
     let store = try ReadOnlyStore(folder: folder.url)
@@ -43,7 +43,7 @@ struct ReadOnlyStoreTests {
     #expect(try await store.entries { _, _ in true }.map(\.key) == [logo])
   }
 
-  @Test("without a lifetime it is stale from the start; its revision stays while the file does")
+  @Test("an entry without a lifetime is stale from the start, and its revision stays the same while the file does")
   func stale() async throws {
     let folder = try folder(#"{ "url": "https://example.com/logo.svg", "file": "logo.svg" }"#)
     let first = try #require(await ReadOnlyStore(folder: folder.url).entry(for: logo)).metadata
@@ -55,7 +55,7 @@ struct ReadOnlyStoreTests {
     #expect(try await ReadOnlyStore(folder: folder.url).entry(for: logo)?.metadata.revision != first.revision)
   }
 
-  @Test("partitions and keys of one's own are those of the requests")
+  @Test("partitions and custom keys match those of requests")
   func names() async throws {
     let folder = try folder(
       #"{ "url": "https://example.com/logo.svg", "file": "logo.svg", "partition": "tenant", "key": "the logo" }"#)
@@ -65,7 +65,7 @@ struct ReadOnlyStoreTests {
     #expect(try await store.entry(for: logo) == nil)
   }
 
-  @Test("a large file comes in pieces, whole or in part")
+  @Test("a large file is read in chunks, whole or in part")
   func large() async throws {
     let folder = try TemporaryFolder()
     try folder.put(Self.film, "film")
@@ -80,7 +80,7 @@ struct ReadOnlyStoreTests {
 
   private static let film = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
 
-  @Test("storing, freshening and removing are refused, and change nothing")
+  @Test("stores, updates and removals are refused and change nothing")
   func refusals() async throws {
     let folder = try folder(whole)
     let store = try ReadOnlyStore(folder: folder.url)
@@ -95,7 +95,7 @@ struct ReadOnlyStoreTests {
   }
 
   @Test(
-    "a manifest that makes no sense is refused, with its path",
+    "an invalid manifest is refused",
     arguments: [
       (#"{ "url": "https://example.com/a", "file": "../secret" }"#, CacheError.Code.invalidConfiguration),
       (#"{ "url": "https://example.com/a", "file": "/etc/passwd" }"#, .invalidConfiguration),
@@ -124,7 +124,7 @@ struct ReadOnlyStoreTests {
     #expect(error?.code == code)
   }
 
-  @Test("folders in the folder are read; a manifest that is a link is not")
+  @Test("files in subfolders are read, and a manifest that is a link is not")
   func folders() async throws {
     let folder = try folder(#"{ "url": "https://example.com/logo.svg", "file": "images/de/logo.svg" }"#)
     try FileManager.default.createDirectory(atPath: folder.path + "/images/de", withIntermediateDirectories: true)
@@ -136,7 +136,7 @@ struct ReadOnlyStoreTests {
     #expect(await failure { _ = try ReadOnlyStore(folder: folder.url, manifest: "link.json") }?.code == .fileSystem)
   }
 
-  @Test("a later version of the manifest, and none, are told apart")
+  @Test("a later version of the manifest and a missing manifest cause different errors")
   func versions() async throws {
     let later = try folder(whole, version: 2)
     #expect(await failure { _ = try ReadOnlyStore(folder: later.url) }?.code == .unsupported)
@@ -145,7 +145,7 @@ struct ReadOnlyStoreTests {
     #expect(error?.path?.hasSuffix("other.json") == true)
   }
 
-  @Test("a file that is replaced, or gone, after the start is an error, and never other bytes under the old name")
+  @Test("a file that is replaced or deleted later causes an error, and never other bytes")
   func changedFile() async throws {
     let folder = try folder(whole)
     let store = try ReadOnlyStore(folder: folder.url)
@@ -153,7 +153,7 @@ struct ReadOnlyStoreTests {
     #expect(await failure { _ = try await store.entry(for: logo) }?.code == .damagedEntry)
     try FileManager.default.removeItem(atPath: folder.path + "/logo.svg")
     #expect(await failure { _ = try await store.entry(for: logo) }?.code == .fileSystem)
-    // In a layered store both are misses.
+    // In a layered store, both are misses.
     #expect(try await LayeredStore([VolatileStore(), store]).entry(for: logo) == nil)
   }
 }

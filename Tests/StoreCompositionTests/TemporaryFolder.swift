@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -38,13 +38,13 @@ func metadata(
 }
 
 extension CacheStore {
-  /// The body under `key`, whole; nil: a miss.
+  /// Returns the whole body under `key`, or `nil` for a miss.
   func bytes(_ key: CacheKey) async throws -> Data? { try await entry(for: key)?.body.collect() }
 
   func text(_ key: CacheKey) async throws -> String? { try await bytes(key).map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, if any.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()
