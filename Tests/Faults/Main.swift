@@ -1,7 +1,7 @@
 import Foundation
 
-/// Breaks what a store stands on and checks that it keeps its promises; with `child` is one of the processes that are killed, or
-/// that share a folder.
+/// Runs the fault trials, which break the environment of a store and check its guarantees. With `child`, runs one of the
+/// processes that are killed or share a folder.
 @main
 struct Faults {
   static func main() async {
@@ -29,17 +29,17 @@ struct Faults {
         let findings = try await suite.run(Trial(seed: settings.seed, isQuick: settings.isQuick, folder: folder))
         for finding in findings { say("  \(finding)") }
       } catch {
-        // What is there is evidence.
+        // The folder is kept as evidence.
         say("  FAILED: \(error)")
-        say("  again: Scripts/faults --seed \(settings.seed)\(settings.isQuick ? " --quick" : "") \(suite.rawValue)")
-        say("  the folder as it was left: \(folder)")
-        throw BrokenPromise("a promise was broken")
+        say("  repeat with: Scripts/faults --seed \(settings.seed)\(settings.isQuick ? " --quick" : "") \(suite.rawValue)")
+        say("  folder: \(folder)")
+        throw BrokenPromise("a guarantee was broken")
       }
       try? FileManager.default.removeItem(atPath: folder)
       say("  passed in \(Int(Date().timeIntervalSince(start).rounded())) s")
     }
   }
 
-  /// At once, also into a pipe: who watches a run of minutes wants to see it.
+  /// Prints a line unbuffered, also into a pipe, so that a run of minutes shows its progress.
   private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }

@@ -1,4 +1,4 @@
-/// What the command line says.
+/// The settings from the command line.
 struct Settings {
   var suites: [Suite] = []
   var seed: UInt64 = 1
@@ -14,7 +14,7 @@ struct Settings {
         seed = number
       default:
         guard let suite = Suite(rawValue: argument) else {
-          throw BrokenPromise("there is no suite '\(argument)': \(Suite.allCases.map(\.rawValue).joined(separator: ", "))")
+          throw BrokenPromise("unknown suite '\(argument)', not one of \(Suite.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if !suites.contains(suite) { suites.append(suite) }
       }
@@ -23,18 +23,18 @@ struct Settings {
   }
 }
 
-/// One run of a suite: what it draws its chances from, how much of them it takes, and a folder of its own.
+/// The parameters of one run: the seed of its random choices, its length, and its folder.
 struct Trial: Sendable {
   var seed: UInt64
   var isQuick: Bool
   var folder: String
 }
 
-/// What can be broken.
+/// The suites of trials.
 enum Suite: String, CaseIterable {
   case kill, flips, environment, hammer, model
 
-  /// - Returns: what was done, and how often.
+  /// - Returns: Descriptions of what was done and how often.
   func run(_ trial: Trial) async throws -> [String] {
     switch self {
     case .kill:

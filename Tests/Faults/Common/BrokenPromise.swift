@@ -1,4 +1,4 @@
-/// A promise that did not hold, or a run that could not be made: what was seen.
+/// A guarantee that did not hold, or a run that failed, with the observation.
 struct BrokenPromise: Error, CustomStringConvertible {
   let description: String
 

@@ -15,8 +15,8 @@ final class Child {
 
   static var program: String { Bundle.main.executablePath ?? CommandLine.arguments[0] }
 
-  /// Starts `arguments` of this program, or of the one whose path is given. They must not outlive this process: nobody reads
-  /// their output then.
+  /// Starts this program, or the one whose path is given, with `arguments`. It must not outlive this process, because its output
+  /// would have no reader.
   init(_ arguments: [String], program: String = Child.program) throws {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw BrokenPromise("pipe: \(Self.text(errno))") }
@@ -34,7 +34,7 @@ final class Child {
     var process = pid_t()
     let failure = posix_spawnp(&process, program, &actions, nil, &words, Self.environment)
     close(ends[1])
-    guard failure == 0 else { throw BrokenPromise("can't start \(program): \(Self.text(failure))") }
+    guard failure == 0 else { throw BrokenPromise("cannot start \(program): \(Self.text(failure))") }
     self.process = process
     output = ends[0]
   }
@@ -52,7 +52,7 @@ final class Child {
     close(output)
   }
 
-  /// The next line; nil when there is none within the time, or none any more.
+  /// Returns the next line, or `nil` if none arrives in time or the output has ended.
   func line(within milliseconds: Int32) -> String? {
     while true {
       if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
@@ -64,7 +64,7 @@ final class Child {
     }
   }
 
-  /// What it still says before its end.
+  /// Returns the rest of the output.
   func rest() -> [String] {
     while fill() {}
     defer { buffer = [] }
@@ -79,12 +79,12 @@ final class Child {
     return true
   }
 
-  /// How a process has ended.
+  /// The way in which a process has ended.
   enum End: Equatable { case exited(Int32), killed(Int32) }
 
-  /// Waits for its end.
+  /// Waits for the end of the process.
   ///
-  /// - Parameter kills: whether it is killed first.
+  /// - Parameter kills: Whether the process is killed first.
   @discardableResult
   func end(kills: Bool) -> End {
     if kills, status == nil { kill(process, SIGKILL) }
@@ -97,7 +97,7 @@ final class Child {
   private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 }
 
-/// What a process does that was started for it.
+/// The roles of child processes.
 enum Children {
   static func run(_ arguments: [String]) async throws {
     switch arguments.first {
@@ -109,11 +109,11 @@ enum Children {
       var worker = try HammerWorker(arguments: arguments.dropFirst())
       try await worker.run()
     case "environment": try await EnvironmentSuite.runChild(Array(arguments.dropFirst()))
-    default: throw BrokenPromise("child takes a role and its arguments")
+    default: throw BrokenPromise("'child' needs a role and its arguments")
     }
   }
 
-  /// Tells the process that started this one, at once.
+  /// Sends a line to the parent process, unbuffered.
   static func tell(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     _ = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }

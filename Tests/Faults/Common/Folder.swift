@@ -1,8 +1,8 @@
 import Foundation
 
-/// What lies in a folder, by the bare system calls.
+/// The contents of a folder, by direct system calls.
 enum Folder {
-  /// The files below `path`, with their sizes in bytes. What goes meanwhile is left out.
+  /// Returns the files below `path` with their sizes in bytes. Files that disappear meanwhile are omitted.
   static func files(_ path: String) -> [(path: String, size: Int64)] {
     guard let stream = opendir(path) else { return [] }
     defer { closedir(stream) }
@@ -23,11 +23,11 @@ enum Folder {
     return found
   }
 
-  /// Bytes of the files below `path`.
+  /// Returns the total size in bytes of the files below `path`.
   static func size(_ path: String) -> Int64 { files(path).reduce(0) { $0 + $1.size } }
 }
 
-/// A number with its thousands apart.
+/// Returns a number with grouped thousands.
 func grouped(_ number: some BinaryInteger) -> String {
   var text = ""
   for (index, digit) in String(number).reversed().enumerated() {

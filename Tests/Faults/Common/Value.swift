@@ -3,23 +3,23 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// What is stored under a key: bytes and metadata are made of a number, so an entry that was read tells which one it claims to
-/// be, and whether it is that one down to the last byte.
+/// A value under a key, with bytes and metadata derived from a number. An entry that is read states its number, and every byte of
+/// it can be checked.
 struct Value: Hashable, Sendable {
   static let time = Timestamp(seconds: 1_767_225_600)
 
-  /// Another one for every body that is ever stored.
+  /// The number, unique for each body ever stored.
   var number: UInt64
-  /// Bytes of the body.
+  /// The length of the body in bytes.
   var length: Int
-  /// How often, or with what, its metadata was freshened.
+  /// The number of the metadata update.
   var freshening: UInt64 = 0
-  /// When it was answered, or confirmed.
+  /// The time of the response or its confirmation.
   var answered = Value.time
-  /// Seconds; nil: the store's own.
+  /// The lifetime in seconds, or `nil` for the store's setting.
   var lifetime: Int?
 
-  /// A length as it comes: mostly a few hundred bytes, now and then more than the store keeps in memory or reads with one call.
+  /// Returns a random length: usually a few hundred bytes, sometimes more than the store keeps in memory or reads with one call.
   static func length(_ generator: inout SplitMix) -> Int {
     switch Int.random(in: 0..<100, using: &generator) {
     case 0..<5: 0
@@ -53,7 +53,7 @@ struct Value: Hashable, Sendable {
       expiration: lifetime.map { .after(.seconds($0)) })
   }
 
-  /// Which value an entry claims to be.
+  /// Creates the value that an entry's metadata states.
   init?(claimedBy metadata: StoredMetadata) {
     let parts = (metadata.response.headerFields[.eTag] ?? "").split(separator: "\"").first?.split(separator: "-") ?? []
     guard parts.count == 3, let number = UInt64(parts[0]), let length = Int(parts[1]), let freshening = UInt64(parts[2]) else {
@@ -68,25 +68,25 @@ struct Value: Hashable, Sendable {
     (self.answered, self.lifetime) = (answered, lifetime)
   }
 
-  /// The value that an entry holds: every byte and every field must be its own.
+  /// Creates the value of an entry and checks every byte and every field.
   init(of entry: StoredEntry, for key: CacheKey) async throws {
     try self.init(checking: entry.metadata, for: key)
     try require(entry.key == key, "\(key): the entry is that of \(entry.key)")
     let body = try await entry.body.collect()
-    try require(body == bytes, "\(key): \(body.count) bytes that nobody has stored, instead of \(length) of value \(number)")
+    try require(body == bytes, "\(key): \(body.count) bytes that were never stored, instead of \(length) of value \(number)")
   }
 
-  /// The value whose metadata this is.
+  /// Creates the value of an entry's metadata and checks every field.
   init(checking metadata: StoredMetadata, for key: CacheKey) throws {
-    guard let value = Value(claimedBy: metadata) else { throw BrokenPromise("\(key): metadata that nobody has stored") }
+    guard let value = Value(claimedBy: metadata) else { throw BrokenPromise("\(key): metadata that was never stored") }
     var expected = value.metadata
     expected.bodyLength = Int64(value.length)
-    try require(metadata == expected, "\(key): metadata that is not as it was stored: \(metadata), and not \(expected)")
+    try require(metadata == expected, "\(key): the metadata is \(metadata), not \(expected)")
     self = value
   }
 }
 
-/// The keys that are worked on, by number: four of a resource.
+/// The keys by number, four per resource.
 enum Keys {
   static func key(_ number: Int) -> CacheKey {
     let resource = "https://faults.example/\(number / 4)"

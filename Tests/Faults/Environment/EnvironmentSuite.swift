@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a store stands on is taken away while it is used, and given back. Each case in a process of its own; those that mount
-/// something in a namespace of its own too, so that nothing is left mounted however it ends.
+/// Takes away what a store depends on while it is in use, and gives it back. Each case has its own process. Cases that mount
+/// something also have their own namespace, so that nothing stays mounted.
 struct EnvironmentSuite {
   private let trial: Trial
 
@@ -13,7 +13,7 @@ struct EnvironmentSuite {
     for condition in Condition.allCases {
       let folder = "\(trial.folder)/\(condition.rawValue)"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      // Whoever the process becomes must be able to come by.
+      // The process may become another user, who must be able to reach the folder.
       for path in [trial.folder, folder] { chmod(path, 0o711) }
       let isMounted = condition.mountOptions != nil && mounts != nil
       let role = ["child", "environment", condition.rawValue, folder, String(trial.seed), isMounted ? "mounted" : "plain"]
@@ -33,7 +33,7 @@ struct EnvironmentSuite {
     return findings
   }
 
-  /// What `unshare` is told, so that something can be mounted for one process alone; nil: it can't be done here.
+  /// The arguments of `unshare` that allow mounts for one process only, or `nil` if that is not possible.
   private static var canMount: [String]? {
     let ways = [["-m", "--propagation", "private", "sh", "-c"], ["-r", "-m", "--propagation", "private", "sh", "-c"]]
     return ways.first { way in
@@ -48,7 +48,7 @@ struct EnvironmentSuite {
 
   static func runChild(_ words: [String]) async throws {
     guard words.count == 4, let condition = Condition(rawValue: words[0]), let seed = UInt64(words[2]) else {
-      throw BrokenPromise("environment takes a condition, a folder, a seed and whether it is mounted")
+      throw BrokenPromise("'environment' needs a condition, a folder, a seed and 'mounted' or 'plain'")
     }
     do {
       for line in try await condition.run(Place(path: words[1], seed: seed, isMounted: words[3] == "mounted")) {
@@ -61,19 +61,19 @@ struct EnvironmentSuite {
   }
 }
 
-/// Where a condition is tried out.
+/// The location of a trial.
 struct Place: Sendable {
   var path: String
   var seed: UInt64
-  /// Whether it is a file system of its own.
+  /// Whether the location is a separate file system.
   var isMounted: Bool
 }
 
-/// What becomes of what a store stands on.
+/// The condition that a trial creates.
 enum Condition: String, CaseIterable {
   case full, inodes, quota, readOnly = "read-only", descriptors, removed, permissions, slow, clock
 
-  /// How the file system is mounted that it needs.
+  /// The mount options of the file system that the condition needs, if any.
   var mountOptions: String? {
     switch self {
     case .full: "size=6m"
@@ -86,10 +86,10 @@ enum Condition: String, CaseIterable {
   func run(_ place: Place) async throws -> [String] {
     switch self {
     case .full, .inodes:
-      place.isMounted ? try await place.fill() : try await place.refuse(ENOSPC, "no file system of its own can be mounted here")
-    case .quota: try await place.refuse(EDQUOT, "no quota can be set here") + place.limitFileSize()
+      place.isMounted ? try await place.fill() : try await place.refuse(ENOSPC, "no file system can be mounted")
+    case .quota: try await place.refuse(EDQUOT, "no quota can be set") + place.limitFileSize()
     case .readOnly:
-      place.isMounted ? try await place.remount() : try await place.refuse(EROFS, "no file system of its own can be mounted here")
+      place.isMounted ? try await place.remount() : try await place.refuse(EROFS, "no file system can be mounted")
     case .descriptors: try await place.exhaustDescriptors()
     case .removed: try await place.removeFolder()
     case .permissions: try await place.takePermissions()

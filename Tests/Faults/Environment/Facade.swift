@@ -5,7 +5,7 @@ import DiskStore
 import ETagValidation
 import Foundation
 
-/// A manager with a disk store, and a network that has every resource: no load may fail, whatever becomes of the store.
+/// A manager with a disk store and a network that has every resource. No load may fail, whatever happens to the store.
 final class Facade: Sendable {
   let network = ScriptedDownloader()
   let disk: DiskCache
@@ -14,8 +14,9 @@ final class Facade: Sendable {
   private let numbers: Range<Int>
 
   /// - Parameters:
-  ///   - numbers: of the resources that the network has.
-  ///   - patience: how long a load waits for the store; long, so that what was loaded is stored, however slow the machine is.
+  ///   - numbers: The numbers of the resources that the network has.
+  ///   - patience: The time a load waits for the store. It is long, so that every loaded resource is stored even on a slow
+  ///     machine.
   init(
     _ disk: DiskCache, seed: UInt64, clock: any CacheClock = SystemClock(), numbers: Range<Int> = 0..<400,
     patience: Duration = .seconds(600)
@@ -41,9 +42,9 @@ final class Facade: Sendable {
     return Value(number: UInt64(number), length: Value.length(&generator))
   }
 
-  /// Loads them, eight at a time; each must come, with its own bytes.
+  /// Loads resources, eight at a time. Each must return its own bytes.
   ///
-  /// - Returns: how many of them the network was asked for, and how long the slowest took.
+  /// - Returns: The number of requests to the network, and the duration of the slowest load.
   @discardableResult
   func load(_ numbers: Range<Int>? = nil) async throws -> (asked: Int, slowest: Duration) {
     let before = network.requests.count
@@ -66,33 +67,33 @@ final class Facade: Sendable {
       let resource = try await manager.load(Self.url(number))
       try require(resource.value == Self.value(number, seed).bytes, "/\(number): wrong bytes, from \(resource.source)")
     } catch let error as CacheError {
-      throw BrokenPromise("/\(number) could not be loaded, and the network has it: \(error)")
+      throw BrokenPromise("/\(number) could not be loaded, but the network has it: \(error)")
     }
     return clock.uptime - start
   }
 
-  /// Half of the resources are stored, and what happens next is asked to store the others.
+  /// Stores only the first half of the resources, so that later loads must store the others.
   func halve() async throws {
     try await disk.removeAll()
     try await load(numbers.prefix(numbers.count / 2))
   }
 
-  /// The store works as if nothing had been: what is loaded now is served from it afterwards.
+  /// Checks that the store works again: resources that are loaded now are served from it afterwards.
   func recover() async throws {
     var asked = 0
     for _ in 0..<50 {
       try await load()
-      // What is stored behind a load's back, and an eviction that made room when there was none, may come to an end only now.
+      // Pending stores and an eviction after a full disk may finish only now.
       _ = try await disk.entryCount
       asked = try await load().asked
       if asked == 0 { break }
     }
-    try require(asked == 0, "when all was well again, \(asked) loads still went to the network; \(disk.counters)")
+    try require(asked == 0, "after the recovery, \(asked) loads still went to the network; \(disk.counters)")
     let report = try await disk.verify()
     try require(report.isClean && report.good >= numbers.count, "after the recovery: \(report)")
   }
 
-  /// What storing something now fails with; nil: nothing.
+  /// Returns the error of a store, if any.
   func storingFails(_ length: Int = 300) async -> CacheError? {
     do throws(CacheError) {
       let value = Value(number: 9_999_999, length: length)

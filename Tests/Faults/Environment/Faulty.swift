@@ -2,14 +2,14 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// System calls that fail, or take their time, when the suite says so.
+/// System calls that can be made to fail or to be slow.
 final class Faulty: Sendable {
   struct State: Sendable {
-    /// What writing fails with.
+    /// The error number of writes, if they fail.
     var failure: Int32?
-    /// Microseconds that a write, a flush, a move and a removal take longer.
+    /// The delay of a write, a flush, a move and a removal in microseconds.
     var delay: UInt32 = 0
-    /// How often it failed, or was delayed.
+    /// The number of failures and delays.
     var count = 0
   }
 
@@ -37,7 +37,7 @@ final class Faulty: Sendable {
     calls.sync = { [self] descriptor in pass() ?? system.sync(descriptor) }
     calls.rename = { [self] from, to in pass() ?? system.rename(from, to) }
     calls.unlink = { [self] path in
-      // Removing needs no room.
+      // A removal needs no space, so it does not fail.
       _ = pass()
       return system.unlink(path)
     }

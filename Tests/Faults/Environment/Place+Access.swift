@@ -2,9 +2,9 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// What is there and can't be got at.
+/// Conditions in which existing files cannot be accessed.
 extension Place {
-  /// Read-only, in earnest: mounted anew while nobody has the folder open, and hidden below such a mount while somebody has.
+  /// Makes the folder read-only: remounted while it is closed, and under a read-only mount while it is open.
   func remount() async throws -> [String] {
     let store = path + "/store"
     try await hide(store)
@@ -15,11 +15,11 @@ extension Place {
     try await later.recover()
     await later.close()
     return [
-      "mounted read-only while it was closed, and while it was open: what is stored is served, 800 loads, 0 failed; recovered"
+      "mounted read-only while closed and while open: stored entries are served, 800 loads, 0 failed; recovered"
     ]
   }
 
-  /// Leaves 200 entries behind, and nothing open: else it could not be mounted read-only.
+  /// Stores 200 entries and closes the folder, because an open one could not be mounted read-only.
   private func hide(_ store: String) async throws {
     let facade = Facade(try DiskCache(path: store, configuration: .init(sizeLimit: nil)), seed: seed)
     try await facade.load(0..<200)
@@ -33,13 +33,13 @@ extension Place {
     await facade.close()
   }
 
-  /// The first 200 are stored, the others can't be.
+  /// Checks that the first 200 resources are served and the others cannot be stored.
   private func readOnly(_ facade: Facade) async throws {
-    try require(!facade.disk.isWritable, "it can be written to")
+    try require(!facade.disk.isWritable, "the folder is writable")
     let asked = try await facade.load().asked
-    try require(asked == 200, "\(asked) of 400 loads went to the network, and 200 are not stored")
+    try require(asked == 200, "\(asked) of 400 loads went to the network, but 200 are not stored")
     let error = await facade.storingFails()
-    try require(error?.code == .readOnly && error?.path != nil, "a store that can only be read says \(String(describing: error))")
+    try require(error?.code == .readOnly && error?.path != nil, "a read-only store throws \(String(describing: error))")
   }
 
   private static func mount(_ words: [String]) throws { try run("mount", words) }
@@ -50,10 +50,10 @@ extension Place {
     try require(child.end(kills: false) == .exited(0), "\(program) \(words): \(told)")
   }
 
-  /// Not one file more can be opened.
+  /// Uses up all file descriptors.
   func exhaustDescriptors() async throws -> [String] {
     let facade = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed)
-    // So that threads and whatever they open are there already.
+    // The first loads create the threads and the files that they open.
     try await facade.load(0..<200)
     let key = try await facade.disk.entries().first?.key ?? CacheKey(resource: "")
     try Self.limit(.descriptors, to: 128)
@@ -71,14 +71,14 @@ extension Place {
     for error in [reading, storing] {
       try require(
         error?.code == .fileSystem && error?.errno == EMFILE && error?.path != nil,
-        "a store without descriptors says \(String(describing: error))")
+        "a store without descriptors throws \(String(describing: error))")
     }
     try await facade.recover()
     await facade.close()
-    return ["\(open.count) descriptors taken, none left: 400 loads, \(asked) of them by the network, 0 failed; recovered"]
+    return ["\(open.count) descriptors opened, none left: 400 loads, \(asked) of them from the network, 0 failed; recovered"]
   }
 
-  /// The folder goes, and others come in its place.
+  /// Removes the folder or a part of it, or replaces it with something else.
   func removeFolder() async throws -> [String] {
     let store = path + "/store"
     let outside = path + "/outside"
@@ -97,11 +97,11 @@ extension Place {
           if replaced != "nothing" { try? FileManager.default.removeItem(atPath: store + part) }
           try await facade.recover()
         } catch {
-          throw BrokenPromise("'\(part)' gave way to \(replaced): \(error)")
+          throw BrokenPromise("'\(part)' replaced by \(replaced): \(error)")
         }
         let left = Folder.files(outside)
-        // The folder that was given may be a link: then the store is where that leads to.
-        try require(part.isEmpty || left.map(\.path) == [outside + "/a"], "'\(part)' was a link: \(left) lie outside")
+        // The given folder may be a link, and then the store is at its target.
+        try require(part.isEmpty || left.map(\.path) == [outside + "/a"], "'\(part)' was a link, and \(left) are outside")
         if part.isEmpty { try? FileManager.default.removeItem(atPath: outside + "/etagere-1") }
       }
     }
@@ -111,14 +111,14 @@ extension Place {
     ]
   }
 
-  /// Rights are taken away, from somebody whom rights bind.
+  /// Takes permissions away from a user whom they bind.
   func takePermissions() async throws -> [String] {
     var note = ""
     if geteuid() == 0 {
-      // Rights do not bind root.
-      try require(chown(path, 65_534, 65_534) == 0, "can't give the folder away")
-      try require(setgid(65_534) == 0 && setuid(65_534) == 0, "can't become somebody else")
-      guard access(path, W_OK) == 0 else { return ["not run: its folder lies where only root may go"] }
+      // Permissions do not bind root.
+      try require(chown(path, 65_534, 65_534) == 0, "cannot change the owner of the folder")
+      try require(setgid(65_534) == 0 && setuid(65_534) == 0, "cannot become another user")
+      guard access(path, W_OK) == 0 else { return ["not run: only root can reach the folder"] }
       note = " (as user 65534)"
     }
     let store = path + "/store"
@@ -127,26 +127,26 @@ extension Place {
     for part in ["", "/etagere-1", "/etagere-1/entries", "/etagere-1/tmp"] {
       for rights in [0o000, 0o400, 0o500, 0o600] as [mode_t] {
         try await facade.halve()
-        try require(chmod(store + part, rights) == 0, "can't take rights away")
+        try require(chmod(store + part, rights) == 0, "cannot change permissions")
         do {
           try await facade.load()
           if rights == 0o500, part == "/etagere-1" {
             let error = await facade.storingFails()
-            try require(error?.code == .readOnly, "a store without rights says \(String(describing: error))")
+            try require(error?.code == .readOnly, "a store without permissions throws \(String(describing: error))")
           }
           if rights == 0 {
             let error = await facade.storingFails()
-            try require(error != nil && error?.path != nil, "a store without rights says \(String(describing: error))")
+            try require(error != nil && error?.path != nil, "a store without permissions throws \(String(describing: error))")
           }
           chmod(store + part, 0o700)
           try await facade.recover()
         } catch {
-          throw BrokenPromise("'\(part)' with rights \(String(rights, radix: 8)): \(error)")
+          throw BrokenPromise("'\(part)' with permissions \(String(rights, radix: 8)): \(error)")
         }
         count += 1
       }
     }
     await facade.close()
-    return ["rights of the folder and its parts taken \(count) times\(note): 0 loads failed; recovered"]
+    return ["permissions of the folder and its parts taken \(count) times\(note): 0 loads failed; recovered"]
   }
 }

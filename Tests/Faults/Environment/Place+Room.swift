@@ -2,42 +2,42 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// No room, in its kinds.
+/// Conditions without space on the disk.
 extension Place {
-  /// A file system that is too small: what does not fit is not stored, and that is all.
+  /// Fills a small file system. Entries that do not fit are not stored, and nothing else may happen.
   func fill() async throws -> [String] {
     let ballast = path + "/ballast"
     try FileManager.default.createDirectory(atPath: ballast, withIntermediateDirectories: true)
     let facade = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed, numbers: 0..<600)
-    // First the store alone fills it, and makes room by itself.
+    // First, the store alone fills it and makes space by itself.
     for _ in 0..<3 { try await facade.load() }
     let alone = facade.disk.counters
-    try require(alone.fullDisk > 0 && alone.failedWrites > 0, "it never was full: \(alone)")
-    try require(alone.evictions[.fullDisk, default: 0] > 0 && alone.writes > 200, "no room was made: \(alone)")
-    // Then somebody else does. Removing everything needs no room, also by who has not written yet.
+    try require(alone.fullDisk > 0 && alone.failedWrites > 0, "the disk was never full: \(alone)")
+    try require(alone.evictions[.fullDisk, default: 0] > 0 && alone.writes > 200, "nothing was evicted: \(alone)")
+    // Then other files fill it. Removing all entries needs no space, even in a cache that has not written yet.
     try await occupy(ballast)
     let newcomer = try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil))
     try await newcomer.removeAll()
     await newcomer.close()
     let left = Folder.files(path + "/store/etagere-1/tmp").filter { !$0.path.hasSuffix(".lock") }.map(\.path)
-    try require(left.isEmpty, "removed, and still there: \(left)")
-    // And leaves nothing that could be evicted.
+    try require(left.isEmpty, "removed, but still present: \(left)")
+    // Then they fill it again, and there is nothing to evict.
     try await occupy(ballast)
     let asked = try await facade.load(0..<100).asked
-    try require(asked == 100, "\(100 - asked) loads were served by a store that has no room")
+    try require(asked == 100, "\(100 - asked) loads were served by a store without space")
     let error = await facade.storingFails()
-    try require(error?.code == .diskFull && error?.path != nil, "a store without room says \(String(describing: error))")
+    try require(error?.code == .diskFull && error?.path != nil, "a store without space throws \(String(describing: error))")
     try FileManager.default.removeItem(atPath: ballast)
     let some = Facade(facade.disk, seed: seed, numbers: 0..<120)
     try await some.recover()
     await facade.close()
     try await reopen(some: 0..<120)
     return [
-      "\(alone.failedWrites) stores failed, \(alone.evictions[.fullDisk, default: 0]) entries made room, \(grouped(1_800 + 100)) loads, 0 failed; recovered"
+      "\(alone.failedWrites) stores failed, \(alone.evictions[.fullDisk, default: 0]) entries evicted, \(grouped(1_800 + 100)) loads, 0 failed; recovered"
     ]
   }
 
-  /// Takes all the bytes, or all the files' numbers, that are left.
+  /// Uses up all bytes or all inodes.
   private func occupy(_ ballast: String) async throws {
     let piece = [UInt8](repeating: 7, count: 1 << 16)
     for _ in 0..<4_000 {
@@ -45,7 +45,7 @@ extension Place {
       guard file >= 0 else { return }
       defer { close(file) }
       var count = piece.count
-      // Down to the last byte.
+      // Smaller writes fill the disk to the last byte.
       while count > 0 { if write(file, piece, count) <= 0 { count /= 2 } }
     }
   }
@@ -53,11 +53,11 @@ extension Place {
   private func reopen(some numbers: Range<Int>) async throws {
     let later = Facade(try DiskCache(path: path + "/store", configuration: .init(sizeLimit: nil)), seed: seed, numbers: numbers)
     let asked = try await later.load().asked
-    try require(asked == 0, "\(asked) of \(numbers.count) were not there when the store was opened again")
+    try require(asked == 0, "\(asked) of \(numbers.count) were missing after reopening")
     await later.close()
   }
 
-  /// System calls that refuse to write, where the real thing can't be had.
+  /// Injects write errors where the real condition cannot be created.
   func refuse(_ number: Int32, _ why: String) async throws -> [String] {
     let faulty = Faulty()
     let facade = Facade(
@@ -66,7 +66,7 @@ extension Place {
     faulty.set { $0.failure = number }
     try await facade.load()
     let error = await facade.storingFails()
-    try require(error?.errno == number && error?.path != nil, "a store that can't write says \(String(describing: error))")
+    try require(error?.errno == number && error?.path != nil, "a store that cannot write throws \(String(describing: error))")
     faulty.set { $0.failure = nil }
     try await facade.recover()
     let failed = facade.disk.counters.failedWrites
@@ -76,25 +76,25 @@ extension Place {
     ]
   }
 
-  /// The system's own bound on a file's size: what is larger can't be written.
+  /// Limits the size of files with the system's own limit.
   func limitFileSize() async throws -> [String] {
     signal(SIGXFSZ, SIG_IGN)
     let facade = Facade(try DiskCache(path: path + "/limited", configuration: .init(sizeLimit: nil)), seed: seed)
     try Self.limit(Resource.fileSize, to: 50_000)
     try await facade.load()
     let error = await facade.storingFails(120_000)
-    try require(error?.errno == EFBIG && error?.path != nil, "a store whose files are bounded says \(String(describing: error))")
+    try require(error?.errno == EFBIG && error?.path != nil, "a store with limited files throws \(String(describing: error))")
     let failed = facade.disk.counters.failedWrites
     try require(failed > 1 && facade.disk.counters.writes > 100, "\(facade.disk.counters)")
     try Self.limit(Resource.fileSize, to: nil)
     try await facade.recover()
     await facade.close()
-    return ["files of 50,000 bytes at most (RLIMIT_FSIZE): \(failed) stores failed, 400 loads, 0 failed; recovered"]
+    return ["files of at most 50,000 bytes (RLIMIT_FSIZE): \(failed) stores failed, 400 loads, 0 failed; recovered"]
   }
 
   enum Resource { case fileSize, descriptors }
 
-  /// Lowers a limit of this process; nil: as high as it can be.
+  /// Lowers a limit of this process. With `nil`, raises it to the maximum.
   static func limit(_ resource: Resource, to value: UInt64?) throws {
     #if canImport(Glibc)
     let which = resource == .fileSize ? __rlimit_resource_t(1) : __rlimit_resource_t(7)

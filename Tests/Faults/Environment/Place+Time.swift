@@ -3,9 +3,9 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// Time that is lacking, or not what it was.
+/// Conditions of slow disks and wrong clocks.
 extension Place {
-  /// Each change of the disk takes a twentieth of a second longer.
+  /// Delays each change of the disk by 50 ms.
   func slowDown() async throws -> [String] {
     let faulty = Faulty()
     let facade = Facade(
@@ -14,19 +14,19 @@ extension Place {
     try await facade.load(0..<200)
     faulty.set { $0.delay = 50_000 }
     let stored = try await facade.load(0..<200)
-    try require(stored.asked == 0, "\(stored.asked) entries of a slow store were not found")
+    try require(stored.asked == 0, "\(stored.asked) entries were not found in a slow store")
     let new = try await facade.load(200..<260)
     faulty.set { $0.delay = 0 }
     try await facade.recover()
     await facade.close()
     func text(_ time: Duration) -> String { "\(Int(time / .milliseconds(1))) ms" }
     return [
-      "each change 50 ms slower (injected, \(faulty.current.count) times): 260 loads, 0 failed; the slowest that is stored \(text(stored.slowest)), "
-        + "the slowest new one \(text(new.slowest)); recovered"
+      "each change 50 ms slower (injected, \(faulty.current.count) times): 260 loads, 0 failed; slowest stored \(text(stored.slowest)), "
+        + "slowest new \(text(new.slowest)); recovered"
     ]
   }
 
-  /// The clock is set back and forward, to the ends of what it can show.
+  /// Sets the clock back and forward, up to the ends of its range.
   func turnClock() async throws -> [String] {
     let clock = ManualClock()
     let start = clock.now
@@ -64,7 +64,7 @@ extension Place {
     }
     await facade.close()
     return [
-      "set to \(times.count) times between the ends of what it can show, and back (injected): 0 loads failed; recovered each time"
+      "set to \(times.count) times across its range and back (injected): 0 loads failed; recovered each time"
     ]
   }
 }

@@ -1,14 +1,13 @@
 import CacheCore
 import Foundation
 
-/// Which file is which key's: read from the files, by what Modules/DiskStore/DiskStore.docc/DiskFormat.md says of their headers
-/// and keys.
+/// The file of each key, found by the headers and keys in the files. `DiskFormat.md` of DiskStore describes them.
 enum EntryPaths {
   static func find(below entries: String) throws -> [CacheKey: String] {
     var paths: [CacheKey: String] = [:]
     for (path, _) in Folder.files(entries) {
       guard let file = FileManager.default.contents(atPath: path), let key = key(in: file) else {
-        throw BrokenPromise("\(path) is no entry")
+        throw BrokenPromise("\(path) is not an entry")
       }
       paths[key] = path
     }

@@ -3,9 +3,9 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// Damage to what lies beside the entries, while no cache has the folder open.
+/// Damage to the files beside the entries.
 extension FlipRun {
-  /// The index is a hint: whatever it says, the files count.
+  /// Damages the index while the folder is closed. The index is a hint, so the files must count.
   func damageIndex() async throws {
     await cache.close()
     let index = root + "/index"
@@ -15,11 +15,11 @@ extension FlipRun {
     try await reopen()
   }
 
-  /// The counters only tell whether something was changed: damaged ones cost speed.
+  /// Damages the counters. They only show whether something has changed, so damage costs only speed.
   func damageGeneration() async throws {
     let generation = root + "/generation"
     if Bool.random(using: &generator) {
-      // While they are mapped: a cut would end the process, as the page says.
+      // The counters are mapped, so they must not be truncated, which would end the process.
       try Damage.flip.apply(to: generation, other: "", &generator)
       try await sample()
       await cache.close()
@@ -31,13 +31,13 @@ extension FlipRun {
     tally("generation")
     try await reopen()
     guard Bool.random(using: &generator) else { return }
-    // Else they stay unequal for the rest of the run, and nothing more is learnt of the index.
+    // Otherwise the counters would stay unequal for the rest of the run, and the index would not be tested.
     await cache.close()
     _ = unlink(generation)
     try await reopen()
   }
 
-  /// Without its key no name of the folder can be computed: it starts anew.
+  /// Damages the key while the folder is closed. Without its key, no name can be computed, so the folder must start over.
   func damageFolderKey() async throws {
     await cache.close()
     let before = try? Data(contentsOf: URL(filePath: root + "/folder.key"))
@@ -48,9 +48,9 @@ extension FlipRun {
     for _ in 0..<5 {
       let key = Keys.key(Int.random(in: 0..<Self.keys, using: &generator))
       try require(
-        try await cache.entry(for: key, range: nil) == nil, "\(key) was found without the key that its name was made with")
+        try await cache.entry(for: key, range: nil) == nil, "\(key) was found without the key that its name was derived from")
     }
-    try require(try await cache.entryCount == 0, "the folder has not started anew")
+    try require(try await cache.entryCount == 0, "the folder has not started over")
     (values, touched) = ([:], [:])
     try await fill()
     try await sample()
@@ -66,16 +66,16 @@ extension FlipRun {
     cache = try Self.opened(path)
     try await sample()
     let count = try await cache.entryCount
-    try require(count == values.count, "\(count) entries are counted, and \(values.count) are there")
+    try require(count == values.count, "\(count) entries are counted, but \(values.count) exist")
     try await sample()
   }
 
-  /// Some that are there, and some that are not.
+  /// Looks up some entries that exist and some that do not.
   private func sample() async throws {
     for _ in 0..<8 {
       try await bystander()
       let absent = CacheKey(resource: "https://faults.example/absent/\(Int.random(in: 0..<1_000, using: &generator))")
-      try require(try await cache.entry(for: absent, range: nil) == nil, "what nobody has stored was found")
+      try require(try await cache.entry(for: absent, range: nil) == nil, "an entry that was never stored was found")
     }
   }
 }

@@ -3,16 +3,18 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// Two files that have changed places, and many damages at once.
+/// Swapped files, and damage to many files at once.
 extension FlipRun {
-  /// Swaps two entries' files: each is whole, and neither is that of its name.
+  /// Swaps the files of two entries. Both are intact, but neither belongs to its name.
   func swap(_ key: Int) async throws {
     let other =
       Bool.random(using: &generator)
       ? key ^ Int.random(in: 1...3, using: &generator) : Int.random(in: 0..<Self.keys, using: &generator)
     guard other != key, other < Self.keys, touched[key] == nil, touched[other] == nil else { return }
     let (one, two, aside) = (try file(key), try file(other), path + "/aside")
-    guard rename(one, aside) == 0, rename(two, one) == 0, rename(aside, two) == 0 else { throw BrokenPromise("can't swap files") }
+    guard rename(one, aside) == 0, rename(two, one) == 0, rename(aside, two) == 0 else {
+      throw BrokenPromise("cannot swap files")
+    }
     done += 1
     tally("swapped")
     for key in [key, other] {
@@ -24,34 +26,34 @@ extension FlipRun {
     }
     for (healed, left) in [(key, other), (other, key)] {
       try await store(healed)
-      tally("healed")
-      // What lies at the wrong place is nobody's any more, also where the variants are listed.
+      tally("stored again")
+      // A misplaced file belongs to no key, also when the variants are listed.
       for resource in Set([Keys.key(healed).resource, Keys.key(left).resource]) {
         for entry in try await cache.variants(of: resource) {
           let number = (0..<Self.keys).first { Keys.key($0) == entry.key }
           guard let number, touched[number] == nil else { continue }
-          try require(try await isWhole(entry, number, nil), "\(entry.key) is damaged, and nobody has touched it")
+          try require(try await isWhole(entry, number, nil), "\(entry.key) is damaged, but was not touched")
         }
         try await replaceRemoved(of: resource)
       }
       guard let entry = try await cache.entry(for: Keys.key(healed), range: nil) else {
-        throw BrokenPromise("\(Keys.key(healed)) did not heal")
+        throw BrokenPromise("\(Keys.key(healed)) is missing after a store")
       }
-      try require(try await isWhole(entry, healed, nil), "\(Keys.key(healed)) did not heal")
+      try require(try await isWhole(entry, healed, nil), "\(Keys.key(healed)) is damaged after a store")
     }
   }
 
-  /// Listing the variants removes those that are damaged, too.
+  /// Stores again the variants that a listing found damaged and removed.
   private func replaceRemoved(of resource: String) async throws {
     let removed = try touched.keys.sorted().filter { try Keys.key($0).resource == resource && access(file($0), F_OK) != 0 }
     for key in removed {
       tally("misses")
       try await store(key)
-      tally("healed")
+      tally("stored again")
     }
   }
 
-  /// Damages many entries; what `verify` says of each is what reading it says.
+  /// Damages many entries and checks that `verify` and reads agree on each.
   func damageMany() async throws {
     var victims: Set<Int> = []
     for _ in 0..<20 {
@@ -60,13 +62,13 @@ extension FlipRun {
       try damage(key)
       victims.insert(key)
     }
-    // Those with damage from before are looked at as well.
+    // Entries with earlier damage are checked too.
     victims.formUnion(touched.keys)
     let report = try await cache.verify()
     try require(report.unreadable.isEmpty, "\(report.unreadable)")
     let damaged = Set(report.damaged.keys)
     for key in 0..<Self.keys where !victims.contains(key) {
-      try require(!damaged.contains(try file(key)), "verify finds damage where nobody has done any")
+      try require(!damaged.contains(try file(key)), "verify reports damage of an entry that was not touched")
     }
     let removal = try await cache.verify(removingDamaged: true)
     try require(removal.removed == damaged.count, "\(removal.removed) of \(damaged.count) damaged files were removed")
@@ -74,12 +76,12 @@ extension FlipRun {
     for key in victims.sorted() {
       let entry = try await cache.entry(for: Keys.key(key), range: nil)
       if damaged.contains(try file(key)) {
-        try require(entry == nil, "\(Keys.key(key)) was damaged, and is served after it was removed")
+        try require(entry == nil, "\(Keys.key(key)) was damaged and removed, but is served")
         values[key] = nil
         try await store(key)
       } else {
-        guard let entry else { throw BrokenPromise("\(Keys.key(key)) is good, and not there") }
-        try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was found good, and is damaged")
+        guard let entry else { throw BrokenPromise("\(Keys.key(key)) is good, but missing") }
+        try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was reported good, but is damaged")
       }
     }
   }

@@ -5,7 +5,7 @@ import Foundation
 
 /// The process that damages a folder and reads it.
 final class FlipRun {
-  /// Enough for the store to keep an index beside the files.
+  /// The number of keys, enough for the store to write an index file.
   static let keys = 560
 
   let root: String
@@ -14,9 +14,9 @@ final class FlipRun {
   var generator: SplitMix
   var cache: DiskCache
   var paths: [CacheKey: String] = [:]
-  /// What is stored, by key number.
+  /// The stored values by key number.
   var values: [Int: Value] = [:]
-  /// Keys whose file was damaged and is there all the same, with every freshening that may show again.
+  /// The keys whose damaged file still exists, with every update that may be visible again.
   var touched: [Int: Set<UInt64>] = [:]
   var number: UInt64 = 0
   var done = 0
@@ -25,7 +25,7 @@ final class FlipRun {
   init(arguments: ArraySlice<String>) throws {
     let words = Array(arguments)
     guard words.count == 3, let seed = UInt64(words[1]), let count = Int(words[2]) else {
-      throw BrokenPromise("flips takes a folder, a seed and a count")
+      throw BrokenPromise("'flips' needs a folder, a seed and a count")
     }
     path = words[0]
     root = path + "/etagere-1"
@@ -35,7 +35,7 @@ final class FlipRun {
   }
 
   static func opened(_ path: String) throws -> DiskCache {
-    // Whoever finds no file opened by a lock's, nor evicted: what is not there was damaged.
+    // Without a size limit nothing is evicted, so a missing entry must have been damaged.
     try DiskCache(path: path, configuration: .init(sizeLimit: nil))
   }
 
@@ -55,26 +55,26 @@ final class FlipRun {
 
   private func tell() {
     let ways = Damage.allCases.map { "\($0.rawValue) \(grouped(tallies[$0.rawValue, default: 0]))" }.joined(separator: ", ")
-    Children.tell("\(grouped(done)) damages of entries and of what lies beside them, \(grouped(Self.keys)) entries")
-    Children.tell("entries: \(ways); two swapped \(grouped(tallies["swapped", default: 0]))")
+    Children.tell("\(grouped(done)) damages of entries and of other files, \(grouped(Self.keys)) entries")
+    Children.tell("entries: \(ways); swapped pairs \(grouped(tallies["swapped", default: 0]))")
     Children.tell(
-      "beside: index \(grouped(tallies["index", default: 0])), generation \(grouped(tallies["generation", default: 0])), "
+      "other files: index \(grouped(tallies["index", default: 0])), generation \(grouped(tallies["generation", default: 0])), "
         + "folder.key \(grouped(tallies["folder.key", default: 0]))")
     let outcomes = [
-      "misses", "streams that ended with an error", "right all the same", "healed", "found by verify",
+      "misses", "streams that ended with an error", "correct", "stored again", "found by verify",
     ].map { "\($0) \(grouped(tallies[$0, default: 0]))" }.joined(separator: ", ")
-    Children.tell("read after it: \(outcomes); wrong bytes 0, traps 0")
+    Children.tell("reads afterwards: \(outcomes); wrong bytes 0, traps 0")
   }
 
   func tally(_ what: String, _ by: Int = 1) { tallies[what, default: 0] += by }
 
-  // MARK: Filling
+  // MARK: Setup
 
-  /// Stores every key that is missing, and looks where its file is.
+  /// Stores every missing key and locates its file.
   func fill() async throws {
     for key in 0..<Self.keys where values[key] == nil { try await store(key) }
     paths = try EntryPaths.find(below: root + "/entries")
-    try require(paths.count == Self.keys, "\(paths.count) files of \(Self.keys) keys")
+    try require(paths.count == Self.keys, "\(paths.count) files for \(Self.keys) keys")
   }
 
   func store(_ key: Int) async throws {
@@ -116,7 +116,7 @@ final class FlipRun {
     done += 1
     tally(damage.rawValue)
     if touched[key] == nil { touched[key] = [values[key]?.freshening ?? 0] }
-    // Freshenings before it may show again.
+    // Earlier updates may be visible again.
     touched[key]?.formUnion(0...(values[key]?.freshening ?? 0))
   }
 
@@ -125,12 +125,12 @@ final class FlipRun {
     for _ in 0..<Int.random(in: 1...3, using: &generator) {
       value.freshening += 1
       let isThere = try await cache.updateMetadata(of: Keys.key(key), to: value.metadata, ifRevision: value.revision)
-      try require(isThere, "\(Keys.key(key)) is not there to be freshened")
+      try require(isThere, "\(Keys.key(key)) is missing and cannot be updated")
       values[key] = value
     }
   }
 
-  /// Reads a damaged entry, in one way or another: right, or a miss that is counted.
+  /// Reads a damaged entry in one of several ways. The result must be correct or a counted miss.
   func look(_ key: Int) async throws {
     let before = cache.counters
     let path = try file(key)
@@ -142,26 +142,26 @@ final class FlipRun {
       let after = cache.counters
       try require(after.misses == before.misses + 1, "a miss of \(Keys.key(key)) was not counted")
       try require(after.damaged == before.damaged + 1, "damage of \(Keys.key(key)) was not counted")
-      try require(access(path, F_OK) != 0, "\(path) is damaged and was not removed")
+      try require(access(path, F_OK) != 0, "\(path) is damaged, but was not removed")
       tally("misses")
       values[key] = nil
       return
     }
-    if try await isWhole(entry, key, range) { return tally("right all the same") }
+    if try await isWhole(entry, key, range) { return tally("correct") }
     tally("streams that ended with an error")
     try require(cache.counters.damaged == before.damaged + 1, "damage of \(Keys.key(key)) was not counted")
-    try require(access(path, F_OK) != 0, "\(path) is damaged and was not removed")
+    try require(access(path, F_OK) != 0, "\(path) is damaged, but was not removed")
     values[key] = nil
   }
 
-  /// Whether a body was read to its end; what there was of it must be right, down to the last byte.
+  /// Returns whether a body could be read to its end. The bytes before a failure must be correct.
   func isWhole(_ entry: StoredEntry, _ key: Int, _ range: Range<Int64>?) async throws -> Bool {
-    guard let expected = values[key] else { throw BrokenPromise("\(Keys.key(key)) is gone, and was found") }
+    guard let expected = values[key] else { throw BrokenPromise("\(Keys.key(key)) is removed, but was found") }
     let found = try Value(checking: entry.metadata, for: Keys.key(key))
     try require(entry.key == Keys.key(key), "\(Keys.key(key)): the entry is that of \(entry.key)")
     try require(
       found.number == expected.number && (touched[key] ?? [expected.freshening]).contains(found.freshening),
-      "\(Keys.key(key)): value \(found.number), freshened \(found.freshening), instead of \(expected.number), \(expected.freshening)"
+      "\(Keys.key(key)): value \(found.number), update \(found.freshening), instead of \(expected.number), \(expected.freshening)"
     )
     let all = expected.bytes
     let wanted = range.map { $0.clamped(to: 0..<Int64(all.count)) } ?? 0..<Int64(all.count)
@@ -178,37 +178,37 @@ final class FlipRun {
     return true
   }
 
-  /// Stores what is missing again, and reads it.
+  /// Stores a missing entry again and reads it.
   func heal(_ key: Int) async throws {
     if values[key] != nil {
-      // It goes on with its damage, mostly; so damages add up.
+      // The entry usually keeps its damage, so that damages accumulate.
       guard Int.random(in: 0..<3, using: &generator) == 0 else { return }
     }
     try await store(key)
     let before = cache.counters
     guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
-      throw BrokenPromise("\(Keys.key(key)) was stored again and is not there")
+      throw BrokenPromise("\(Keys.key(key)) was stored again, but is missing")
     }
-    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was stored again and is damaged")
+    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was stored again, but is damaged")
     try require(cache.counters.hits == before.hits + 1, "a hit was not counted")
-    tally("healed")
+    tally("stored again")
   }
 
-  /// An entry that nobody has touched is there, whatever happened to others.
+  /// Checks that an untouched entry exists, whatever happened to others.
   func bystander() async throws {
     let key = Int.random(in: 0..<Self.keys, using: &generator)
     guard touched[key] == nil, let value = values[key] else { return }
     guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
-      throw BrokenPromise("\(Keys.key(key)), value \(value.number), is gone, and was not damaged")
+      throw BrokenPromise("\(Keys.key(key)), value \(value.number), is missing, but was not damaged")
     }
-    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) is damaged, and nobody has touched it")
+    try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) is damaged, but was not touched")
   }
 
-  /// At the end: what was not touched is whole, and all that is there is right.
+  /// Checks at the end that untouched entries are intact and all others correct.
   private func whole() async throws {
     for key in 0..<Self.keys {
       guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
-        try require(touched[key] != nil, "\(Keys.key(key)) is gone, and was not damaged")
+        try require(touched[key] != nil, "\(Keys.key(key)) is missing, but was not damaged")
         continue
       }
       _ = try await isWhole(entry, key, nil)

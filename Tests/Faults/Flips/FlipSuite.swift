@@ -1,7 +1,7 @@
 import Foundation
 
-/// Damages a filled folder in every way, 100,000 times, in a process of its own: so that a trap is told with the damage that led
-/// to it.
+/// Damages a filled folder in every way, 100,000 times. A separate process does it, so that a trap is reported with the damage
+/// that caused it.
 struct FlipSuite {
   private let trial: Trial
 
@@ -13,9 +13,9 @@ struct FlipSuite {
     ])
     let told = child.rest()
     let end = child.end(kills: false)
-    let last = told.last { $0.hasPrefix("at ") } ?? "at its beginning"
+    let last = told.last { $0.hasPrefix("at ") } ?? "at the start"
     for line in told where line.hasPrefix("failed ") { throw BrokenPromise("\(last): \(line.dropFirst(7))") }
-    try require(end == .exited(0), "the process that reads damaged files has ended: \(end), soon after it was \(last)")
+    try require(end == .exited(0), "the process that reads damaged files has ended: \(end), last known \(last)")
     return told.filter { !$0.hasPrefix("at ") }
   }
 }

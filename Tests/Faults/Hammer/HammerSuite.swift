@@ -2,7 +2,7 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// Two and four processes on one folder, whose size is measured all the time.
+/// Two and four processes on one folder, whose size is measured continuously.
 struct HammerSuite {
   private static let limit: Int64 = 12_000_000
 
@@ -32,12 +32,12 @@ struct HammerSuite {
       let end = child.end(kills: false)
       try require(end == .exited(0), "a process of \(number) has ended: \(end)")
     }
-    try require(size.peak <= Self.limit / 10 * 12, "the folder came to \(size.peak) bytes, and its limit is \(Self.limit)")
+    try require(size.peak <= Self.limit / 10 * 12, "the folder reached \(size.peak) bytes, but its limit is \(Self.limit)")
     try await check(path)
     let told = ["stored", "hits", "misses", "evictions"].map { "\($0) \(grouped(tallies[$0, default: 0]))" }
     return
-      "\(number) processes, \(seconds) s: \(told.joined(separator: ", ")); wrong 0; largest of \(grouped(size.count)) sizes: "
-      + "\(size.peak * 100 / Self.limit) % of the limit, above it \(size.above * 100 / max(size.count, 1)) % of the time"
+      "\(number) processes, \(seconds) s: \(told.joined(separator: ", ")); wrong 0; largest of \(grouped(size.count)) measured sizes: "
+      + "\(size.peak * 100 / Self.limit) % of the limit; above the limit \(size.above * 100 / max(size.count, 1)) % of the time"
   }
 
   private func check(_ path: String) async throws {
@@ -45,9 +45,9 @@ struct HammerSuite {
     let report = try await cache.verify()
     try require(report.isClean && report.newer == 0, "\(report)")
     let (total, files) = (try await cache.totalSize, Folder.size(path + "/etagere-1/entries"))
-    try require(total == files, "\(total) bytes are counted, and \(files) are there")
-    try require(total <= Self.limit, "\(total) bytes are left when all is quiet, and the limit is \(Self.limit)")
-    try require(try await cache.entryCount == report.good, "counted and good entries differ")
+    try require(total == files, "\(total) bytes are counted, but the files have \(files)")
+    try require(total <= Self.limit, "\(total) bytes are left in the end, but the limit is \(Self.limit)")
+    try require(try await cache.entryCount == report.good, "the counts of all and of good entries differ")
     for key in 0..<HammerWorker.keys {
       if let entry = try await cache.entry(for: Keys.key(key)) { _ = try await Value(of: entry, for: Keys.key(key)) }
     }
@@ -57,11 +57,11 @@ struct HammerSuite {
   }
 }
 
-/// How large a folder gets within some time.
+/// The sizes of a folder within some time.
 private struct Measured {
   private(set) var peak: Int64 = 0
   private(set) var count = 0
-  /// How often it was above its limit.
+  /// The number of sizes above the limit.
   private(set) var above = 0
 
   init(_ path: String, limit: Int64, until time: Duration) {
@@ -72,7 +72,7 @@ private struct Measured {
       peak = max(peak, size)
       count += 1
       if size > limit { above += 1 }
-      // Who measures without a pause takes a core away from those who are measured.
+      // Without a pause, the measurement would take a core away from the measured processes.
       usleep(5_000)
     }
   }

@@ -3,7 +3,7 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// One of several processes that store, read, freshen and remove the same entries, for some time.
+/// One of several processes that store, read, update and remove the same entries for some time.
 struct HammerWorker {
   static let keys = 2_000
 
@@ -17,7 +17,7 @@ struct HammerWorker {
     let words = Array(arguments)
     guard words.count == 5, let seed = UInt64(words[1]), let worker = UInt64(words[2]), let seconds = Int64(words[3]),
       let limit = Int64(words[4])
-    else { throw BrokenPromise("hammer takes a folder, a seed, a number, seconds and a limit") }
+    else { throw BrokenPromise("'hammer' needs a folder, a seed, a number, seconds and a limit") }
     (folder, self.worker, self.seconds, self.limit) = (words[0], worker, seconds, limit)
     generator = SplitMix(state: seed &+ worker)
   }
@@ -50,7 +50,7 @@ struct HammerWorker {
         asked += 1
         guard let entry = try await cache.entry(for: key) else { continue }
         var value = try await Value(of: entry, for: key)
-        // Each process freshens with numbers of its own.
+        // Each process uses its own numbers for updates.
         value.freshening = number
         _ = try await cache.updateMetadata(of: key, to: value.metadata, ifRevision: value.revision)
       case 58..<66:
@@ -63,8 +63,8 @@ struct HammerWorker {
     }
     await cache.close()
     let counters = cache.counters
-    try require(counters.hits + counters.misses == asked, "\(counters): \(asked) times it was asked")
-    try require(counters.writes == stored && counters.failedWrites == 0, "\(counters): \(stored) entries were stored")
+    try require(counters.hits + counters.misses == asked, "\(counters): there were \(asked) lookups")
+    try require(counters.writes == stored && counters.failedWrites == 0, "\(counters): there were \(stored) stores")
     try require(counters.damaged == 0 && counters.failedRemovals == 0 && counters.fullDisk == 0, "\(counters)")
     Children.tell("stored \(stored)")
     Children.tell("hits \(counters.hits)")

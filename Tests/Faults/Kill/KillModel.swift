@@ -1,22 +1,22 @@
-/// What may be in the folder after a process was killed: of what it has told to be done, all; of what it was doing, each part or
-/// none of it.
+/// The allowed contents of the folder after a process was killed: every completed operation, and each operation in progress
+/// completely or not at all.
 struct KillModel {
-  /// By key number; a key that has no value has none in the folder either.
+  /// The values by key number. A key without a value must not be in the folder.
   private(set) var values: [Int: Value] = [:]
 
-  /// What may be found under a key.
+  /// The allowed values of each key.
   private var allowed: [Int: Set<Value?>] = [:]
-  /// It was removing everything: either all is gone, or nothing.
+  /// Whether all entries were being removed, so that all or none of them must be left.
   private var wasRemovingAll = false
   private var mayEvict = false
-  /// What is counted of what was seen.
+  /// The numbers of observed outcomes.
   private(set) var tallies: [String: Int] = [:]
 
-  /// Goes through what the process has done.
+  /// Replays the operations of the process.
   ///
   /// - Parameters:
-  ///   - done: the numbers of the operations that it has told to be done.
-  ///   - evicts: whether any entry may have been evicted.
+  ///   - done: The numbers of the operations that the process reported as done.
+  ///   - evicts: Whether any entry may have been evicted.
   mutating func replay(_ plan: KillPlan, done: Set<Int>, evicts: Bool) throws {
     var plan = plan
     var number = 0
@@ -28,7 +28,7 @@ struct KillModel {
       number += batch.count
       if !done.isSuperset(of: numbers) { break }
     }
-    try require(done.allSatisfy { $0 < number }, "a process went on before it had told what it had done")
+    try require(done.allSatisfy { $0 < number }, "a process continued before it reported its operations")
     if evicts { for key in 0..<KillPlan.keys { allowed[key, default: [values[key]]].insert(nil) } }
   }
 
@@ -51,22 +51,22 @@ struct KillModel {
       tallies["done", default: 0] += 1
     } else {
       allowed[changed.key] = [values[changed.key], changed.value]
-      tallies["under way", default: 0] += 1
+      tallies["in progress", default: 0] += 1
     }
   }
 
-  /// Compares what was found with what may be there, and goes on from what was found.
+  /// Compares the contents of the folder with the allowed ones and continues with them.
   mutating func settle(_ found: [Int: Value]) throws {
     if wasRemovingAll {
-      tallies["removals of everything cut short", default: 0] += 1
+      tallies["interrupted removals of all entries", default: 0] += 1
       let isWhole = mayEvict ? found.allSatisfy { values[$0.key] == $0.value } : found == values
-      try require(found.isEmpty || isWhole, "everything was being removed: \(found.count) of \(values.count) are left")
+      try require(found.isEmpty || isWhole, "an interrupted removal of all left \(found.count) of \(values.count)")
     } else {
       for key in 0..<KillPlan.keys {
         let fits = allowed[key].map { $0.contains(found[key]) } ?? (values[key] == found[key])
         try require(fits, lost(key, found[key]))
         if !mayEvict, let outcomes = allowed[key], outcomes.count > 1, found[key] != values[key] {
-          tallies["of those, came through", default: 0] += 1
+          tallies["of those, completed", default: 0] += 1
         }
       }
     }
@@ -74,11 +74,11 @@ struct KillModel {
   }
 
   private func lost(_ key: Int, _ found: Value?) -> String {
-    func text(_ value: Value?) -> String { value.map { "value \($0.number), freshened \($0.freshening)" } ?? "nothing" }
+    func text(_ value: Value?) -> String { value.map { "value \($0.number), update \($0.freshening)" } ?? "nothing" }
     let wanted = allowed[key].map { $0.map(text).sorted().joined(separator: " or ") } ?? text(values[key])
-    return "\(Keys.key(key)): \(text(found)) is there, and not \(wanted)"
+    return "\(Keys.key(key)): found \(text(found)), not \(wanted)"
   }
 
-  /// Stored by the one who looks.
+  /// Records a value that the checking process has stored.
   mutating func store(_ key: Int, _ value: Value) { values[key] = value }
 }

@@ -1,20 +1,20 @@
 import CacheTesting
 import DiskStore
 
-/// What a process does that is going to be killed, drawn from a seed: so the one that kills it knows what it was doing.
+/// The operations of a process that will be killed. They are derived from a seed, so the parent process knows them.
 struct KillPlan {
   enum Operation: Sendable {
     case store(Int, Value)
-    /// Freshens what is there.
+    /// Updates the metadata of an existing entry.
     case refresh(Int, UInt64)
     case remove(Int)
-    /// Removes a revision that nobody has stored: nothing.
+    /// Removes a revision that was never stored, so nothing.
     case removeOther(Int)
     case read(Int)
     case removeAll
   }
 
-  /// How many keys there are: enough for the store to keep an index beside the files.
+  /// The number of keys, enough for the store to write an index file.
   static let keys = 640
 
   private var generator: SplitMix
@@ -25,7 +25,7 @@ struct KillPlan {
     number = UInt64(round) << 20
   }
 
-  /// What is done at once, each under a key of its own; the next batch begins when all of it is done.
+  /// Returns operations to run concurrently, each on another key. The next batch begins when all are done.
   mutating func batch() -> [Operation] {
     if Int.random(in: 0..<600, using: &generator) == 0 { return [.removeAll] }
     var keys: Set<Int> = []
@@ -44,9 +44,9 @@ struct KillPlan {
     }
   }
 
-  /// What a commit waits for, in this round.
+  /// Returns the durability of a round.
   static func durability(_ round: Int) -> DiskCache.Durability { [.none, .none, .none, .file, .fileAndFolder][round % 5] }
 
-  /// Whether the round's size limit is so low that entries are evicted all the time: then any of them may be gone.
+  /// Returns whether the round's size limit is so low that entries are evicted all the time.
   static func evicts(_ round: Int) -> Bool { round % 20 == 19 }
 }

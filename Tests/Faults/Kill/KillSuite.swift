@@ -3,8 +3,7 @@ import CacheTesting
 import DiskStore
 import Foundation
 
-/// `kill -9` of a process that writes, at random instants, again and again on one folder; after each of them the folder is looked
-/// through.
+/// Kills a writing process at random instants with `kill -9`, repeatedly on one folder, and checks the folder after each kill.
 struct KillSuite {
   private let trial: Trial
   private let path: String
@@ -31,16 +30,16 @@ struct KillSuite {
       }
     }
     openings.sort()
-    // Not each of them: one may have had to wait for the machine.
+    // The median, because a single opening may have waited for the machine.
     let median = openings[openings.count / 2]
-    try require(median < .seconds(2), "the folder took \(median) to open, in the middle of \(openings.count) times")
-    let tallies = ["done", "under way", "of those, came through", "removals of everything cut short"]
+    try require(median < .seconds(2), "the median of \(openings.count) openings took \(median)")
+    let tallies = ["done", "in progress", "of those, completed", "interrupted removals of all entries"]
       .map { "\($0) \(grouped(model.tallies[$0, default: 0]))" }.joined(separator: ", ")
     return [
       "\(grouped(rounds)) kills, \(grouped(killedWhileOpening)) of them before the folder was open; \(grouped(KillPlan.keys)) keys",
       "changes \(tallies)",
-      "lost 0, wrong 0, half 0; temporary files that were collected: \(grouped(orphans))",
-      "opening and first answer: \(milliseconds(median)) in the middle, \(milliseconds(openings.last)) at most",
+      "lost 0, wrong 0, partial 0; temporary files removed: \(grouped(orphans))",
+      "opening and first lookup: median \(milliseconds(median)), maximum \(milliseconds(openings.last))",
     ]
   }
 
@@ -48,7 +47,7 @@ struct KillSuite {
     "\(((duration ?? .zero) / .milliseconds(1) * 10).rounded() / 10) ms"
   }
 
-  /// Every key, so that there is an index beside the files from the first round on.
+  /// Stores every key, so that there is an index file from the first round on.
   private mutating func fill() async throws {
     let cache = try DiskCache(path: path, configuration: .init(sizeLimit: nil))
     for key in 0..<KillPlan.keys { try await store(key, UInt64(key + 1), cache) }
@@ -68,14 +67,14 @@ struct KillSuite {
     var told = wait(for: child)
     let end = child.end(kills: true)
     told += child.rest()
-    try require(end == .killed(SIGKILL), "the process was not killed, but ended by itself: \(end); \(told.last ?? "")")
+    try require(end == .killed(SIGKILL), "the process was not killed, but ended on its own: \(end); \(told.last ?? "")")
     for line in told where line.hasPrefix("failed") { throw BrokenPromise(line) }
     if !told.contains("open") { killedWhileOpening += 1 }
     try model.replay(KillPlan(seed: trial.seed, round: round), done: Set(told.compactMap { Int($0) }), evicts: evicts)
     try await check(round)
   }
 
-  /// Lets the process get so far, and a random moment further.
+  /// Waits until the process has made random progress, and then for a random time.
   private mutating func wait(for child: Child) -> [String] {
     var told: [String] = []
     let lines = [0, 1, 2, 2, 2].randomElement(using: &generator) ?? 2
@@ -85,7 +84,7 @@ struct KillSuite {
     return told
   }
 
-  /// Opens the folder as the next process would, and looks at all of it.
+  /// Opens the folder as the next process would, and checks everything in it.
   private mutating func check(_ round: Int) async throws {
     orphans += Folder.files(path + "/etagere-1/tmp").count { !$0.path.hasSuffix(".lock") }
     let clock = SystemClock()
@@ -100,20 +99,20 @@ struct KillSuite {
       found[key] = try await Value(of: entry, for: Keys.key(key))
     }
     try model.settle(found)
-    // Answered behind what opening does in the background.
+    // The count waits for the background work of opening.
     let count = try await cache.entryCount
-    try require(count == found.count, "\(count) entries are counted, and \(found.count) are there")
-    // This process's own sign of life is none of them.
+    try require(count == found.count, "\(count) entries are counted, but \(found.count) exist")
+    // This process's own lock file is excluded.
     let left = Folder.files(path + "/etagere-1/tmp").map(\.path).filter { !$0.contains("/tmp/\(getpid())-") }
-    try require(left.isEmpty, "what the process left behind was not collected: \(left)")
+    try require(left.isEmpty, "temporary files of the killed process were not removed: \(left)")
     let report = try await cache.verify()
-    try require(report.isClean && report.good == found.count && report.newer == 0, "half an entry is visible: \(report)")
+    try require(report.isClean && report.good == found.count && report.newer == 0, "a partial entry is visible: \(report)")
     try require(cache.counters.damaged == 0, "\(cache.counters.damaged) files were damaged")
     try await mend(round, found, cache)
     await cache.close()
   }
 
-  /// Stores some of what is missing, so that a folder that was evicted or emptied fills again.
+  /// Stores some missing entries, so that the folder fills again after evictions or a removal.
   private mutating func mend(_ round: Int, _ found: [Int: Value], _ cache: DiskCache) async throws {
     let missing = (0..<KillPlan.keys).filter { found[$0] == nil }
     guard missing.count > KillPlan.keys / 8 else { return }

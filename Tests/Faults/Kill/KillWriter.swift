@@ -2,7 +2,7 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// The process that is killed: it changes the folder by its plan and tells each operation that is done before it goes on.
+/// The process that is killed. It changes the folder according to its plan and reports each operation before it continues.
 struct KillWriter {
   private let folder: String
   private let seed: UInt64
@@ -12,7 +12,7 @@ struct KillWriter {
   init(arguments: ArraySlice<String>) throws {
     let words = Array(arguments)
     guard words.count == 4, let seed = UInt64(words[1]), let round = Int(words[2]) else {
-      throw BrokenPromise("kill takes a folder, a seed, a round and a limit")
+      throw BrokenPromise("'kill' needs a folder, a seed, a round and a limit")
     }
     (folder, self.seed, self.round, limit) = (words[0], seed, round, Int64(words[3]))
   }
@@ -24,7 +24,7 @@ struct KillWriter {
     Children.tell("open")
     var plan = KillPlan(seed: seed, round: round)
     var number = 0
-    // Until it is killed, or there is nobody any more to read what it tells.
+    // Runs until it is killed or its output has no reader.
     while true {
       let batch = plan.batch()
       await withTaskGroup(of: Void.self) { [number] group in

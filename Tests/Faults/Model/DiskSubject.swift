@@ -10,7 +10,7 @@ struct DiskSubject: Subject {
   private var caches: [DiskCache] = []
   private var earlier = 0
 
-  /// - Parameter number: of caches.
+  /// - Parameter number: The number of caches.
   init(_ path: String, limit: Int64?, number: Int, _ clock: any CacheClock) throws {
     (self.path, self.limit, self.number, self.clock) = (path, limit, number, clock)
     try open()
@@ -31,7 +31,7 @@ struct DiskSubject: Subject {
   }
 
   func settle() async throws {
-    // Each is answered behind the sweeps that are under way.
+    // Each count waits for sweeps in progress.
     for cache in caches { _ = try await cache.entryCount }
   }
 
@@ -45,7 +45,7 @@ struct DiskSubject: Subject {
   func trim(to size: Int64) async throws -> Int? {
     let removed = try await caches[0].trim(to: size)
     let left = try await caches[number - 1].totalSize
-    try require(left <= size, "\(left) bytes are left, and no more than \(size) were to be")
+    try require(left <= size, "\(left) bytes are left after a trim to \(size)")
     return removed
   }
 
@@ -56,9 +56,9 @@ struct DiskSubject: Subject {
     let first = try await caches[0].entryCount
     for cache in caches {
       let (count, counted) = (try await cache.entryCount, try await cache.totalSize)
-      try require(count == first, "caches on one folder count \(count) and \(first) entries")
-      // What another one appended to an entry counts when it is read, or the files are listed.
-      try require(counted <= size && (number > 1 || counted == size), "a cache counts \(counted) bytes, and there are \(size)")
+      try require(count == first, "the caches on one folder count \(count) and \(first) entries")
+      // Another cache's metadata updates count when the entry is read or the files are listed.
+      try require(counted <= size && (number > 1 || counted == size), "\(counted) bytes are counted, but the files have \(size)")
     }
     return first
   }

@@ -2,7 +2,7 @@ import CacheCore
 import DiskStore
 import StoreComposition
 
-/// Two disk caches, one above the other.
+/// A layered store of two disk caches.
 struct LayeredSubject: Subject {
   private let path: String
   private let writing: LayeredStore.Writing

@@ -2,8 +2,8 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
-/// Random operations on a memory cache and on a dictionary. Which entry leaves is the policy's business; what is there must be
-/// what was stored last, what left must have been counted, and no limit may be exceeded.
+/// Random operations on a memory cache and a dictionary. The policy decides which entry is evicted. A found entry must be the one
+/// stored last, and no limit may be exceeded.
 struct MemoryModel {
   private let cache: MemoryCache
   private let clock = ManualClock()
@@ -23,7 +23,7 @@ struct MemoryModel {
       do {
         try self.step()
         try require(
-          cache.totalCost <= limits.cost && cache.count <= limits.count, "\(cache.totalCost), \(cache.count): above the limits")
+          cache.totalCost <= limits.cost && cache.count <= limits.count, "\(cache.totalCost), \(cache.count): exceeds the limits")
         if step % 10_000 == 9_999 { try checkpoint() }
       } catch {
         throw BrokenPromise("MemoryCache, \(name), operation \(step): \(error)")
@@ -32,7 +32,7 @@ struct MemoryModel {
     try checkpoint()
     let counters = cache.counters
     try require(
-      counters.hits == hits && counters.misses == misses, "\(counters), and \(hits) hits and \(misses) misses were seen")
+      counters.hits == hits && counters.misses == misses, "\(counters), but \(hits) hits and \(misses) misses were seen")
     return "MemoryCache, \(name): \(grouped(operations)) operations, \(grouped(hits)) hits, \(grouped(misses)) misses"
   }
 
@@ -56,7 +56,7 @@ struct MemoryModel {
       let expiration: Expiration? = lifetime.map { .after(.seconds($0)) }
       let entry = MemoryEntry(number, cost: cost, revision: Revision(high: 1, low: UInt64(number)), expiration: expiration)
       let isStored = cache.insert(entry, for: key)
-      try require(isStored == (cost <= limits.entryCost), "an entry that costs \(cost) was stored: \(isStored)")
+      try require(isStored == (cost <= limits.entryCost), "an entry with the cost \(cost): stored \(isStored)")
       values[number] = isStored ? (entry, (expiration ?? .never).deadline(from: clock.now)) : nil
     default: try look(number)
     }
@@ -67,26 +67,26 @@ struct MemoryModel {
     if found == nil { misses += 1 } else { hits += 1 }
     guard let expected = values[number], clock.now < expected.deadline else {
       values[number] = nil
-      return try require(found == nil, "\(Keys.key(number)) was found, and is gone or expired")
+      return try require(found == nil, "\(Keys.key(number)) was found, but is removed or expired")
     }
-    // It may have been evicted.
+    // The entry may have been evicted.
     guard let found else { return values[number] = nil }
-    try require(found === expected.entry, "\(Keys.key(number)) is another entry than was stored last")
+    try require(found === expected.entry, "\(Keys.key(number)) is not the entry that was stored last")
   }
 
-  /// What the cache lists is what it was given.
+  /// Compares the cache's list with the entries that were stored.
   private mutating func checkpoint() throws {
     cache.removeExpired()
     let keys = cache.keys()
-    try require(keys.count == cache.count && Set(keys).count == keys.count, "\(keys.count) keys of \(cache.count) entries")
+    try require(keys.count == cache.count && Set(keys).count == keys.count, "\(keys.count) keys for \(cache.count) entries")
     var cost = 0
     for key in keys {
       guard let number = (0..<4).lazy.compactMap({ offset in Self.number(key, offset) }).first, let value = values[number],
         clock.now < value.deadline
-      else { throw BrokenPromise("\(key) is listed, and nobody has stored it") }
+      else { throw BrokenPromise("\(key) is listed, but was never stored") }
       cost += value.entry.cost
     }
-    try require(cost == cache.totalCost, "the entries cost \(cost), and \(cache.totalCost) is said")
+    try require(cost == cache.totalCost, "the entries cost \(cost), but the total is \(cache.totalCost)")
   }
 
   private static func number(_ key: CacheKey, _ offset: Int) -> Int? {

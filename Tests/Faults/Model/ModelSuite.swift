@@ -3,7 +3,7 @@ import CacheTesting
 import MemoryStore
 import StoreComposition
 
-/// Stores beside a dictionary: a million random operations, with reopening.
+/// Compares stores with a dictionary over a million random operations, with reopening.
 struct ModelSuite {
   private let trial: Trial
 

@@ -2,13 +2,13 @@ import CacheCore
 import CacheTesting
 import Foundation
 
-/// Random operations on a store and on a dictionary: whatever is asked, both must answer alike.
+/// Random operations on a store and a dictionary, which must always give the same results.
 struct StoreModel<Store: Subject> {
   private static var keys: Int { 240 }
 
   private var subject: Store
   private let clock: ManualClock
-  /// Whether the store evicts on its own: then an entry may be gone, and is counted.
+  /// Whether the store evicts entries. An entry may then be missing, which is counted.
   private let evicts: Bool
   private var generator: SplitMix
   private var values: [Int: Value] = [:]
@@ -61,13 +61,13 @@ struct StoreModel<Store: Subject> {
     }
   }
 
-  /// What is there by the model, now.
+  /// Returns the value that the model expects now.
   private func expected(_ key: Int) -> Value? {
     guard let value = values[key], clock.now < value.deadline else { return nil }
     return value
   }
 
-  /// What the store said of a key, beside the model's word.
+  /// Compares the store's result for a key with the model.
   private mutating func compare(_ found: Value?, _ key: Int) throws {
     let expected = expected(key)
     if found == nil, expected != nil, evicts {
@@ -77,14 +77,14 @@ struct StoreModel<Store: Subject> {
     }
     try require(
       found == expected,
-      "\(Keys.key(key)) is \(found.map { "\($0)" } ?? "not there"), and not \(expected.map { "\($0)" } ?? "gone")")
+      "\(Keys.key(key)) is \(found.map { "\($0)" } ?? "missing"), not \(expected.map { "\($0)" } ?? "removed")")
   }
 
   // MARK: Operations
 
   private mutating func store(_ key: Int, _ store: any CacheStore) async throws {
     number += 1
-    // An eviction of what is expired anyway would be nobody's loss, and counted.
+    // The eviction of an expired entry would be counted but not noticed.
     let lifetime = !evicts && chance(4) == 0 ? chance(90) : nil
     let value = Value(number: number, length: Value.length(&generator), answered: clock.now, lifetime: lifetime)
     try await noteAbsence(key, store)
@@ -106,10 +106,10 @@ struct StoreModel<Store: Subject> {
     }
     _ = try await writer.commit(trailers: nil)
     values[key] = value
-    tally("stored in pieces")
+    tally("stored in chunks")
   }
 
-  /// Where entries are evicted, what is about to be replaced or removed must be counted before.
+  /// Reads an entry that is about to be replaced or removed, so that its eviction is counted.
   private mutating func noteAbsence(_ key: Int, _ store: any CacheStore) async throws {
     guard evicts, expected(key) != nil else { return }
     try await subject.settle()
@@ -124,13 +124,13 @@ struct StoreModel<Store: Subject> {
     value.answered = clock.now
     let isRight = chance(4) > 0
     let revision = isRight ? value.revision : Revision(high: 0, low: 1)
-    // An entry whose time is over is freshened by some stores: nobody sees it, until then.
+    // Some stores update an expired entry, which is a miss until then.
     if known == nil, values[key] != nil { return }
     let isThere = try await store.updateMetadata(of: Keys.key(key), to: value.metadata, ifRevision: revision)
     try require(
-      isThere == (known != nil && isRight), "\(Keys.key(key)) was freshened: \(isThere), it is \(String(describing: known))")
+      isThere == (known != nil && isRight), "\(Keys.key(key)) updated \(isThere), expected \(String(describing: known))")
     if isThere { values[key] = value }
-    tally("freshened")
+    tally("updated")
   }
 
   private mutating func remove(_ key: Int, _ store: any CacheStore) async throws {
@@ -166,7 +166,7 @@ struct StoreModel<Store: Subject> {
     let part = range.clamped(to: 0..<Int64(value.length))
     let body = try await entry.body.collect()
     try require(
-      body == value.bytes[Int(part.lowerBound)..<Int(part.upperBound)], "\(Keys.key(key)): bytes \(range) are not its own")
+      body == value.bytes[Int(part.lowerBound)..<Int(part.upperBound)], "\(Keys.key(key)): wrong bytes in \(range)")
     try compare(value, key)
   }
 
@@ -189,14 +189,14 @@ struct StoreModel<Store: Subject> {
     guard let removed = try await subject.trim(to: size) else { return }
     let before = values.count
     try await takeList(subject.stores[0]) { _, _ in }
-    try require(before - values.count == removed, "\(removed) entries were trimmed, and \(before - values.count) are gone")
+    try require(before - values.count == removed, "\(removed) entries were trimmed, but \(before - values.count) are missing")
     evicted += removed
     tally("trimmed", removed)
   }
 
   // MARK: Checkpoints
 
-  /// Everything is listed and counted, and compared.
+  /// Lists and counts all entries and compares them with the model.
   private mutating func checkpoint() async throws {
     try await subject.settle()
     try await subject.removeExpired()
@@ -208,15 +208,15 @@ struct StoreModel<Store: Subject> {
       evicted += missing.count
     }
     if let count = try await subject.count() {
-      try require(count == values.count, "\(count) entries are counted, and \(values.count) are there")
+      try require(count == values.count, "\(count) entries are counted, but \(values.count) exist")
     }
     if evicts {
-      try require(evicted == subject.evictions, "\(evicted) entries are gone, and \(subject.evictions) evictions were counted")
+      try require(evicted == subject.evictions, "\(evicted) entries are missing, but \(subject.evictions) evictions were counted")
       tallies["evicted"] = evicted
     }
   }
 
-  /// Compares what a store lists with the model, which loses what is not listed.
+  /// Compares a store's list with the model. Values that are not listed are removed from the model.
   private mutating func takeList(_ store: any CacheStore, _ missing: (Int, Value) -> Void) async throws {
     var listed: [CacheKey: Value] = [:]
     for entry in try await store.entries(where: { _, _ in true }) {
@@ -225,17 +225,17 @@ struct StoreModel<Store: Subject> {
     }
     for (key, value) in values {
       if let found = listed.removeValue(forKey: Keys.key(key)) {
-        try require(found == value, "\(Keys.key(key)) is listed as \(found), and is \(value)")
+        try require(found == value, "\(Keys.key(key)) is listed as \(found), but is \(value)")
       } else {
         missing(key, value)
         values[key] = nil
       }
     }
-    try require(listed.isEmpty, "\(listed.keys) are listed, and nobody has stored them")
+    try require(listed.isEmpty, "\(listed.keys) are listed, but were never stored")
   }
 }
 
 extension Value {
-  /// From when on it is a miss.
+  /// The time from which the value is a miss.
   var deadline: Timestamp { lifetime.map { answered + .seconds($0) } ?? .distantFuture }
 }

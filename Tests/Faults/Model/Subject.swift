@@ -1,24 +1,25 @@
 import CacheCore
 
-/// A store beside the model: what is asked of it is asked of one of its faces, in turn.
+/// A store that is compared with the model. Each operation uses one of its objects.
 protocol Subject {
-  /// How it is told apart in what is printed.
+  /// The name in the output.
   var name: String { get }
-  /// Objects that share what they hold.
+  /// The objects that share the same entries.
   var stores: [any CacheStore] { get }
-  /// Ends all that is under way, lets go of everything, and opens what it left behind.
+  /// Waits for all work, closes the stores, and opens them again.
   mutating func reopen() async throws
-  /// Returns when nothing is under way any more.
+  /// Waits until no work is in progress.
   func settle() async throws
-  /// Entries that the store itself has removed so far because it was full, or was told to hold less.
+  /// The number of entries that the store has evicted because of a limit or a trim.
   var evictions: Int { get }
-  /// Removes the least used until no more than so many bytes are left; nil: it can't.
+  /// Removes the least used entries until their total size is at most `size` bytes. Returns `nil` if the store does not support
+  /// it.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: The number of removed entries.
   func trim(to size: Int64) async throws -> Int?
-  /// Removes what is expired.
+  /// Removes the expired entries.
   func removeExpired() async throws
-  /// How many entries are counted; nil: it can't tell.
+  /// Returns the number of counted entries, or `nil` if the store does not count them.
   func count() async throws -> Int?
   func close() async throws
 }

@@ -3,11 +3,11 @@ import Foundation
 
 @testable import DiskStore
 
-/// Any bytes as an entry's file; the last one chooses: bit 0, whether the checksums stay as they are (as a rule they are put
-/// right, since nothing gets past a wrong one); bits 1 and 2, how much room follows that was never written.
+/// Fuzzes the file of an entry. The last byte selects the mode: bit 0 whether the checksums stay as they are (usually they are
+/// corrected, because nothing gets past a wrong one), and bits 1 and 2 the size of the hole behind the bytes.
 ///
-/// Whatever they are, the answer is an entry or a reason, in little memory; and an entry gives its own bytes and no others, also
-/// when one of them changes.
+/// For any input, the result must be an entry or a reason, with little memory. An entry must return its own bytes, also after one
+/// of them has changed.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzEntry(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -22,7 +22,7 @@ public func fuzzEntry(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// A file with the bytes that are tried, the same one again and again.
+/// The file with the fuzzed bytes, reused for all inputs.
 private struct FuzzedFile {
   private static let path = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid()).e").path
   private static let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC, 0o600)
@@ -57,11 +57,11 @@ private struct FuzzedFile {
     let other = CacheKey(resource: entry.key.resource + "x", variant: entry.key.variant, transform: entry.key.transform)
     guard case .entry = EntryFile.find(Self.path, expecting: entry.key, .system),
       case .otherKey = EntryFile.find(Self.path, expecting: other, .system)
-    else { preconditionFailure("the key is not the entry's own") }
+    else { preconditionFailure("the entry has another key") }
     _ = body(of: entry)
   }
 
-  /// The body, compared with the file's bytes; nil when it is damaged.
+  /// Returns the body after comparing it with the file's bytes, or `nil` if it is damaged.
   private func body(of entry: EntryFile) -> [UInt8]? {
     guard (try? entry.isBodyWhole()) == true else { return nil }
     let stored = padded(Int(entry.header.bodyOffset)..<Int(entry.header.bodyOffset) + Int(entry.bodyLength))
@@ -77,13 +77,13 @@ private struct FuzzedFile {
     return stored
   }
 
-  /// What is in the file there: zeros behind the bytes.
+  /// Returns the file's bytes in a range, with zeros behind the given bytes.
   private func padded(_ range: Range<Int>) -> [UInt8] {
     let inside = range.clamped(to: 0..<bytes.count)
     return Array(bytes[inside]) + repeatElement(0, count: range.count - inside.count)
   }
 
-  /// A changed byte is found, or is none of the entry's.
+  /// Checks that a changed byte is detected or lies outside the entry.
   func damage(at place: Int, _ entry: EntryFile) {
     let before = body(of: entry)
     var damaged = bytes

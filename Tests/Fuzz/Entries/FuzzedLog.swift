@@ -2,14 +2,14 @@ import CacheCore
 
 @testable import DiskStore
 
-/// The log of metadata in an entry that was read, to which a 304 appends.
+/// The metadata log of an entry that was read, to which a 304 appends.
 struct FuzzedLog {
   private var area: [UInt8]
   private let newest: MetadataArea.Newest
   private let revision: Revision
   private let metadata: StoredMetadata
 
-  /// Nil where a record might hide in another one, which takes the entry's own revision.
+  /// Returns `nil` if a record may be inside another one, which is possible only with the entry's revision.
   init?(_ bytes: [UInt8], _ entry: EntryFile) {
     guard let start = Int(exactly: entry.header.metadataOffset), start < bytes.count else { return nil }
     area = Array(bytes[start...])
@@ -32,7 +32,7 @@ struct FuzzedLog {
     }
   }
 
-  /// The appended record counts, and while it is half written the one before it does.
+  /// Checks that an appended record is current, and that the one before it is current while the new one is half written.
   func append(tearing cut: Int) {
     let payload = metadata.encoded()
     let slots = (area.count + MetadataRecord.slot - 1) / MetadataRecord.slot

@@ -2,7 +2,7 @@ import CacheCore
 
 @testable import DiskStore
 
-/// Makes what an entry's checksums say true, as far as its offsets lie inside.
+/// Corrects an entry's checksums, if its offsets are inside the file.
 func mendChecksums(_ bytes: inout [UInt8]) {
   guard bytes.count >= EntryHeader.length else { return }
   bytes.setChecksum(of: 0..<EntryHeader.length - 4, at: EntryHeader.length - 4)
@@ -27,7 +27,7 @@ func mendChecksums(_ bytes: inout [UInt8]) {
   mendRecords(&bytes, from: metadata)
 }
 
-/// Gives every record the entry's revision and its checksum, but for those that would lie in another one.
+/// Writes the entry's revision and the checksum into every record, except into those inside another one.
 private func mendRecords(_ bytes: inout [UInt8], from start: Int) {
   let revision = bytes[16..<32]
   var place = start

@@ -3,8 +3,7 @@ import Foundation
 
 @testable import DiskStore
 
-/// Any bytes as what lies beside the entries: the first one chooses between `folder.key`, `generation`, `index` and a file's
-/// name.
+/// Fuzzes the files beside the entries. The first byte selects `folder.key`, `generation`, `index` or a file name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -20,7 +19,7 @@ public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// A key that is read is written as the same bytes.
+/// Checks that a decoded key is encoded as the same bytes.
 private func readKey(_ bytes: [UInt8]) {
   if let key = FolderKey.decoded(bytes) { precondition(FolderKey.encoded(key) == bytes) }
   guard bytes.count == FolderKey.length else { return }
@@ -31,7 +30,7 @@ private func readKey(_ bytes: [UInt8]) {
   }
 }
 
-/// An index as it is, and with head and checksum put right: what is read of it can be written, and is read as the same.
+/// Checks an index as it is, and with corrected head and checksum: a decoded index must survive encoding and decoding.
 private func readIndex(_ bytes: [UInt8]) {
   let stamp = IndexFile.Stamp(boot: NameDigest(high: 1, low: 2), generation: .init(device: 3, inode: 4), count: 5)
   _ = bytes.withUnsafeBytes { IndexFile.decoded($0, stamp) }
@@ -49,7 +48,7 @@ private func readIndex(_ bytes: [UInt8]) {
 
 private let path = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid()).generation").path
 
-/// Counters of any file go on from where they are, whatever is mended around them.
+/// Checks that the counters of any file continue from their values after a repair.
 private func map(_ bytes: [UInt8]) throws {
   try Data(bytes).write(to: URL(filePath: path))
   let generation = try Generation(path, .system)
@@ -66,7 +65,7 @@ private func counter(_ bytes: [UInt8], at offset: Int) -> UInt64 {
   return stored.withUnsafeBytes { $0.integer(at: offset) }
 }
 
-/// A name that is taken for an entry's leads to that file, and nowhere else.
+/// Checks that the name of an entry leads to its own path.
 private func readName(_ bytes: [UInt8]) {
   let parts = String(decoding: bytes, as: UTF8.self).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
   guard parts.count == 2 else { return }

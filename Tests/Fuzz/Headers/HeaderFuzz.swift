@@ -2,12 +2,12 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-// libFuzzer's entry: `Scripts/fuzz` builds it with the modules' sources. It is in no target of the package.
+// libFuzzer's entry point. `Scripts/fuzz` builds it with the modules' sources; no target of the package contains it.
 
-/// Any bytes as the heads of some exchanges: the first chooses mode and policy, the rest are lines; an empty line ends a head.
-/// Every second head is a request's.
+/// Fuzzes the header fields of several exchanges. The first byte selects mode and policy. The rest are lines, and an empty line
+/// ends a header section. Requests and responses alternate.
 ///
-/// Whatever they are, nothing traps, and what is decided fits what is stored.
+/// For any input, nothing must trap, and decisions must match the stored metadata.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzHeaders(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
@@ -25,7 +25,7 @@ public func fuzzHeaders(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// The fields that are read, by the letter that a line begins with.
+/// The field names, selected by the first letter of a line.
 private let names: [HTTPField.Name] =
   [
     .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .contentLocation, .authorization,
@@ -37,7 +37,7 @@ private func field(_ line: Slice<UnsafeBufferPointer<UInt8>>) -> HTTPField? {
   return HTTPField(name: names[Int(letter - UInt8(ascii: "A")) % names.count], lenientValue: Array(line.dropFirst()))
 }
 
-/// A store of heads, and the time.
+/// The stored metadata and the current time.
 private struct FuzzedCache {
   private let validator: ETagValidator
   private let policy: LoadPolicy

@@ -2,15 +2,15 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-/// Any bytes as encoded metadata. What can be read is written and read again as the same, a piece of it is nothing, and the
-/// validator can work with it: with lengths, statuses and times that no server states.
+/// Fuzzes encoded metadata. Decoded metadata must survive encoding and decoding, and a truncated payload must be invalid. The
+/// validator must accept it, with lengths, statuses and times that no server states.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzMetadata(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
   guard let metadata = StoredMetadata(decoding: bytes) else { return 0 }
   let written = metadata.encoded()
-  // A path of control characters alone is an empty one to HTTPTypes, and is written as none.
-  guard let again = StoredMetadata(decoding: written) else { preconditionFailure("what was read can't be written") }
+  // HTTPTypes treats a path of control characters alone as empty, and it is then encoded as absent.
+  guard let again = StoredMetadata(decoding: written) else { preconditionFailure("decoded metadata cannot be encoded") }
   precondition(StoredMetadata(decoding: again.encoded()) == again)
   precondition(StoredMetadata(decoding: written.dropLast(1 + count % written.count)) == nil)
   precondition(metadata.bodyLength ?? 0 >= 0)

@@ -3,9 +3,9 @@ import Foundation
 
 @testable import ImageCodecs
 
-/// Any bytes as a picture's file; the last one chooses what reads them: what looks into files before a codec sees them.
+/// Fuzzes the code that examines an image file before a codec reads it. The last byte selects the code.
 ///
-/// Whatever they are, there is an answer or a reason, soon, and no count or size that the bytes have no room for.
+/// For any input, there must be a result or a reason in a short time, and no count or size that exceeds the bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPicture(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   var bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -32,7 +32,7 @@ private func describe(_ data: Data) {
 private func countFrames(_ data: Data) {
   let gif = GIFFrames(data)
   precondition(gif.count <= data.count && gif.largest.width <= 65_535 && gif.largest.height <= 65_535)
-  // Nothing is lost by what follows: a codec may read on.
+  // More bytes must not lower the count, because a codec may read on.
   precondition(GIFFrames(data + Data([0])).count >= gif.count)
   precondition(WebPFrames.count(data) * 8 <= data.count)
   precondition(JPEGScans.count(data) * 2 <= data.count)
