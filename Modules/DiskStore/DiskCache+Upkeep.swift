@@ -3,8 +3,8 @@ public import CacheCore
 extension DiskCache {
   /// The total size in bytes of all entry files, including those of other processes.
   ///
-  /// It comes from memory. The files are listed first if they were not listed yet or if another process has changed the folder,
-  /// in time proportional to their number.
+  /// The total comes from memory. The files are listed first if they were not listed yet or if another process has changed the
+  /// folder, in time proportional to their number.
   public var totalSize: Int64 {
     get async throws(CacheError) { try await upkeep { engine throws(CacheError) in try engine.sum().size } }
   }

@@ -213,7 +213,7 @@ final class DiskEngine: Sendable {
     try requireWritable()
     try folder.removeAll()
     index.removedAll()
-    // The list lets the index answer again. A folder that cannot be listed now is listed when the index is next needed.
+    // The list makes the index reliable again. A folder that cannot be listed now is listed when the index is next needed.
     try? list()
   }
 

@@ -16,7 +16,7 @@ public import Foundation
 /// ```
 ///
 /// Bodies are stored in chunks of 64 KiB, each with a checksum. One transaction makes an entry visible and replaces the one
-/// before it. Several caches, in one process or in many, can share a folder. A damaged or deleted database is created anew.
+/// before it. Several caches, in one process or in many, can share a folder. A damaged or deleted database is recreated.
 ///
 /// No call blocks its caller: the database's connections have their own threads. Cancelling the calling task does not interrupt a
 /// call.
@@ -26,7 +26,7 @@ public final class SQLiteCache: CacheStore {
   /// Creates a cache in `folder`, and the folder if it does not exist. The database is `etagere-1.sqlite`, with the files that
   /// SQLite puts beside it. Other files in the folder are not changed.
   ///
-  /// The initializer opens the database on the caller's thread. A damaged database is created anew and counted in
+  /// The initializer opens the database on the caller's thread. A damaged database is recreated and counted in
   /// ``SQLiteCounters/resets``.
   ///
   /// - Throws: `CacheError.Code.unsupported` if the database belongs to a later version or another program; it is not changed.

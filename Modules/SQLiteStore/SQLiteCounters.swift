@@ -17,7 +17,7 @@ public struct SQLiteCounters: Hashable, Sendable {
   public var failedWrites = 0
   /// Entries, body chunks and metadata updates that were refused because too many stores were waiting.
   public var refusedWrites = 0
-  /// Databases that were damaged or missing and were created anew.
+  /// Databases that were damaged or missing and were recreated.
   public var resets = 0
 
   /// Creates counters that are all zero.

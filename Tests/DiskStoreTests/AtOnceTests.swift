@@ -91,7 +91,7 @@ struct AtOnceTests {
     try await know()
   }
 
-  /// Makes the index answer: the first lookup checks the folder's counters, and the total waits for the list.
+  /// Makes the index reliable: the first lookup checks the folder's counters, and the total waits for the list.
   private func know() async throws {
     _ = try await cache.entry(for: busy)
     _ = try await cache.totalSize

@@ -21,7 +21,7 @@ import Foundation
 struct DamageTests {
   let folder: TemporaryFolder
   let cache: DiskCache
-  let key = CacheKey(resource: "https://example.com/picture")
+  let key = CacheKey(resource: "https://example.com/image")
 
   init() throws {
     folder = try TemporaryFolder()

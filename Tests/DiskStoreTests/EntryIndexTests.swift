@@ -87,7 +87,7 @@ struct EntryIndexTests {
     #expect(index.known == (0, 0))
   }
 
-  @Test("the index does not answer for an uncertain name until it is checked")
+  @Test("the index is not reliable for an uncertain name until it is checked")
   func doubts() {
     list([])
     index.placing(name("a"))

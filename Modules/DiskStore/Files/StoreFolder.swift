@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// The folder `etagere-1`: its key, its counters and every change of its files.
 ///
-/// Each call resolves its paths again, so a folder that was deleted and created anew by another process is found. Every change
+/// Each call resolves its paths again, so a folder that was deleted and recreated by another process is found. Every change
 /// first checks that the folders on the way are not links, so it cannot reach outside.
 final class StoreFolder: Sendable {
   static let name = "etagere-1"
@@ -154,7 +154,7 @@ final class StoreFolder: Sendable {
     return (try? FileStatus(path: generationPath))?.identity != generation.identity
   }
 
-  /// Maps the counters of a folder that another process created anew. Otherwise the two would not notice each other's changes.
+  /// Maps the counters of a folder that another process recreated. Otherwise the two would not notice each other's changes.
   ///
   /// - Parameter waits: Whether to wait up to two seconds for the folder's lock instead of giving up if it is taken.
   func adoptGeneration(waits: Bool = false) {

@@ -2,8 +2,8 @@ internal import CacheCore
 
 /// `folder.key`: the random key that hashes the folder's file names.
 ///
-/// With a key, whoever chooses URLs cannot choose file names. It is stored in the folder so that every process computes the same
-/// names.
+/// With a key, the choice of a URL does not determine a file name. The key is stored in the folder so that every process computes
+/// the same names.
 enum FolderKey {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x4B, 0x0D, 0x0A, 0x1A, 0x0A]
   static let length = 32

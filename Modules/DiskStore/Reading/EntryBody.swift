@@ -31,7 +31,7 @@ final class EntryBody: ResourceBody.Source {
       case .reading(let offset):
         state = .pulling(offset)
         return offset
-      case .pulling: throw CacheError(.misuse, reason: "a body is pulled by one reader at a time")
+      case .pulling: throw CacheError(.misuse, reason: "a body was read by two tasks at once")
       case .ended: return nil
       case .failed(let error): throw error
       }

@@ -11,7 +11,7 @@ extension DiskEngine {
       index.abandonList()
       return false
     }
-    // A cache that has appended to an entry by now removed the file before, so the sizes are right.
+    // An append by another cache would have removed the file first, so the sizes are right.
     endList(found, since: changes, uses, seesUses: false)
     indexFile.withLock { $0.holds(stamp) }
     return true

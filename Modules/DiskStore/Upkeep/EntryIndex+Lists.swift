@@ -47,7 +47,7 @@ extension EntryIndex {
     }
   }
 
-  /// Lets the index answer until other caches change something.
+  /// Makes the index reliable until other caches change something.
   ///
   /// - Parameters:
   ///   - changes: The changes of other caches before the list began.

@@ -90,7 +90,7 @@ final class EntryIndex: Sendable {
     withExtendedLifetime(old) {}
   }
 
-  /// Refuses to answer from now on.
+  /// Makes the index unreliable for all later queries.
   func close() {
     state.withLock { $0.isClosed = true }
   }

@@ -83,7 +83,7 @@ final class DiskEntryWriter: EntryWriter {
     try state.withLock { state throws(CacheError) in
       switch state.phase {
       case .idle: state.phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer can be used by one task at a time")
+      case .busy: throw CacheError(.misuse, reason: "a writer was used by two tasks at once")
       case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
       case .failed(let error): throw error
       }

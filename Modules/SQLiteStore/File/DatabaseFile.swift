@@ -3,7 +3,7 @@ internal import CacheCore
 internal import Dispatch
 internal import GRDB
 
-/// The open database, whose calls run on its connections' threads. A damaged or deleted database is created anew.
+/// The open database, whose calls run on its connections' threads. A damaged or deleted database is recreated.
 final class DatabaseFile: Sendable {
   private struct State {
     var opening: Opening?
@@ -145,7 +145,7 @@ final class DatabaseFile: Sendable {
       if let current = state.withLock({ $0.opening }), current !== old { return current }
       try? old.pool.close()
       state.withLock { $0.opening = nil }
-      // Another process may have created it anew already.
+      // Another process may have recreated it already.
       if let identity = FileIdentity(path: path), identity != old.identity { return try Opening(path, configuration) }
       return try remake()
     }

@@ -36,7 +36,7 @@ final class SQLiteBody: ResourceBody.Source {
       case .reading(let offset):
         state = .pulling(offset)
         return offset
-      case .pulling: throw CacheError(.misuse, reason: "a body is pulled by one reader at a time")
+      case .pulling: throw CacheError(.misuse, reason: "a body was read by two tasks at once")
       case .ended: return nil
       case .failed(let error): throw error
       }
@@ -53,7 +53,7 @@ final class SQLiteBody: ResourceBody.Source {
 
   private func read(_ range: Range<Int64>) async throws(CacheError) -> Data {
     let bytes = try await engine.file.read { [row, lease] database, opening in
-      // A database that was created anew numbers its entries from one again.
+      // A database that was recreated numbers its entries from one again.
       guard opening === lease.opening else { return Data?.none }
       return try ChunkTable.read(database, row.id, row.metadata.revision, range, of: row.length)
     }

@@ -65,7 +65,7 @@ final class SQLiteEntryWriter: EntryWriter {
     try phase.withLock { phase throws(CacheError) in
       switch phase {
       case .idle: phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer can be used by one task at a time")
+      case .busy: throw CacheError(.misuse, reason: "a writer was used by two tasks at once")
       case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
       case .failed(let error): throw error
       }

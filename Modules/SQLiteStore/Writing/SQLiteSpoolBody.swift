@@ -30,7 +30,7 @@ final class SQLiteSpoolBody: ResourceBody.Source {
   func next() async throws(CacheError) -> Data? {
     let start = try state.withLock { state throws(CacheError) in
       guard !state.isCancelled else { throw .cancelled }
-      guard !state.isPulling else { throw CacheError(.misuse, reason: "a body is pulled by one reader at a time") }
+      guard !state.isPulling else { throw CacheError(.misuse, reason: "a body was read by two tasks at once") }
       state.isPulling = true
       return state.offset
     }

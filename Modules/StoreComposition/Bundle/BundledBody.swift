@@ -30,7 +30,7 @@ final class BundledBody: ResourceBody.Source {
       case .reading(let offset):
         state = .pulling
         return offset
-      case .pulling: throw CacheError(.misuse, reason: "a body is pulled by one reader at a time")
+      case .pulling: throw CacheError(.misuse, reason: "a body was read by two tasks at once")
       case .ended: return nil
       case .failed(let error): throw error
       }

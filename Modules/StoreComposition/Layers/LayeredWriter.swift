@@ -106,7 +106,7 @@ final class LayeredWriter: EntryWriter {
     return stored
   }
 
-  /// Ensures that no other layer keeps showing the replaced entry.
+  /// Ensures that no other layer returns the replaced entry.
   private func replace(_ committed: Set<Int>) async {
     for (index, layer) in store.layers.enumerated() where !committed.contains(index) {
       if owed.contains(index) { layer.hide(key) } else { _ = await layer.remove(key) }

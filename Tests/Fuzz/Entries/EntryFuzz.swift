@@ -3,8 +3,8 @@ import Foundation
 
 @testable import DiskStore
 
-/// Fuzzes the file of an entry. The last byte selects the mode: bit 0 whether the checksums stay as they are (usually they are
-/// corrected, because nothing gets past a wrong one), and bits 1 and 2 the size of the hole behind the bytes.
+/// Fuzzes the file of an entry. The last byte selects the mode. Bit 0 is set if the checksums stay as they are. Usually they are
+/// corrected, because nothing gets past a wrong one. Bits 1 and 2 select the size of the hole behind the bytes.
 ///
 /// For any input, the result must be an entry or a reason, with little memory. An entry must return its own bytes, also after one
 /// of them has changed.
