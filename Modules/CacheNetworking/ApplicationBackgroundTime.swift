@@ -3,8 +3,8 @@ internal import CacheCore
 internal import Foundation
 internal import UIKit
 
-/// The background time of `UIApplication.beginBackgroundTask`. In an app extension, which has no application object, it does
-/// nothing.
+/// The provider of background time that calls `UIApplication.beginBackgroundTask`. It does nothing in an app extension, which has
+/// no application object.
 struct ApplicationBackgroundTime: BackgroundTime {
   func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
     let held = Held()
@@ -12,7 +12,7 @@ struct ApplicationBackgroundTime: BackgroundTime {
     return { Task { @MainActor in held.end() } }
   }
 
-  /// The task's number, once it is known, and whether it is needed no more. On the main actor alone, as UIKit wants it.
+  /// The identifier of the background task and whether the task is still needed. UIKit requires the main actor.
   @MainActor private final class Held {
     private var identifier: UIBackgroundTaskIdentifier?
     private var isOver = false
@@ -23,7 +23,7 @@ struct ApplicationBackgroundTime: BackgroundTime {
       guard !isOver, let application = Self.application else { return }
       identifier = application.beginBackgroundTask(withName: "Etagere") { [self] in
         expire()
-        // Here and now: the system ends an app that leaves the handler with the task still open.
+        // Synchronously: the system terminates an app whose expiration handler returns while the task is still open.
         MainActor.assumeIsolated { end() }
       }
     }
@@ -35,7 +35,7 @@ struct ApplicationBackgroundTime: BackgroundTime {
       Self.application?.endBackgroundTask(number)
     }
 
-    /// By name: `UIApplication.shared` does not compile in an extension, where asking for it is not allowed.
+    /// The application, found by selector. `UIApplication.shared` does not compile in an extension, where its use is not allowed.
     private static var application: UIApplication? {
       let shared = NSSelectorFromString("sharedApplication")
       guard !Bundle.main.bundlePath.hasSuffix(".appex"), UIApplication.responds(to: shared) else { return nil }

@@ -4,16 +4,16 @@ public import Foundation
 public import FoundationNetworking
 #endif
 
-/// A request of a server or a proxy for a credential.
+/// A server's or proxy's request for a credential.
 ///
 /// ```swift
 /// let downloader = SessionDownloader { challenge in
-///   await keychain.credential(for: challenge.host)  // nil: the 401 is the response
+///   await keychain.credential(for: challenge.host)  // nil makes the 401 the response
 /// }
 /// ```
 public struct AuthenticationChallenge: Sendable {
-  /// The URL of the request, or `nil` if the credential is for a whole connection: a client's certificate, Negotiate or NTLM.
-  /// Only Apple platforms have challenges for a connection.
+  /// The URL of the request, or `nil` if the credential is for a whole connection: a client certificate, Negotiate or NTLM. Only
+  /// Apple platforms have challenges for a connection.
   public var url: URL?
   /// The name of the server or the proxy.
   public var host: String
@@ -21,15 +21,15 @@ public struct AuthenticationChallenge: Sendable {
   public var port: Int
   /// The realm that the server names, if it names one (RFC 9110 §11.5).
   public var realm: String?
-  /// One of Foundation's `NSURLAuthenticationMethod…`.
+  /// The authentication method, one of Foundation's `NSURLAuthenticationMethod…` constants.
   public var method: String
-  /// The number of credentials that were refused before, for this request or this connection.
+  /// The number of credentials that were already refused for this request or connection.
   public var previousFailures: Int
 
   /// Returns the credential for a challenge, or `nil` if there is none.
   public typealias Handler = @Sendable (AuthenticationChallenge) async -> URLCredential?
 
-  /// Creates a challenge, for tests of handlers.
+  /// Creates a challenge for a test of a handler.
   public init(url: URL?, host: String, port: Int, realm: String?, method: String, previousFailures: Int = 0) {
     self.url = url
     self.host = host

@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// Holds background time while transfers run: one piece of it, from the first one's start to the last one's end, or until the
-/// system takes it back.
+/// Background time held while transfers run. One period lasts from the start of the first transfer to the end of the last one, or
+/// until the system ends it.
 final class BackgroundHold: Sendable {
   private struct State {
     var running = 0
-    /// Tells a late expiry from that of the piece that is held now.
+    /// The number of the current period. It tells a late expiration from one of the current period.
     var piece = 0
     var giveBack: (@Sendable () -> Void)?
   }
@@ -15,7 +15,7 @@ final class BackgroundHold: Sendable {
 
   init(_ time: (any BackgroundTime)?) { self.time = time }
 
-  /// A transfer starts.
+  /// Records the start of a transfer. The first running transfer requests background time.
   func enter() {
     guard let time else { return }
     let piece: Int? = state.withLock { state in
@@ -27,7 +27,7 @@ final class BackgroundHold: Sendable {
     guard let piece else { return }
     let giveBack = time.begin { [weak self] in self?.end(piece) }
     let isOver = state.withLock { state in
-      // All of them may have ended meanwhile, or others begun.
+      // All transfers may have ended meanwhile, or a new period may have begun.
       guard state.piece == piece, state.running > 0 else { return true }
       state.giveBack = giveBack
       return false
@@ -35,7 +35,7 @@ final class BackgroundHold: Sendable {
     if isOver { giveBack() }
   }
 
-  /// A transfer has ended.
+  /// Records the end of a transfer. The last one returns the background time.
   func leave() {
     guard time != nil else { return }
     let giveBack: (@Sendable () -> Void)? = state.withLock { state in
@@ -47,11 +47,12 @@ final class BackgroundHold: Sendable {
     giveBack?()
   }
 
-  /// The system takes the time back. What runs goes on when the app does; no new piece is asked for until all of it is over.
+  /// Returns the time that the system has reclaimed. Running transfers continue when the app does. No new period is requested
+  /// until all of them have ended.
   private func end(_ piece: Int) {
     let giveBack: (@Sendable () -> Void)? = state.withLock { state in
       guard state.piece == piece else { return nil }
-      // So that one who is just about to keep it sees that it is over.
+      // A concurrent `enter()` that is about to store its closure sees that the period is over.
       state.piece += 1
       defer { state.giveBack = nil }
       return state.giveBack

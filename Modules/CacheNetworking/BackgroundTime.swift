@@ -1,10 +1,11 @@
-/// Asks the system for time to complete transfers when the app leaves the foreground. Tests replace it by a fake.
+/// A provider of background execution time, which lets transfers complete after the app leaves the foreground. Tests replace it
+/// with a fake.
 ///
 /// ```swift
-/// let downloader = SessionDownloader(backgroundTime: nil)   // loads are suspended with the app
+/// let downloader = SessionDownloader(backgroundTime: nil)   // transfers are suspended with the app
 /// ```
 public protocol BackgroundTime: Sendable {
-  /// Asks for time.
+  /// Requests background time.
   ///
   /// - Parameter expire: Called on any thread when the system takes the time back. The caller of `begin` then returns it at once.
   /// - Returns: A closure that returns the time. It is called once.

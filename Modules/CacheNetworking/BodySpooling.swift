@@ -1,14 +1,15 @@
 internal import CacheCore
 internal import Foundation
 
-/// Takes a request's body from its stream to where `URLSession` can send it from: memory for a small one, else a file.
+/// Collects a request body from its stream in a form that `URLSession` can send: memory for a small body, a file for a larger
+/// one.
 struct BodySpooling {
-  /// Bytes up to which a body stays in memory.
+  /// The maximum number of bytes of a body that stay in memory.
   var memoryLimit: Int
-  /// Where files go.
+  /// The folder for the files.
   var folder: URL
 
-  /// Reads the body to its end. What was written is gone when this throws.
+  /// Reads the body to its end. The file is removed if this throws.
   func collect(_ body: ResourceBody) async throws(CacheError) -> OutgoingBody {
     if let data = body.data { return .data(data) }
     var start = Data()

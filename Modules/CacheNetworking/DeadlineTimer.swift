@@ -1,14 +1,14 @@
 internal import CacheCore
 
-/// Calls at given times, for all transfers of a downloader: one sleeping task, however many wait.
+/// The timer for all deadlines of a downloader. It uses one sleeping task, regardless of the number of deadlines.
 ///
-/// Exact to the clock, while the platform's own time-outs are in whole seconds on Linux. Adding, removing and each call cost
-/// O(log n).
+/// It has the clock's precision. The platform's own time-outs have whole seconds on Linux. Adding, removing and firing a deadline
+/// cost O(log n).
 final class DeadlineTimer: Sendable {
-  /// Told the time; returns when to call again, or nil.
+  /// The action of a deadline. It returns the time of its next call, or `nil` if there is none.
   typealias Action = @Sendable (_ now: Duration) -> Duration?
 
-  /// One appointment; letting go of it takes it out.
+  /// A registered deadline. Releasing it removes the deadline.
   final class ScheduledDeadline: Sendable {
     private let watch: DeadlineTimer
     private let number: Int
@@ -20,7 +20,7 @@ final class DeadlineTimer: Sendable {
 
   private struct State {
     var actions: [Int: Action] = [:]
-    /// When to call them; those that are called right now are not in it.
+    /// The times of the next calls, without the actions that are being called.
     var dues = IndexedHeap<Int, Duration>()
     var nextNumber = 0
     var wakesAt: Duration?
@@ -34,7 +34,7 @@ final class DeadlineTimer: Sendable {
 
   deinit { state.withLock { $0.sleeper }?.cancel() }
 
-  /// Calls `action` once `due` has come, on no particular thread, until it returns nil or the appointment is let go of.
+  /// Calls `action` at `due` on an unspecified thread, and again until it returns `nil` or the deadline is released.
   func add(due: Duration, action: @escaping Action) -> ScheduledDeadline {
     let number = state.withLock { state in
       state.nextNumber += 1
@@ -51,18 +51,18 @@ final class DeadlineTimer: Sendable {
       state.dues.remove(number)
       return state.actions.removeValue(forKey: number)
     }
-    // What the action holds may have a `deinit` that comes back here.
+    // The action may own an object whose `deinit` calls this timer.
     withExtendedLifetime(removed) {}
   }
 
-  /// Wakes at `due`, unless something earlier wakes it anyway. A sleeper whose time nobody needs any more is left to sleep.
+  /// Schedules a wake-up at `due`, unless an earlier one is scheduled. A sleeper that is no longer needed is not cancelled.
   private func sleep(until due: Duration) {
     let old: Task<Void, Never>? = state.withLock { state in
       if let wakesAt = state.wakesAt, wakesAt <= due { return nil }
       defer {
         state.wakesAt = due
         let clock = clock
-        // Detached: it belongs to no one caller, whose priority and task-local values it should not carry along.
+        // Detached: the task serves all callers, so it must not inherit the priority and task-local values of one.
         state.sleeper = Task.detached { [weak self] in
           do {
             try await clock.sleep(for: max(due - clock.uptime, .zero))
@@ -78,7 +78,7 @@ final class DeadlineTimer: Sendable {
   private func wake(_ time: Duration) {
     let now = clock.uptime
     let calls: [(number: Int, action: Action)]? = state.withLock { state in
-      // A later sleeper has taken over.
+      // A later sleeper has replaced this one.
       guard state.wakesAt == time else { return nil }
       (state.wakesAt, state.sleeper) = (nil, nil)
       var calls: [(number: Int, action: Action)] = []
@@ -93,7 +93,7 @@ final class DeadlineTimer: Sendable {
       let next = action(now)
       let removed: Action? = state.withLock { state in
         guard let next else { return state.actions.removeValue(forKey: number) }
-        // Unless it was let go of meanwhile.
+        // The deadline may have been released meanwhile.
         if state.actions[number] != nil { state.dues.set(number, next) }
         return nil
       }

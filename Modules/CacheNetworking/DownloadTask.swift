@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// A handle on one download. It exists before the download does.
+/// A handle for one download, created before the download begins.
 ///
-/// A cancel that is called before the download has a transfer is remembered and carried out then, without a request.
+/// Cancelling the handle before the download has a transfer takes effect without a request.
 package final class DownloadTask: Sendable {
   private enum Phase {
-    /// The handle is not used yet.
+    /// The handle has not been used yet.
     case idle
     /// A download has begun. The closures cancel the work that precedes its transfer.
     case preparing([@Sendable () -> Void])
@@ -16,7 +16,7 @@ package final class DownloadTask: Sendable {
 
   private struct State {
     var phase = Phase.idle
-    /// Weak, so that a handle does not keep the bytes of a body in memory.
+    /// A weak reference, so that a handle does not retain the bytes of a body.
     weak var transfer: SessionDataTask?
     var isUsed = false
     /// The reason of the cancellation.
@@ -51,7 +51,7 @@ package final class DownloadTask: Sendable {
   func expire(after limit: Duration) {
     let (transfer, awaitsJudgement) = state.withLock { ($0.transfer, $0.awaitsJudgement) }
     guard transfer?.endedAt == nil || awaitsJudgement else { return }
-    cancel(because: CacheError(.timedOut, reason: "head and body did not come within \(limit)"))
+    cancel(because: CacheError(.timedOut, reason: "the response was not complete within \(limit)"))
   }
 
   private func cancel(because error: CacheError) {
@@ -78,8 +78,8 @@ package final class DownloadTask: Sendable {
   /// The reason of the cancellation, or `nil` if there was none.
   var cancellation: CacheError? { state.withLock { $0.cancellation } }
 
-  /// Waits until the transfer is started (`true`) or it is certain that none will be (`false`). It is `false` too if the waiting
-  /// task is cancelled.
+  /// Waits until the transfer has started (`true`) or cannot start any more (`false`). Returns `false` if the waiting task is
+  /// cancelled.
   package var started: Bool {
     get async {
       let id = state.withLock { state in
@@ -115,7 +115,7 @@ package final class DownloadTask: Sendable {
   /// Marks the handle as used.
   func begin() throws(CacheError) {
     try state.withLock { state throws(CacheError) in
-      guard !state.isUsed else { throw CacheError(.misuse, reason: "the handle of a download was used twice") }
+      guard !state.isUsed else { throw CacheError(.misuse, reason: "a download handle was used twice") }
       state.isUsed = true
       if state.cancellation == nil { state.phase = .preparing([]) }
     }
@@ -157,13 +157,13 @@ package final class DownloadTask: Sendable {
   /// Notes that the response was judged.
   func endJudging() { state.withLock { ($0.awaitsJudgement, $0.judging) = (false, nil) } }
 
-  /// Notes that the transfer runs.
+  /// Notes that the transfer has started.
   func didStart() {
     let waiters = state.withLock { $0.settle(true) }
     for waiter in waiters { waiter.resume(returning: true) }
   }
 
-  /// Ends the handle, so that it keeps nothing alive.
+  /// Ends the handle, so that it retains nothing.
   func end() {
     let waiters: [CheckedContinuation<Bool, Never>] = state.withLock { state in
       state.phase = .over

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What is sent with a request: nothing, a few bytes, or a file, so that memory does not grow with the body.
+/// The body sent with a request: none, data, or a file for a body that is too large for memory.
 enum OutgoingBody: Sendable {
   case none
   case data(Data)

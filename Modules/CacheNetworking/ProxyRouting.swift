@@ -1,26 +1,26 @@
 internal import CacheCore
 internal import Foundation
 
-/// Which proxy a request goes through, and whether the platform can be made to use it. A decision without I/O.
+/// The proxy for each request, and whether the platform can use it. The decision needs no I/O.
 ///
-/// On Linux `URLSessionConfiguration.connectionProxyDictionary` is ignored, and libcurl reads the environment: what the caller
-/// wants can only be had when it is that, and anything else is refused rather than sent another way.
+/// Linux ignores `URLSessionConfiguration.connectionProxyDictionary`, and libcurl reads the environment. A request is refused if
+/// the caller's settings differ from the environment, because it would be sent another way.
 struct ProxyRouting: Sendable {
-  /// What the caller wants; nil: whatever the platform does.
+  /// The settings that the caller wants, or `nil` for the platform's default.
   private let wanted: Result<ProxySettings, CacheError>?
-  /// What the platform does by itself, as far as that is known.
+  /// The platform's own settings, or `nil` if they are unknown.
   private let platform: ProxySettings?
   private let hasOnlyEnvironment: Bool
 
   /// - Parameters:
-  ///   - source: what the caller wants.
-  ///   - environment: names and values.
-  ///   - hasOnlyEnvironment: whether the platform heeds the environment, and nothing else.
+  ///   - source: The source that the caller chose.
+  ///   - environment: The names and values of the environment.
+  ///   - hasOnlyEnvironment: Whether the platform reads its proxies only from the environment.
   init(_ source: SessionDownloader.Configuration.ProxySource, environment: [String: String], hasOnlyEnvironment: Bool) {
     self.hasOnlyEnvironment = hasOnlyEnvironment
-    // A value that is no proxy is libcurl's to complain about.
+    // An invalid value is ignored, because libcurl reports it.
     var platform = hasOnlyEnvironment ? try? ProxySettings(environment: environment, readsCapitalHTTP: false) : nil
-    // libcurl compares the patterns of `no_proxy` with a host's ASCII form, and does not convert them.
+    // libcurl compares the patterns of `no_proxy` with a host's ASCII form and does not convert them.
     platform?.exceptions.removeAll { !$0.utf8.allSatisfy { $0 < 0x80 } }
     self.platform = platform
     switch source {
@@ -36,12 +36,12 @@ struct ProxyRouting: Sendable {
     }
   }
 
-  /// What a platform that can be told is told; nil: nothing.
+  /// The settings for a platform that accepts them, or `nil` for none.
   var settings: ProxySettings? { try? wanted?.get() }
 
-  /// The proxy that a request is known to go through; nil: none, or the platform's secret.
+  /// Returns the proxy for a URL, or `nil` if there is none or the platform does not reveal it.
   ///
-  /// - Throws: `CacheError.Code.invalidConfiguration` when the platform would send it another way than the caller wants.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if the platform would use another route than the caller wants.
   func proxy(for url: URL) throws(CacheError) -> ProxySettings.Proxy? {
     guard let wanted else { return platform?.proxy(for: url) }
     let proxy = try wanted.get().proxy(for: url)
@@ -50,7 +50,7 @@ struct ProxyRouting: Sendable {
     throw CacheError(
       .invalidConfiguration,
       reason:
-        "this can't be sent \(wish): on Linux Foundation takes proxies from http_proxy, https_proxy, all_proxy and no_proxy alone"
+        "cannot send \(wish): Foundation on Linux reads proxies only from http_proxy, https_proxy, all_proxy and no_proxy"
     )
   }
 }

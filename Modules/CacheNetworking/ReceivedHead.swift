@@ -6,35 +6,35 @@ internal import HTTPTypes
 internal import FoundationNetworking
 #endif
 
-/// A platform's response as a head that describes the bytes which are going to be delivered.
+/// A platform response converted to a head that describes the bytes to be delivered.
 struct ReceivedHead {
-  /// Codings that the platform takes off before it hands the bytes over. What stands here must be decoded by every version of it:
-  /// bytes that stay encoded while the head says otherwise can't be read by anybody.
+  /// The content codings that the platform decodes. Every supported version of the platform must decode each of them. Otherwise
+  /// the body would stay encoded without a `Content-Encoding` field.
   #if canImport(FoundationNetworking)
   private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
   #else
   private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
   #endif
 
-  /// Status and fields.
+  /// The status and the fields.
   let response: HTTPResponse
-  /// Bytes that are going to be delivered; nil where nobody knows.
+  /// The number of bytes to be delivered, or `nil` if it is unknown.
   let bodyLength: Int64?
-  /// Bytes that the body takes on the network, when they differ from those delivered and are known.
+  /// The encoded size of the body in bytes, or `nil` if it is unknown or equal to ``bodyLength``.
   let encodedLength: Int64?
 
   /// - Parameters:
-  ///   - method: what was asked: an answer to HEAD has no body.
-  ///   - lacksBody: the platform swallowed the body.
+  ///   - method: The method of the request. A response to HEAD has no body.
+  ///   - lacksBody: Whether the platform discarded the body.
   init?(_ platform: HTTPURLResponse, method: HTTPRequest.Method, lacksBody: Bool = false) {
     guard (100...999).contains(platform.statusCode) else { return nil }
     var fields = Self.fields(of: platform)
     let length = fields[.contentLength].flatMap(Self.length(from:))
-    // One that is no number, or two that differ: where the body ends is anybody's guess (RFC 9112 §6.3).
+    // With an invalid length, or two that differ, the end of the body is unknown (RFC 9112 §6.3).
     guard length != nil || fields[.contentLength] == nil else { return nil }
     let status = platform.statusCode
     if method == .head || status == 204 || status == 304 {
-      // These fields describe what GET would bring (RFC 9110 §8.6), so they stay although no byte follows.
+      // These fields describe the response to GET (RFC 9110 §8.6), so they stay although there is no body.
       (bodyLength, encodedLength) = (0, nil)
     } else if lacksBody {
       fields[.contentLength] = nil
@@ -55,7 +55,7 @@ struct ReceivedHead {
     return !codings.isEmpty && codings.allSatisfy(decodedCodings.contains)
   }
 
-  /// Repeated and equal lengths are one length (RFC 9110 §8.6); anything else is none.
+  /// Parses a length. Repeated equal values are one length (RFC 9110 §8.6); other values return `nil`.
   private static func length(from value: String) -> Int64? {
     if value.utf8.allSatisfy({ (48...57).contains($0) }) { return Int64(value) }
     let values = Set(value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
@@ -63,7 +63,8 @@ struct ReceivedHead {
     return Int64(text)
   }
 
-  /// Sorted by name, since a dictionary has no order; names that are no tokens can't be said in HTTP, so they are dropped.
+  /// Returns the fields sorted by name, because a dictionary has no order. A name that is not a token is not valid in HTTP and is
+  /// dropped.
   private static func fields(of platform: HTTPURLResponse) -> HTTPFields {
     var fields = HTTPFields()
     let pairs = platform.allHeaderFields.compactMap { key, value in
@@ -71,7 +72,7 @@ struct ReceivedHead {
     }
     for (rawName, value) in pairs.sorted(by: { $0.0 < $1.0 }) {
       guard let name = HTTPField.Name(rawName) else { continue }
-      // One field in two spellings comes as two keys.
+      // A field in two spellings has two keys.
       fields[name] = fields[name].map { "\($0), \(value)" } ?? value
     }
     return fields

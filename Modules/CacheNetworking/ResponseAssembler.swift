@@ -6,27 +6,27 @@ internal import HTTPTypes
 internal import FoundationNetworking
 #endif
 
-/// Makes one answer of what the platform says about a task: drops interim answers, holds back a 401 that may yet be superseded,
-/// counts, and judges the end.
+/// Builds one response from the events of a task. It drops interim responses, holds back a 401 that may be superseded, counts
+/// bytes and judges the end.
 ///
 /// A value without a lock: ``SessionDataTask`` guards it.
 struct ResponseAssembler {
-  /// A held 401's body beyond this many bytes is let through: whoever answers so is not asking for a password.
+  /// The maximum body of a held 401, in bytes. A larger body is not a password prompt, so it is passed on.
   static let heldLimit = 1 << 20
 
   private struct Held {
     var head: ReceivedHead
-    /// It may be the proxy's word on the tunnel, and not the server's.
+    /// Whether the head may be the proxy's response to CONNECT and not the server's.
     var isFromTunnel = false
     var chunks: [Data] = []
     var bytes = 0
   }
 
-  /// Whether a challenge was answered with a credential, which no cache above has seen: the answer must not be stored for others
-  /// to see.
+  /// Whether a credential was supplied that the caches above cannot see. The response must then not be stored, because other
+  /// users could read it.
   var usesCredential = false
 
-  /// What the platform measured, where it does.
+  /// The platform's measurements, or `nil` if there are none.
   var times: TaskTimes?
 
   private let method: HTTPRequest.Method
@@ -41,11 +41,11 @@ struct ResponseAssembler {
   private var isComplete = false
 
   /// - Parameters:
-  ///   - method: what was asked: an answer to HEAD has no body.
-  ///   - startedAt: when, by the clock.
-  ///   - proxy: the one that it goes through: what looks like the server's failure to be there is the proxy's.
-  ///   - tunnel: whether the proxy is asked for a tunnel first, and its answer to that told as if it were the server's. So it is
-  ///     on Linux: every head is held back until a byte of its body, a second head or the end shows whose it is.
+  ///   - method: The method of the request. A response to HEAD has no body.
+  ///   - startedAt: The time of the start, by the clock.
+  ///   - proxy: The proxy of the transfer. A failure to connect is reported as the proxy's.
+  ///   - tunnel: Whether the platform also reports the proxy's response to CONNECT, as Foundation on Linux does. Every head is
+  ///     then held back until a body byte, a second head or the end shows which one it is.
   init(method: HTTPRequest.Method, startedAt: Duration, proxy: ProxySettings.Proxy? = nil, tunnel: Bool = false) {
     self.method = method
     self.startedAt = startedAt
@@ -53,23 +53,23 @@ struct ResponseAssembler {
     self.tunnel = tunnel
   }
 
-  /// Whether an answer is held back that a credential may supersede.
+  /// Whether a response is held back that a credential may supersede.
   var isHolding: Bool { held?.isFromTunnel == false }
 
-  /// A response came.
+  /// Receives a response.
   ///
-  /// - Parameter holdsUnauthorized: a challenge may follow, and somebody is there to answer it.
+  /// - Parameter holdsUnauthorized: Whether a 401 is held back, because a challenge with a handler may follow.
   mutating func receive(
     _ platform: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
   ) throws(CacheError) -> [SessionDataTask.Event] {
-    // 103 Early Hints comes as a response of its own (RFC 9110 §15.2); the final one follows.
+    // A 103 Early Hints is reported as a separate response (RFC 9110 §15.2). The final response follows.
     guard platform.statusCode >= 200 || platform.statusCode < 100, head == nil else { return [] }
     guard let new = ReceivedHead(platform, method: method) else {
       throw CacheError(
-        .malformedResponse, reason: "the answer's status (\(platform.statusCode)) or its length breaks the rules of HTTP")
+        .malformedResponse, reason: "the response has an invalid status (\(platform.statusCode)) or length")
     }
     if let proxy, platform.statusCode == 407 {
-      throw CacheError(.proxyFailure, reason: "the proxy \(proxy) wants a credential", status: 407)
+      throw CacheError(.proxyFailure, reason: "the proxy \(proxy) requires a credential", status: 407)
     }
     received = 0
     timeToHead = uptime - startedAt
@@ -86,17 +86,17 @@ struct ResponseAssembler {
     return [tell(new)]
   }
 
-  /// Counts bytes that are a body's next ones, and nothing but that; false when they need a closer look.
+  /// Counts the next bytes of a body. Returns `false` if they need ``receive(_:)``.
   mutating func count(_ data: Data) -> Bool {
     guard held == nil, head != nil else { return false }
     received += Int64(data.count)
     return true
   }
 
-  /// Bytes came.
+  /// Receives bytes.
   mutating func receive(_ data: Data) -> [SessionDataTask.Event] {
     if held?.isFromTunnel == true {
-      // A proxy's "established" has no body, so this is the server's.
+      // A successful response to CONNECT has no body, so these bytes are the server's.
       received += Int64(data.count)
       return release() + [.data(data)]
     }
@@ -111,7 +111,7 @@ struct ResponseAssembler {
     return [.data(data)]
   }
 
-  /// The held answer is the answer after all.
+  /// Releases the held response, which no credential supersedes.
   mutating func release() -> [SessionDataTask.Event] {
     guard let kept = held else { return [] }
     held = nil
@@ -119,8 +119,7 @@ struct ResponseAssembler {
     return [tell(kept.head)] + kept.chunks.map { .data($0) }
   }
 
-  /// What is held when the platform's task ends: a proxy's word on a tunnel that failed, or broke right behind it, is nobody's
-  /// answer.
+  /// Releases the held response when the platform's task ends. A proxy's response is dropped if its tunnel failed.
   mutating func releaseAtEnd(_ error: (any Error)?) -> [SessionDataTask.Event] {
     guard held?.isFromTunnel == true, error != nil else { return release() }
     held = nil
@@ -128,7 +127,7 @@ struct ResponseAssembler {
     return []
   }
 
-  /// The platform's task ended. What is still held must be released before.
+  /// Receives the end of the platform's task. The caller releases a held response first.
   mutating func end(_ error: (any Error)?, response: URLResponse?, at uptime: Duration) -> [SessionDataTask.Event] {
     if let error {
       let length = head?.bodyLength ?? head?.encodedLength
@@ -149,22 +148,21 @@ struct ResponseAssembler {
       endedAt = uptime
       return [tell(late), .end(nil)]
     }
-    return [.end(CacheError(.malformedResponse, reason: "the answer had no head"))]
+    return [.end(CacheError(.malformedResponse, reason: "the response has no head"))]
   }
 
-  /// The head as an event. The whole field is replaced: `must-understand` beside it would overrule `no-store` (RFC 9111
-  /// §5.2.2.3).
+  /// Returns the head as an event. The whole `Cache-Control` field is replaced, because `must-understand` would overrule
+  /// `no-store` (RFC 9111 §5.2.2.3).
   private func tell(_ head: ReceivedHead) -> SessionDataTask.Event {
     var response = head.response
     if usesCredential { response.headerFields[.cacheControl] = "no-store" }
     return .head(response)
   }
 
-  /// Bytes of the body, as the head announces them and as they are delivered.
+  /// The number of body bytes that the head announces, as delivered.
   var bodyLength: Int64? { head?.bodyLength }
 
-  /// What was measured up to now. Of a body that the platform decodes, the bytes on the wire are known when all of them have
-  /// come.
+  /// The measurements so far. The encoded size of a body that the platform decodes is known only at its end.
   var metrics: TransferMetrics {
     let encoded = isComplete ? head?.encodedLength : nil
     var metrics = TransferMetrics(

@@ -6,7 +6,8 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {
-  /// Raises the platform's priority, never lowers it: the request may have been raised meanwhile. On Linux it has no effect.
+  /// Raises the platform's priority. Never lowers it, because the request may have been raised meanwhile. It has no effect on
+  /// Linux.
   func raise(to level: LoadPriority.Level) {
     let value = Self.platformPriority(level)
     let isHigher = state.withLock { state in

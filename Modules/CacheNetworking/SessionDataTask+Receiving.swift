@@ -6,7 +6,7 @@ internal import HTTPTypes
 internal import FoundationNetworking
 #endif
 
-/// What the session's delegate calls, one call at a time: on the session's queue.
+/// The calls of the session's delegate. They are serial, on the session's queue.
 extension SessionDataTask {
   func receive(
     _ response: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
@@ -24,7 +24,7 @@ extension SessionDataTask {
     }
   }
 
-  /// From here on silence is counted: the transfer starts.
+  /// Starts the idle timeout, at the start of the transfer.
   func watchIdleness(_ watch: DeadlineTimer, at now: Duration) {
     let scheduled = watch.add(due: now + idleTimeout) { [weak self] now in self?.checkIdleness(at: now) }
     state.withLock { state in
@@ -34,31 +34,30 @@ extension SessionDataTask {
     }
   }
 
-  /// Bytes of the request went out.
+  /// Notes that bytes of the request were sent.
   func noteActivity(at uptime: Duration) { state.withLock { $0.lastActivity = uptime } }
 
-  /// The platform waits for a network: that is no idleness. Ends with the next activity.
+  /// Pauses the idle timeout until the next activity, because the platform waits for a network.
   func pauseIdleness() { state.withLock { $0.lastActivity = nil } }
 
-  /// What the platform measured.
+  /// Stores the platform's measurements.
   func note(_ times: TaskTimes) { state.withLock { $0.assembler.times = times } }
 
-  /// When the transfer has been idle for too long, unless something comes before; nil when it is over, or was just ended because
-  /// it has.
+  /// Ends the transfer if it has been idle for too long. Returns the time of the next check, or `nil` if the transfer has ended.
   func checkIdleness(at now: Duration) -> Duration? {
     let due: Duration? = state.withLock { state in
       guard !state.buffer.hasEnded else { return nil }
       return (state.lastActivity ?? now) + idleTimeout
     }
     guard let due, due <= now else { return due }
-    finish(CacheError(.timedOut, reason: "nothing came for \(idleTimeout)"), stopping: true)
+    finish(CacheError(.timedOut, reason: "no data arrived for \(idleTimeout)"), stopping: true)
     return nil
   }
 
-  /// A challenge is answered with a credential: what comes from here on is one user's.
+  /// Notes that a credential was supplied, so that the response is private to one user.
   func noteCredential() { state.withLock { $0.assembler.usesCredential = true } }
 
-  /// The answer that was held back counts.
+  /// Releases the response that was held back.
   func releaseHeld() -> [Event] { state.withLock { $0.assembler.release() } }
 
   func receiveEnd(_ error: (any Error)?, response: URLResponse?, at uptime: Duration) -> [Event] {
@@ -68,13 +67,14 @@ extension SessionDataTask {
     }
   }
 
-  /// Whether an answer is held back that a credential may supersede.
+  /// Whether a response is held back that a credential may supersede.
   var isHolding: Bool { state.withLock { $0.assembler.isHolding } }
 
-  /// Bytes that are going to be delivered, once the head is there; nil: unknown.
+  /// The number of bytes to be delivered, or `nil` before the head or if it is unknown.
   var bodyLength: Int64? { state.withLock { $0.assembler.bodyLength } }
 
-  /// Takes the next bytes of a body and passes them on, in one critical section. Returns `false` if they need ``receive(_:at:)``.
+  /// Counts the next bytes of a body and passes them on, in one critical section. Returns `false` if they need
+  /// ``receive(_:at:)``.
   func pass(_ data: Data, at uptime: Duration) -> Bool {
     let delivery: Delivery? = state.withLock { state in
       guard state.assembler.count(data) else { return nil }
@@ -116,11 +116,11 @@ extension SessionDataTask {
 extension SessionDataTask.State {
   mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
     buffer.receive(data)
-    // A reader that waits takes the chunk, however large it is. The platform decides how large.
+    // A waiting reader accepts a chunk of any size. The platform decides the size.
     if let wakeUp = buffer.wakeUp() { return SessionDataTask.Delivery(wakeUp: wakeUp) }
     guard let limit, buffer.retainedBytes > limit else { return SessionDataTask.Delivery() }
     let error = CacheError(
-      .readerTooSlow, reason: "more than \(limit) bytes were received and not read; Foundation cannot make the server wait")
+      .readerTooSlow, reason: "more than \(limit) received bytes were not read; Foundation has no back-pressure")
     guard buffer.cancelReader(because: error) else { return SessionDataTask.Delivery() }
     return SessionDataTask.Delivery(stops: buffer.end(.cancelled))
   }

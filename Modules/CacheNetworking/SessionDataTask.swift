@@ -8,7 +8,7 @@ package import FoundationNetworking
 
 /// One `URLSession` task and the body that reads it.
 ///
-/// A cancelled reader ends at once. `URLSession` may take its time over a cancellation, or forget it (on Linux).
+/// A cancelled reader ends at once, because `URLSession` may cancel late, or never (on Linux).
 package final class SessionDataTask: Sendable {
   /// An event of a transfer: one head, any number of chunks, one end, in this order.
   enum Event: Sendable {
@@ -36,17 +36,17 @@ package final class SessionDataTask: Sendable {
   package let task: URLSessionDataTask
   /// The request, as it was given to the downloader.
   package let request: HTTPRequest
-  /// The URL that it goes to.
+  /// The URL of the request.
   package let url: URL
 
   let state: Lock<State>
-  /// The longest time without received or sent bytes.
+  /// The maximum time without received or sent bytes.
   let idleTimeout: Duration
-  /// The number of bytes that are held for a slow reader, or `nil` for any number.
+  /// The maximum number of bytes buffered for a slow reader, or `nil` for no limit.
   let bufferLimit: Int?
-  /// The proxy that the transfer goes through, if it is known here.
+  /// The proxy of the transfer, or `nil` if there is none or it is unknown.
   let proxy: ProxySettings.Proxy?
-  /// The body of the request. It is kept here because the platform's task may read its file to the end.
+  /// The body of the request, retained because the platform's task may read its file to the end.
   private let body: OutgoingBody
   private let queue: OperationQueue
   private let didEnd: @Sendable (SessionDataTask, CacheError?) -> Void
@@ -82,12 +82,12 @@ package final class SessionDataTask: Sendable {
       guard state.buffer.cancelReader(because: error) else { return (false, nil) }
       return (state.buffer.end(.cancelled), state.buffer.wakeUp())
     }
-    // First the transfer: a reader that is resumed may send the same request again at once.
+    // Stop the transfer first: a reader that is resumed may send the same request again at once.
     if stops { stop() }
     wakeUp?()
   }
 
-  /// Starts the transfer. Later calls do nothing, nor does one after the end.
+  /// Starts the transfer. Later calls, and calls after the end, do nothing.
   package func resume() {
     let starts = state.withLock { state in
       guard !state.isStarted, !state.buffer.hasEnded else { return false }
@@ -115,7 +115,7 @@ package final class SessionDataTask: Sendable {
   }
 
   /// Cancels the platform's task on the session's queue. Foundation on Linux traps if a task is cancelled while another thread
-  /// marks it completed, which happens on that queue after the delegate's last call.
+  /// marks it completed. That happens on this queue after the delegate's last call.
   private func cancelPlatform() { queue.addOperation { [task] in task.cancel() } }
 
   private func leave(_ error: CacheError?) {

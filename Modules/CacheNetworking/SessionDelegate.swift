@@ -6,21 +6,21 @@ internal import HTTPTypes
 internal import FoundationNetworking
 #endif
 
-/// The delegate of one `URLSession`. It passes each event on to the ``SessionDataTask`` that the event belongs to.
+/// The delegate of one `URLSession`. It passes each event on to its ``SessionDataTask``.
 ///
-/// The session calls it on its own serial queue. Only the methods with completion handlers are implemented: Foundation on Linux
-/// never calls the `async` ones.
+/// The session calls it on its own serial queue. Only the methods with completion handlers are implemented, because Foundation on
+/// Linux never calls the `async` ones.
 // Proof of `@unchecked Sendable`: every stored property is a constant of a Sendable type.
 final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   /// An end that the session reports.
   enum Event: Sendable {
     /// A transfer is complete (`nil`), has failed or was cancelled.
     case transferEnded(URL, CacheError?)
-    /// The session has ended, after its last transfer. The error is `nil` if the session ended in order.
+    /// The session has ended, after its last transfer. The error is `nil` if the session was ended on purpose.
     case sessionEnded((any Error)?)
   }
 
-  /// The number of times that the handler is asked about one request or one connection.
+  /// The maximum number of calls to the handler for one request or connection.
   static let attemptsPerChallenge = 3
 
   private struct Entry: Sendable {
@@ -34,9 +34,9 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
   private let observer: (@Sendable (Event) -> Void)?
 
   /// - Parameters:
-  ///   - challengeHandler: Asked for credentials.
-  ///   - trustedHosts: The hosts whose certificates are accepted unseen, on Apple platforms.
-  ///   - observer: Called at each end.
+  ///   - challengeHandler: The closure that returns credentials.
+  ///   - trustedHosts: The hosts whose certificates are not verified, on Apple platforms.
+  ///   - observer: A closure called at each end.
   init(
     challengeHandler: AuthenticationChallenge.Handler? = nil, trustedHosts: Set<String> = [],
     observer: (@Sendable (Event) -> Void)? = nil
@@ -87,14 +87,14 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     } catch {
       transfer.finish(error, stopping: true)
     }
-    // Linux ignores the disposition. That is why a transfer that failed here is also cancelled.
+    // Linux ignores the disposition, so a transfer that failed above is also cancelled.
     completionHandler(transfer.hasEnded ? .cancel : .allow)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     guard let entry = entry(of: dataTask) else { return }
     let uptime = entry.clock.uptime
-    // By far the most chunks: nothing is held back.
+    // The fast path: most chunks arrive while nothing is held back.
     if entry.transfer.pass(data, at: uptime) { return }
     publish(entry.transfer.receive(data, at: uptime), of: entry.transfer)
   }
@@ -123,7 +123,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
   }
   #endif
 
-  /// Redirects are not followed: the 3xx is the response.
+  /// Declines every redirect, so that the 3xx is the response.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -131,15 +131,14 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     completionHandler(nil)
   }
 
-  /// A challenge for a whole connection: the server's certificate, a client's, Negotiate and NTLM. Foundation on Linux has none
-  /// of them.
+  /// Handles a challenge for a whole connection: a server certificate, a client certificate, Negotiate or NTLM. Foundation on
+  /// Linux sends none of them.
   func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     #if !canImport(FoundationNetworking)
-    // Never for the handler: it is asked for credentials, and a credential does not tell whether the server's certificate is
-    // good.
+    // The handler returns credentials, and a credential does not tell whether the server's certificate is valid.
     if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
       return evaluateTrust(of: challenge.protectionSpace, completionHandler)
     }
@@ -190,16 +189,17 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
   // MARK: Challenges
 
   #if canImport(FoundationNetworking)
-  // The challenge follows the 401 and its body here. Both are held back, because a credential may supersede them.
+  // On Linux the challenge follows the 401 and its body. Both are held back, because a credential may supersede them.
   private var holdsUnauthorized: Bool { challengeHandler != nil }
 
-  /// Basic alone (RFC 7617): Foundation on Linux traps on a credential for Digest.
+  /// Returns whether the handler may be called. Basic only (RFC 7617), because Foundation on Linux traps on a credential for
+  /// Digest.
   private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
     challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
       && challenge.previousFailureCount < Self.attemptsPerChallenge && transfer.isHolding
   }
 
-  /// Makes the 401 the response. It has been received completely. The default handling would never end the task.
+  /// Makes the 401 the response, which was received completely. The default handling would never end the task.
   private func decline(
     _ transfer: SessionDataTask,
     _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -215,7 +215,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     challenge.previousFailureCount < Self.attemptsPerChallenge
   }
 
-  /// The default handling without a stored credential makes the 401 the response.
+  /// Makes the 401 the response, by the default handling without a stored credential.
   private func decline(
     _ transfer: SessionDataTask,
     _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -11,16 +11,17 @@ extension SessionDownloader {
   public struct Configuration: Hashable, Sendable {
     /// The maximum number of connections to one host.
     public var connectionsPerHost = 6
-    /// The maximum time between two bytes sent or received, for requests that set none of their own. The wait for a connection
-    /// counts. After it the transfer fails with `CacheError.Code.timedOut`.
+    /// The default maximum time between two bytes sent or received. It includes the wait for a connection. A transfer that
+    /// exceeds it fails with `CacheError.Code.timedOut`.
     public var idleTimeout = Duration.seconds(60)
-    /// The maximum number of received bytes that are held in memory for a slow reader, or `nil` for no limit. Foundation cannot
-    /// make a server wait. A reader that exceeds the limit fails with `CacheError.Code.readerTooSlow`.
+    /// The maximum number of received bytes that are buffered in memory for a slow reader, or `nil` for no limit. Foundation has
+    /// no back-pressure. A reader that exceeds the limit fails with `CacheError.Code.readerTooSlow`.
     public var bufferLimit: Int? = 512 << 20
-    /// The number of bytes of a request body that are held in memory. A longer body is written to ``uploadFolder`` before it is
-    /// sent. A body that is in memory already stays there.
+    /// The maximum number of bytes of a request body that are collected in memory. A longer body is written to ``uploadFolder``
+    /// before it is sent. A body that is already in memory stays there.
     public var uploadMemoryLimit = 1 << 20
-    /// The folder for longer request bodies. Each waits in a file that only its owner may read, until it is sent or cancelled.
+    /// The folder for longer request bodies. Each body is stored in a file that only its owner can read, until it is sent or
+    /// cancelled.
     public var uploadFolder = FileManager.default.temporaryDirectory
     /// The source of the proxy settings.
     public var proxy = ProxySource.platform
@@ -30,16 +31,16 @@ extension SessionDownloader {
     public var trustedHosts: Set<String> = []
     /// The `User-Agent` of requests that have none, or `nil` for the platform's.
     ///
-    /// It is added below the cache, which does not see it. If a response varies by it and the store outlives the downloader, set
-    /// the field in the request.
+    /// The field is added below the cache, which does not see it. If a response varies by it and the store outlives the
+    /// downloader, set the field in the request.
     public var userAgent: String?
-    /// Fields that are added to requests which do not have them. They are added below the cache, which does not see them.
+    /// Fields that are added to requests without them. They are added below the cache, which does not see them.
     ///
-    /// `Authorization`, `Cookie` and `Proxy-Authorization` are refused here. A cache cannot see these fields, so it would serve
-    /// one user's response to another. With one of them every download fails with `CacheError.Code.invalidConfiguration`. Set
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are not allowed. A cache cannot see these fields, so it would serve
+    /// one user's response to another. With one of them, every download fails with `CacheError.Code.invalidConfiguration`. Set
     /// them in the request.
     public var additionalHeaders: HTTPFields = [:]
-    /// Whether the session stores cookies and sends them. Off by default: a response must not depend on earlier requests.
+    /// Whether the session stores and sends cookies. Off by default, so that a response does not depend on earlier requests.
     ///
     /// - Important: Such cookies are added below the cache, which does not see them. All requests of a downloader share them. If
     ///   they make responses private to a user, give each user a downloader and a `partition` in the request's options, or have
@@ -49,8 +50,8 @@ extension SessionDownloader {
     /// Creates the default settings.
     public init() {}
 
-    /// Returns the session's configuration. It never has a `URLCache`, stored credentials or cookies of `platform`: Foundation's
-    /// cache would take the place of ours, and on Linux it neither revalidates nor respects `Vary`.
+    /// Returns the session's configuration. It never contains the `URLCache`, stored credentials or cookies of `platform`.
+    /// Foundation's cache would replace this package's, and on Linux it neither revalidates nor respects `Vary`.
     ///
     /// - Parameters:
     ///   - platform: The configuration to start from, or `nil` for the ephemeral one.
@@ -65,7 +66,7 @@ extension SessionDownloader {
       session.httpShouldSetCookies = handlesCookies
       session.httpCookieAcceptPolicy = handlesCookies ? .onlyFromMainDocumentDomain : .never
       session.httpCookieStorage = handlesCookies ? ephemeral.httpCookieStorage : nil
-      // Only fields that `check()` has seen are added.
+      // Only fields that `check()` has accepted are added.
       session.httpAdditionalHeaders = nil
       session.timeoutIntervalForRequest = TimeInterval(Self.wholeSeconds(idleTimeout) + Self.platformGrace)
       if let proxies { session.connectionProxyDictionary = Self.proxyDictionary(proxies) }
@@ -85,7 +86,7 @@ extension SessionDownloader {
       guard let field = credentials.first(where: { additionalHeaders.contains($0) }) else { return }
       throw CacheError(
         .invalidConfiguration,
-        reason: "\(field) is not allowed in additionalHeaders, where a cache does not see it: set it in the request")
+        reason: "\(field) is not allowed in additionalHeaders, because a cache cannot see it there; set it in the request")
     }
 
     /// Returns the request with the added fields that it does not have itself.
@@ -98,10 +99,10 @@ extension SessionDownloader {
       return head
     }
 
-    /// The seconds that the platform's time-out is longer than ours. Ours is exact, so it must be the first.
+    /// The seconds that the platform's time-out exceeds ours. Ours is exact, so it must fire first.
     static let platformGrace: Int64 = 30
 
-    /// Returns whole seconds, rounded up, from one second to a year. Linux cuts off the fraction and accepts a limit of 0.
+    /// Returns whole seconds, rounded up, from one second to a year. Linux drops the fraction and accepts a limit of 0.
     static func wholeSeconds(_ timeout: Duration) -> Int64 {
       let (seconds, fraction) = timeout.components
       guard seconds < 31_536_000 else { return 31_536_000 }

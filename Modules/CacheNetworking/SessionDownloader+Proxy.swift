@@ -2,28 +2,28 @@ public import CacheCore
 internal import Foundation
 
 extension SessionDownloader.Configuration {
-  /// Where the proxies come from that requests go through.
+  /// The source of the proxies for requests.
   public enum ProxySource: Hashable, Sendable {
-    /// The platform: the system's settings on Apple's, and on Linux what libcurl reads in the environment.
+    /// The platform's proxies: the system settings on Apple platforms, libcurl's environment variables on Linux.
     case platform
-    /// None, whatever the system's settings or the environment say.
+    /// No proxy, regardless of the system settings and the environment.
     case none
-    /// The process's environment, as `ProxySettings` reads it when the session is made.
+    /// The proxies in the process environment, which `ProxySettings` reads when the session is created.
     case environment
-    /// These.
+    /// The given proxies.
     ///
-    /// On Linux no proxy can be set but by the environment. A request that these settings would send another way than the
-    /// environment does, ends with `CacheError.Code.invalidConfiguration`; ``none`` and ``environment`` likewise.
+    /// On Linux only the environment can set a proxy. With ``settings(_:)``, ``none`` or ``environment``, a request that libcurl
+    /// would send by another route fails with `CacheError.Code.invalidConfiguration`.
     case settings(ProxySettings)
   }
 
-  /// The settings in the words of `connectionProxyDictionary`. The names are those of CFNetwork's constants, not all of which
-  /// exist on every platform. A password is not among them: it is given when the proxy asks.
+  /// Converts the settings to a `connectionProxyDictionary`. The keys are the values of CFNetwork's constants, some of which are
+  /// missing on some platforms. The password is not included: it is supplied when the proxy requests it.
   static func proxyDictionary(_ settings: ProxySettings) -> [AnyHashable: Any] {
     var dictionary: [AnyHashable: Any] = [:]
     for (prefix, proxy) in [("HTTP", settings.http), ("HTTPS", settings.https)] {
       guard let proxy else { continue }
-      // There is one SOCKS proxy for everything.
+      // One SOCKS proxy serves all schemes.
       let prefix = proxy.kind == .socks5 ? "SOCKS" : prefix
       dictionary["\(prefix)Enable"] = 1
       dictionary["\(prefix)Proxy"] = (try? HostName.ascii(proxy.host)) ?? proxy.host
@@ -34,7 +34,7 @@ extension SessionDownloader.Configuration {
     return dictionary
   }
 
-  /// A name stands for all below it in `no_proxy`; here that needs a second pattern.
+  /// Returns the patterns of one exception. A name in `no_proxy` also covers its subdomains, which need a second pattern.
   private static func exceptionPatterns(_ exception: String) -> [String] {
     let written =
       exception.hasPrefix("*.")

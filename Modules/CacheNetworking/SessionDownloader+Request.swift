@@ -7,21 +7,21 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {
-  /// The platform's task for a request, in the engine's session. A file is sent from where it is.
+  /// Returns the platform's task for a request, in the engine's session. A file is sent without copying it.
   static func task(for plan: TransferPlan, in engine: SessionEngine) -> URLSessionDataTask {
     let request = urlRequest(plan, configuration: engine.configuration)
     if case .file(let file) = plan.body { return engine.session.uploadTask(with: request, fromFile: file.url) }
     return engine.session.dataTask(with: request)
   }
 
-  /// The request as `URLSession` takes it.
+  /// Converts the request for `URLSession`.
   static func urlRequest(_ plan: TransferPlan, configuration: Configuration) -> URLRequest {
     var request = URLRequest(url: plan.url)
     request.httpMethod = plan.head.method.rawValue
     request.cachePolicy = .reloadIgnoringLocalCacheData
     request.httpShouldHandleCookies = configuration.handlesCookies
-    // By the setter: Linux ignores what the initialiser is given. Ours comes first, and exactly; this one is for when nobody else
-    // is awake.
+    // Set by the property, because Linux ignores the initializer's parameter. Our exact time-out fires first. This one is the
+    // fallback.
     request.timeoutInterval = TimeInterval(Configuration.wholeSeconds(plan.idleTimeout) + Configuration.platformGrace)
     #if !canImport(FoundationNetworking)
     request.allowsCellularAccess = plan.networkAccess.contains(.cellular)
@@ -30,7 +30,7 @@ extension SessionDownloader {
     #endif
     request.setFields(plan.head.headerFields)
     if !plan.body.isEmpty, request.value(forHTTPHeaderField: "Content-Type") == nil {
-      // Left out, Foundation would call it a form (RFC 9110 §8.3: unknown bytes are octets).
+      // Without the field, Foundation would send the type of a form (RFC 9110 §8.3: unknown bytes are octets).
       request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
     }
     if case .data(let data) = plan.body, !data.isEmpty { request.httpBody = data }
@@ -39,7 +39,7 @@ extension SessionDownloader {
 }
 
 extension URLRequest {
-  /// Framing is the platform's: what it sends, it measures.
+  /// The framing fields, which the platform sets itself.
   private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
   /// Sets all fields. A repeated field becomes one with a list (RFC 9110 §5.3).

@@ -6,8 +6,8 @@ internal import HTTPTypes
 public import FoundationNetworking
 #endif
 
-/// A downloader that uses Foundation's `URLSession`. It sends one request, reports every status as a response, and follows no
-/// redirect.
+/// A downloader that uses Foundation's `URLSession`. It sends one request per download, returns every status as a response and
+/// follows no redirects.
 ///
 /// ```swift
 /// let downloader = SessionDownloader()
@@ -16,14 +16,13 @@ public import FoundationNetworking
 /// for try await chunk in response.body { print(chunk.count) }
 /// ```
 ///
-/// One session lives as long as the downloader. The transfers of a downloader that is released still complete. Each request is a
-/// transfer of its own: coalescing equal requests is the task of a cache above, which knows whose response may be shared.
+/// The downloader has one session, which ends with it. Transfers that are running when the downloader is released still complete.
+/// Each request is a separate transfer. Request coalescing is the cache's task, which knows which responses may be shared.
 ///
-/// `URLSession` has no back-pressure that works everywhere. Bytes that a slow reader has not taken are held in memory, up to
-/// ``Configuration/bufferLimit``. For large bodies on a server use the engine on SwiftNIO.
-/// `Modules/CacheNetworking/CacheNetworking.docc/CacheNetworking.md` lists more limits of Linux. The gravest is that Foundation
-/// traps if a server closes in the middle of the header section. A URL whose host is an IPv6 literal fails there with
-/// `CacheError.Code.unsupported`.
+/// `URLSession` has no back-pressure that works on all platforms. Bytes that a slow reader has not read are buffered in memory,
+/// up to ``Configuration/bufferLimit``. For large bodies on a server, use `AsyncHTTPDownloader`. <doc:CacheNetworking> lists more
+/// limits of Linux. The most serious one is that Foundation traps if a server closes the connection in the middle of the header
+/// section. A URL whose host is an IPv6 literal fails there with `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?
@@ -40,7 +39,7 @@ public final class SessionDownloader: Downloader {
   private let observer: (@Sendable (SessionDelegate.Event) -> Void)?
   private let held = Lock(Held())
 
-  /// Creates a downloader with a session of its own.
+  /// Creates a downloader with its own session.
   ///
   /// A response to a request that `challengeHandler` authenticated is private to one user. The downloader sets its
   /// `Cache-Control` to `no-store`, because a cache cannot see the credential. It cannot do so for the credential of a connection
@@ -55,7 +54,7 @@ public final class SessionDownloader: Downloader {
   ///   - clock: The clock for idleness and deadlines.
   ///   - backgroundTime: The provider of background execution time while transfers run, or `nil` for none. The default is the
   ///     application on iOS, tvOS and visionOS.
-  ///   - challengeHandler: The closure that returns the credential for a challenge. It is called up to three times for a request.
+  ///   - challengeHandler: The closure that returns the credential for a challenge. It is called up to three times per request.
   ///     Without a credential, the caller gets the 401 or 407 response. On Linux it is called for Basic (RFC 7617) only.
   public convenience init(
     configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
@@ -87,7 +86,7 @@ public final class SessionDownloader: Downloader {
   /// Ends the session after its transfers.
   deinit { transfers.close(finishing: true)?.end() }
 
-  /// The application on iOS, tvOS and visionOS. Elsewhere `nil`, because no process is suspended there.
+  /// The application on iOS, tvOS and visionOS. `nil` on other platforms, where no process is suspended.
   public static var defaultBackgroundTime: (any BackgroundTime)? {
     #if canImport(UIKit) && !os(watchOS)
     ApplicationBackgroundTime()
@@ -104,16 +103,16 @@ public final class SessionDownloader: Downloader {
     set { replaceSession(configuration: newValue) }
   }
 
-  /// The hooks, called at six stages of each download. They are held weakly. A download keeps the hooks that it began with.
+  /// The hooks, called at six stages of each download. The reference is weak. A download uses the hooks that it began with.
   public var hooks: (any DownloaderHooks)? {
     get { held.withLock { $0.hooks } }
     set { held.withLock { $0.hooks = newValue } }
   }
 
-  /// Replaces the session. A parameter that is `nil` keeps its former value.
+  /// Replaces the session. A parameter that is `nil` leaves its setting unchanged.
   ///
-  /// Downloads that have begun complete in the old session with the old settings, also those whose transfer does not run yet.
-  /// Later requests use the new session. After ``close(finishingTransfers:)`` this does nothing.
+  /// Downloads that have begun complete in the old session with the old settings, even if their transfer has not started. Later
+  /// requests use the new session. After ``close(finishingTransfers:)`` this does nothing.
   ///
   /// - Parameters:
   ///   - configuration: The settings.
@@ -142,7 +141,7 @@ public final class SessionDownloader: Downloader {
 
   /// Sends the request and returns at the head of the response.
   ///
-  /// - Parameter handle: A handle of this download alone. Its `cancel()` may be called at any time, also before the download
+  /// - Parameter handle: A handle for this download alone. Its `cancel()` may be called at any time, also before the download
   ///   begins.
   package func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
@@ -164,7 +163,7 @@ public final class SessionDownloader: Downloader {
     }
   }
 
-  /// Cancels every download of this URL, whatever its fields. Tasks that wait for them end with `CacheError.cancelled`.
+  /// Cancels every download of this URL, regardless of its fields. Tasks that wait for them fail with `CacheError.cancelled`.
   ///
   /// - Returns: The number of transfers that were stopped.
   @discardableResult
@@ -175,7 +174,7 @@ public final class SessionDownloader: Downloader {
     return matching.count
   }
 
-  /// Cancels every download. New ones may follow.
+  /// Cancels every download. New downloads may follow.
   ///
   /// - Returns: The number of transfers that were stopped.
   @discardableResult
@@ -185,7 +184,7 @@ public final class SessionDownloader: Downloader {
     return running.count
   }
 
-  /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Later calls do nothing.
+  /// Closes the downloader. Later downloads fail with `CacheError.Code.closed`. Later calls do nothing.
   ///
   /// - Parameter finishingTransfers: Whether running transfers may complete. Otherwise they are cancelled.
   public func close(finishingTransfers: Bool = false) {
@@ -220,7 +219,7 @@ public final class SessionDownloader: Downloader {
     return try await admit(response, exchange, handle)
   }
 
-  /// Asks the hooks about the response, in a task that the handle's cancel and the deadline can cancel.
+  /// Passes the response to the hooks, in a task that the handle and the deadline can cancel.
   private func admit(
     _ response: DownloadResponse, _ exchange: HookedExchange, _ handle: DownloadTask
   ) async throws(CacheError) -> DownloadResponse {
@@ -248,14 +247,14 @@ public final class SessionDownloader: Downloader {
     let url = try Self.url(of: request.head)
     guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
     let body = try await outgoingBody(of: request, in: engine, handle)
-    // A body that is cancelled may end as if it were complete.
+    // A cancelled body may end as if it were complete.
     guard !handle.isCancelled else { throw .cancelled }
     let transfer = try transfer(for: request, in: engine, url: url, body: body, startedAt: began)
     let source = TransferBody(transfer, priority: request.priority, deadline: deadline)
     guard handle.link(transfer) else { throw .cancelled }
     handle.didStart()
     let head = try await source.head()
-    // From the call on, with the time that hooks and the collecting of a body took.
+    // Measured from the call, so it includes the hooks and the collecting of a body.
     let timeToHead = clock.uptime - began
     return DownloadResponse(
       head: head, body: ResourceBody(length: transfer.bodyLength, source: source),
@@ -274,10 +273,10 @@ public final class SessionDownloader: Downloader {
     let plan = TransferPlan(
       head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? configuration.idleTimeout,
       networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url))
-    // Not `self`: a downloader that is released must not take the end of its transfers with it. The tables and the transfer hold
-    // each other, until the transfer ends.
+    // Without `self`: transfers must complete after the downloader is released. The tables and the transfer retain each other
+    // until the transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)
-    // Before the transfer starts, since it asks the system.
+    // Before the transfer starts, because this calls the system.
     background.enter()
     var isMade = false
     defer { if !isMade { background.leave() } }
@@ -300,9 +299,9 @@ public final class SessionDownloader: Downloader {
   private static func url(of head: HTTPRequest) throws(CacheError) -> URL {
     var head = head
     try head.convertHost()
-    guard let url = head.absoluteURL else { throw CacheError(.invalidURL, reason: "the request names no URL") }
+    guard let url = head.absoluteURL else { throw CacheError(.invalidURL, reason: "the request has no URL") }
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      throw CacheError(.unsupportedScheme, reason: "only http and https can be downloaded", url: url.absoluteString)
+      throw CacheError(.unsupportedScheme, reason: "the URL scheme is neither http nor https", url: url.absoluteString)
     }
     guard let host = url.host, !host.isEmpty else {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
@@ -315,22 +314,22 @@ public final class SessionDownloader: Downloader {
   ) async throws(CacheError) -> OutgoingBody {
     guard let body = request.body else { return .none }
     do throws(CacheError) {
-      // Checked before the body is collected, so that it is not written to disk in vain.
+      // Checked before the body is collected, so that it is not written to disk for nothing.
       guard request.head.method == .get else { return try await engine.configuration.spooling.collect(body) }
       guard try await body.isEmpty() else {
         body.source.cancel()
-        throw CacheError(.invalidConfiguration, reason: "URLSession sends no GET with a body")
+        throw CacheError(.invalidConfiguration, reason: "URLSession cannot send a GET request with a body")
       }
       return .none
     } catch {
-      // A cancelled body may fail with another error. The handle's error is thrown.
+      // A cancelled body may fail with another error. The handle's error takes precedence.
       throw handle.cancellation ?? error
     }
   }
 }
 
 extension ResourceBody {
-  /// Whether there is nothing in it: its length says so, or its end comes first. Reads no more than its first bytes.
+  /// Whether the body is empty, by its length or by its end. Reads at most the first bytes.
   fileprivate func isEmpty() async throws(CacheError) -> Bool {
     if let data { return data.isEmpty }
     if let length, length > 0 { return false }

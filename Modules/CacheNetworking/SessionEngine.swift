@@ -5,10 +5,11 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// A session and the settings that it was made with. They are replaced as a whole, so that no download mixes old and new ones.
+/// A session and the settings that it was created with. They are replaced together, so that no download mixes old and new
+/// settings.
 ///
-/// A download keeps the engine that it began with until its transfer runs. The session of an engine that was replaced ends when
-/// the last such download releases the engine. Foundation on Linux traps if an ended session is asked for a task.
+/// A download retains its engine until its transfer starts. The session of a replaced engine ends when the last such download
+/// releases the engine. Foundation on Linux traps if an ended session is asked for a task.
 final class SessionEngine: Sendable {
   let configuration: SessionDownloader.Configuration
   let delegate: SessionDelegate
@@ -21,7 +22,7 @@ final class SessionEngine: Sendable {
   private enum Ending { case finishing, cancelling }
 
   private struct Lifecycle {
-    /// The number of threads that make a task at the moment.
+    /// The number of threads that are creating a task.
     var users = 0
     var ending: Ending?
   }
@@ -34,7 +35,7 @@ final class SessionEngine: Sendable {
     self.platform = platform
     delegate = SessionDelegate(
       challengeHandler: challengeHandler, trustedHosts: configuration.trustedHosts, observer: observer)
-    // Read here and not for each request, because it costs more than the rest of a request.
+    // Read once and not for each request, because it costs more than the rest of a request.
     let environment = ProcessInfo.processInfo.environment
     #if canImport(FoundationNetworking)
     routing = ProxyRouting(configuration.proxy, environment: environment, hasOnlyEnvironment: true)
@@ -47,8 +48,8 @@ final class SessionEngine: Sendable {
 
   deinit { end() }
 
-  /// Runs `work`, which may ask the session for tasks, or returns `nil` if the session's end has begun. An end that is asked for
-  /// meanwhile follows the work, because Foundation on Linux traps if an invalidated session is asked for a task.
+  /// Runs `work`, which may create tasks in the session. Returns `nil` if the session is ending. An end requested meanwhile waits
+  /// for the work, because Foundation on Linux traps if an invalidated session is asked for a task.
   func whileOpen<Result>(_ work: () -> Result) -> Result? {
     let isOpen = lifecycle.withLock { lifecycle in
       guard lifecycle.ending == nil else { return false }
@@ -66,7 +67,7 @@ final class SessionEngine: Sendable {
     return work()
   }
 
-  /// Ends the session after its running tasks. A session that is not ended is never released.
+  /// Ends the session after its running tasks. A session is never released unless it is ended.
   func end() { end(.finishing) }
 
   /// Ends the session and cancels its running tasks.
@@ -84,7 +85,7 @@ final class SessionEngine: Sendable {
   private func invalidate(_ ending: Ending) {
     switch ending {
     case .finishing: session.finishTasksAndInvalidate()
-    // On the session's queue, for the reason that `SessionDataTask.cancelPlatform` gives.
+    // On the session's queue, for the reason given at `SessionDataTask.cancelPlatform`.
     case .cancelling: session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
     }
   }

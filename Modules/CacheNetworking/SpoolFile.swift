@@ -10,25 +10,25 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A file that a request's body is written to before it is sent, for its owner alone to read. It goes when this object does, in
-/// every case but a crash.
+/// A file for a request body that is to be sent, readable only by its owner. It is removed with this object, except after a
+/// crash.
 ///
-/// Foundation opens it by its name, so it can't be unlinked while the transfer runs.
+/// Foundation opens the file by name, so it cannot be unlinked while the transfer runs.
 final class SpoolFile: Sendable {
-  /// Where it is.
+  /// The location of the file.
   let url: URL
 
   private let descriptor: Int32
-  /// Writing blocks, so it happens here and not where tasks run.
+  /// The queue for writes, which block and must not run on the cooperative pool.
   private let queue = DispatchQueue(label: "Etagere.SpoolFile")
 
-  /// A new, empty file.
+  /// Creates an empty file.
   ///
-  /// - Parameter folder: an existing folder.
+  /// - Parameter folder: An existing folder.
   init(in folder: URL) throws(CacheError) {
     url = folder.appendingPathComponent("etagere-upload-\(UUID().uuidString)")
     descriptor = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Self.error("could not be made", errno, url) }
+    guard descriptor >= 0 else { throw Self.error("cannot create", errno, url) }
   }
 
   deinit {
@@ -36,16 +36,16 @@ final class SpoolFile: Sendable {
     unlink(url.path)
   }
 
-  /// Adds bytes at the end.
+  /// Appends bytes.
   func append(_ data: Data) async throws(CacheError) {
     let number = await withCheckedContinuation { (continuation: CheckedContinuation<Int32, Never>) in
-      // Without the file itself, whose last holder would else be this thread: it is gone as soon as who waits here lets go of it.
+      // Captures only the descriptor: otherwise this thread could release the file last, after the caller.
       queue.async { [descriptor] in continuation.resume(returning: Self.write(data, to: descriptor)) }
     }
-    guard number == 0 else { throw Self.error("could not be written", number, url) }
+    guard number == 0 else { throw Self.error("cannot write", number, url) }
   }
 
-  /// 0, or the error's number.
+  /// Writes all bytes. Returns 0 or the error number.
   private static func write(_ data: Data, to descriptor: Int32) -> Int32 {
     data.withUnsafeBytes { bytes in
       var rest = bytes[...]
@@ -69,6 +69,6 @@ final class SpoolFile: Sendable {
     let code: CacheError.Code = number == ENOSPC || number == EDQUOT ? .diskFull : .fileSystem
     let text = String(cString: strerror(number))
     return CacheError(
-      code, reason: "the file for a request's body \(what): \(text)", path: url.path, errno: number)
+      code, reason: "\(what) the file for a request body: \(text)", path: url.path, errno: number)
   }
 }

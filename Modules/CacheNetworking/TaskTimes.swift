@@ -3,7 +3,7 @@ internal import Foundation
 
 #if !canImport(FoundationNetworking)
 extension TaskTimes {
-  /// The last transaction of a task: the one that brought the answer.
+  /// Creates the times of a task's last transaction, which received the response.
   init?(_ metrics: URLSessionTaskMetrics) {
     guard let last = metrics.transactionMetrics.last else { return nil }
     fetchStart = last.fetchStartDate
@@ -22,7 +22,7 @@ extension TaskTimes {
 }
 #endif
 
-/// What a platform measured of one transaction, as it says it: moments, of which each may be missing.
+/// The platform's measurements of one transaction, as times. Each may be missing.
 struct TaskTimes: Hashable, Sendable {
   var fetchStart: Date?
   var nameLookupStart: Date?
@@ -37,14 +37,14 @@ struct TaskTimes: Hashable, Sendable {
   var protocolName: String?
   var isReusedConnection = false
 
-  /// Fills in what only the platform knows. Where both measured something, our own clock's word stays.
+  /// Adds the values that only the platform knows. Values of our own clock are not replaced.
   func complete(_ metrics: inout TransferMetrics) {
     if !isReusedConnection {
       metrics.nameLookup = Self.duration(nameLookupStart, nameLookupEnd)
       metrics.connect = Self.duration(connectStart, connectEnd)
       metrics.tls = Self.duration(tlsStart, tlsEnd)
     }
-    // What is before the first step of the transaction is the wait for a connection of the pool.
+    // The time before the first step of the transaction is the wait for a pooled connection.
     let firstStep = isReusedConnection ? requestStart : [nameLookupStart, connectStart, requestStart].compactMap { $0 }.min()
     metrics.queued = Self.duration(fetchStart, firstStep)
     metrics.protocolName = protocolName
@@ -52,7 +52,7 @@ struct TaskTimes: Hashable, Sendable {
     if bodyBytesOnWire > 0 { metrics.bytesOnWire = bodyBytesOnWire }
   }
 
-  /// Nil where a moment is missing, or a clock that was set in between made nonsense of both.
+  /// Returns a duration, or `nil` if a time is missing or the clock was set back in between.
   private static func duration(_ start: Date?, _ end: Date?) -> Duration? {
     guard let start, let end, end >= start else { return nil }
     return .seconds(end.timeIntervalSince(start))

@@ -2,7 +2,7 @@ internal import CacheCore
 internal import Foundation
 internal import HTTPTypes
 
-/// The body of a transfer, as its reader sees it. Releasing it stops the transfer.
+/// The reader's side of a transfer: the body of its response. Releasing it stops the transfer.
 final class TransferBody: ResourceBody.Source {
   private enum Outcome { case complete, failed(CacheError) }
 
@@ -10,7 +10,7 @@ final class TransferBody: ResourceBody.Source {
   private struct Held {
     /// The time limit of the request.
     var deadline: DeadlineTimer.ScheduledDeadline?
-    /// Raises the transfer with the request's priority.
+    /// Raises the transfer's priority with the request's.
     var observation: LoadPriority.Observation?
   }
 
@@ -32,8 +32,8 @@ final class TransferBody: ResourceBody.Source {
   func head() async throws(CacheError) -> HTTPResponse {
     switch await task.nextEvent() {
     case .head(let head): return head
-    case .data: throw CacheError(.malformedResponse, reason: "bytes came before the head of the answer")
-    case .end(let error): throw error ?? CacheError(.malformedResponse, reason: "the answer had no head")
+    case .data: throw CacheError(.malformedResponse, reason: "body bytes arrived before the head of the response")
+    case .end(let error): throw error ?? CacheError(.malformedResponse, reason: "the response has no head")
     }
   }
 
@@ -74,6 +74,6 @@ final class TransferBody: ResourceBody.Source {
     releaseHeld()
   }
 
-  /// `URLSession` keeps trailers to itself, on every platform.
+  /// Always `nil`, because `URLSession` does not expose trailers on any platform.
   var trailers: HTTPFields? { nil }
 }

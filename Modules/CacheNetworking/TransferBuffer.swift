@@ -2,13 +2,13 @@ internal import CacheCore
 internal import Foundation
 internal import HTTPTypes
 
-/// The events of one transfer on their way to its reader: a head, any number of chunks, one end.
+/// The events of one transfer that its reader has not received yet: a head, any number of chunks, one end.
 ///
 /// A value without a lock or a thread. ``SessionDataTask`` guards it and resumes the reader.
 struct TransferBuffer {
   typealias Event = SessionDataTask.Event
 
-  /// A reader that waits no longer, to be resumed outside the lock.
+  /// A waiting reader and its event, to be resumed outside the lock.
   struct WakeUp {
     let continuation: CheckedContinuation<Event, Never>
     let event: Event
@@ -27,14 +27,14 @@ struct TransferBuffer {
 
   private var reader = Reader.reading
   private var waiting: CheckedContinuation<Event, Never>?
-  /// The head, until the reader takes it.
+  /// The head, until the reader receives it.
   private var head: HTTPResponse?
   private var hasReceivedHead = false
-  /// The chunks that were received. Those before ``taken`` were read and are empty.
+  /// The received chunks. Those before ``taken`` were read and are empty.
   private var chunks: [Data] = []
   private var taken = 0
   private var outcome: Outcome?
-  /// The number of bytes that were received and not read.
+  /// The number of received bytes that were not read.
   private(set) var retainedBytes = 0
 
   /// Whether the transfer has ended.
@@ -83,7 +83,7 @@ struct TransferBuffer {
     return .end(nil)
   }
 
-  /// Returns the next event for a task that begins to read, or `nil` if there is none yet or if another task waits for it.
+  /// Returns the next event for a task that begins to read, or `nil` if there is none yet or another task waits for it.
   mutating func nextUnlessAwaited() -> Event? { waiting == nil ? next() : nil }
 
   private mutating func take() -> Data {
@@ -101,8 +101,8 @@ struct TransferBuffer {
 
   /// Returns the reader's next event, or `nil` if `continuation` waits for it from now on.
   mutating func wait(_ continuation: CheckedContinuation<Event, Never>) -> Event? {
-    // The first task that reads goes on.
-    guard waiting == nil else { return .end(CacheError(.misuse, reason: "a body was read by two tasks at once")) }
+    // The first task continues to read.
+    guard waiting == nil else { return .end(CacheError(.misuse, reason: "two tasks read a body at the same time")) }
     if let event = next() { return event }
     waiting = continuation
     return nil
@@ -115,7 +115,7 @@ struct TransferBuffer {
     return WakeUp(continuation: continuation, event: event)
   }
 
-  /// Cancels the reader: its next event is the end, with this error. Returns `false` if it has ended before.
+  /// Cancels the reader, whose next event is the end with this error. Returns `false` if the reader has already ended.
   mutating func cancelReader(because error: CacheError) -> Bool {
     guard case .reading = reader else { return false }
     reader = .cancelled(error)

@@ -2,18 +2,18 @@ internal import CacheCore
 internal import Foundation
 internal import HTTPTypes
 
-/// One request as it is going to be sent: everything that is settled before a transfer is made or joined.
+/// One request and everything that is decided before its transfer is created.
 struct TransferPlan: Sendable {
-  /// Method, URL and fields, those that the configuration adds included.
+  /// The method, URL and fields, including those that the configuration adds.
   var head: HTTPRequest
   var url: URL
   var body: OutgoingBody
   var idleTimeout: Duration
   var networkAccess: NetworkAccess
-  /// The proxy that it goes through, as far as that is known here.
+  /// The proxy of the request, or `nil` if there is none or it is unknown.
   var proxy: ProxySettings.Proxy?
 
-  /// Whether a proxy's answer to CONNECT comes before the server's: Foundation on Linux tells both.
+  /// Whether a proxy's response to CONNECT precedes the server's. Foundation on Linux reports both.
   var isTunnelled: Bool {
     #if canImport(FoundationNetworking)
     guard let proxy, proxy.kind != .socks5 else { return false }

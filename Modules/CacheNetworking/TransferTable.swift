@@ -16,7 +16,7 @@ final class TransferTable: Sendable {
 
   init(_ engine: SessionEngine) { state = Lock(State(engine: engine)) }
 
-  /// The session that new transfers get, and its settings.
+  /// The engine for new transfers.
   var engine: SessionEngine { state.withLock { $0.engine } }
 
   /// Replaces the engine, unless the table is closed.
@@ -26,13 +26,14 @@ final class TransferTable: Sendable {
       defer { state.engine = make(state.engine) }
       return state.engine
     }
-    // Its session may end with it.
+    // Releasing the engine may end its session.
     withExtendedLifetime(old) {}
   }
 
-  /// Makes a transfer in the engine's session and starts it.
+  /// Creates a transfer in the engine's session and starts it.
   ///
-  /// - Parameter make: Makes the transfer. It must not call a user's code, which could come back here and wait for itself.
+  /// - Parameter make: The closure that creates the transfer. It must not call user code, which could call this table and
+  ///   deadlock.
   /// - Throws: `CacheError.Code.closed` if the table or the engine is closed.
   func start(in engine: SessionEngine, make: () -> SessionDataTask) throws(CacheError) -> SessionDataTask {
     guard state.withLock({ $0.closing == nil }) else { throw Self.closed }
@@ -40,7 +41,7 @@ final class TransferTable: Sendable {
       let task = make()
       running.withLock { $0[ObjectIdentifier(task)] = task }
       task.resume()
-      // A task that closes the table cancels the transfers in it, and may have done so already.
+      // A task that closes the table cancels the transfers in it, and may have done so before this one was added.
       if state.withLock({ $0.closing == .cancelling }) { task.cancel() }
       return task
     }
@@ -58,9 +59,9 @@ final class TransferTable: Sendable {
 
   func all() -> [SessionDataTask] { running.withLock { Array($0.values) } }
 
-  /// Closes the table for new transfers and returns the engine, or `nil` if it was closed before.
+  /// Closes the table for new transfers and returns the engine, or `nil` if the table was already closed.
   ///
-  /// - Parameter finishing: Whether transfers that are being made may run. Otherwise they are cancelled.
+  /// - Parameter finishing: Whether transfers that are being created may run. Otherwise they are cancelled.
   func close(finishing: Bool) -> SessionEngine? {
     state.withLock { state in
       guard state.closing == nil else { return nil }
