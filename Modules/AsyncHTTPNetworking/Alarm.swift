@@ -2,16 +2,16 @@
 internal import NIOCore
 internal import Synchronization
 
-/// The one time at which somebody has to look at all of a downloader's transfers.
+/// The earliest time at which a downloader's transfers must be checked for time-outs.
 ///
-/// Each transfer only says by when it has to be looked at. Most end long before, and then have cost no timer: a time that is
-/// later than the one that is set is found when that one comes.
+/// Each transfer registers the time of its next check. Most transfers end earlier and cost no timer: a later time is found when
+/// the earlier timer fires.
 struct Alarm: ~Copyable, Sendable {
   private static var never: UInt64 { .max }
 
   private let firesAt = Atomic(never)
 
-  /// Whether a timer has to be set for this time; not so when there is an earlier one.
+  /// Returns whether a timer must be scheduled for this time. Returns `false` if an earlier one is scheduled.
   func set(for due: NIODeadline) -> Bool {
     var current = firesAt.load(ordering: .acquiring)
     while due.uptimeNanoseconds < current {
@@ -23,7 +23,7 @@ struct Alarm: ~Copyable, Sendable {
     return false
   }
 
-  /// A timer's time has come; false for one in whose place an earlier one was set.
+  /// Returns whether the timer that fired is the current one. Returns `false` if an earlier timer has replaced it.
   func isDue(_ due: NIODeadline) -> Bool {
     firesAt.compareExchange(expected: due.uptimeNanoseconds, desired: Self.never, ordering: .acquiringAndReleasing).exchanged
   }

@@ -5,23 +5,23 @@ internal import NIOCore
 internal import NIOSSL
 
 extension AsyncHTTPDownloader.Configuration {
-  /// The client's configuration: no redirects, no decoding, no second attempt at connecting, connections counted and their peers'
-  /// addresses checked.
+  /// The client's configuration. It disables redirects, decoding and connection retries. It counts connections and checks the
+  /// addresses of their peers.
   func client(counting connections: ConnectionCount) throws(CacheError) -> HTTPClient.Configuration {
     var client = HTTPClient.Configuration()
     client.redirectConfiguration = .disallow
     client.decompression = .disabled
-    // A span for each hop, with or without somebody who collects them, costs every request; `metrics` tell what it would.
+    // A span for each transaction costs every request, even without a collector. `metrics` has the same information.
     client.tracing.tracer = nil
     client.httpVersion = allowsHTTP2 ? .automatic : .http1Only
     client.timeout = .init(connect: TimeAmount(connectTimeout))
     client.connectionPool.idleTimeout = TimeAmount(connectionIdleTime)
     client.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(connectionsPerHost, 1)
-    // Else a refused connection is tried again and again until the time for connecting is over; trying again is for who asks.
+    // Otherwise the client retries a refused connection until the connect timeout. Retries are the caller's decision.
     client.connectionPool.retryConnectionEstablishment = false
     client.tlsConfiguration = try tls.client()
     if let proxy { client.proxy = try HTTPClient.Configuration.Proxy(proxy) }
-    // Through a proxy the peer is the proxy, which the configuration trusts.
+    // Through a proxy, the peer is the proxy, which the configuration trusts.
     let check = proxy == nil ? addressPolicy.map(PeerCheck.init) : nil
     let initializer: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
       connections.note()
@@ -41,7 +41,7 @@ extension AsyncHTTPDownloader.Configuration {
 }
 
 extension AsyncHTTPDownloader.TLS {
-  /// The client's configuration for every host but the trusted ones.
+  /// The client's TLS configuration for hosts that are not trusted without verification.
   func client() throws(CacheError) -> TLSConfiguration {
     var client = TLSConfiguration.makeClientConfiguration()
     for root in additionalRoots { client.additionalTrustRoots.append(.certificates(try root.certificates())) }
@@ -55,7 +55,7 @@ extension AsyncHTTPDownloader.TLS {
     return client
   }
 
-  /// The client's configuration for trusted hosts.
+  /// The client's TLS configuration for trusted hosts.
   func unverifiedClient() throws(CacheError) -> TLSConfiguration {
     var client = try client()
     client.certificateVerification = .none
@@ -72,7 +72,7 @@ extension AsyncHTTPDownloader.TLS.PEM {
       }
     }
     guard !certificates.isEmpty else {
-      throw CacheError(.invalidConfiguration, reason: "there is no certificate", path: path)
+      throw CacheError(.invalidConfiguration, reason: "no certificate found", path: path)
     }
     return certificates
   }
@@ -94,7 +94,7 @@ extension AsyncHTTPDownloader.TLS.PEM {
     do {
       return try load()
     } catch {
-      throw CacheError(.invalidConfiguration, reason: "\(what) can't be read", path: path, underlying: error)
+      throw CacheError(.invalidConfiguration, reason: "cannot read \(what)", path: path, underlying: error)
     }
   }
 }
@@ -109,7 +109,7 @@ extension HTTPClient.Configuration.Proxy {
       self = .server(
         host: host, port: proxy.port, authorization: .basic(username: user, password: proxy.password ?? ""))
     case (.https, _):
-      throw CacheError(.invalidConfiguration, reason: "the proxy \(proxy) needs TLS, which this engine does not use to a proxy")
+      throw CacheError(.invalidConfiguration, reason: "TLS to a proxy is not supported: \(proxy)")
     }
   }
 }

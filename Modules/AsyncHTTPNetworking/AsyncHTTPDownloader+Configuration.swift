@@ -4,7 +4,7 @@ public import NIOCore
 internal import NIOPosix
 
 extension AsyncHTTPDownloader {
-  /// How an ``AsyncHTTPDownloader`` with a client of its own asks.
+  /// The settings of an ``AsyncHTTPDownloader`` with its own client.
   ///
   /// ```swift
   /// let configuration = AsyncHTTPDownloader.Configuration {
@@ -13,79 +13,76 @@ extension AsyncHTTPDownloader {
   /// }
   /// ```
   public struct Configuration: Sendable {
-    /// Connections that are open to one host at once; further requests wait for their turn. With HTTP/2 many requests share one
+    /// The maximum number of open connections to one host. Further requests wait. With HTTP/2, many requests share one
     /// connection.
     public var connectionsPerHost = 8
-    /// Whether an idempotent request that met a kept connection which the server gave up at that moment is sent again over
-    /// another one. A proxy leaves that to its clients: the server may have given it up because of the request. One that was not
-    /// sent yet goes over another connection in any case.
+    /// Whether an idempotent request is sent again over another connection if the server closed its reused connection. A proxy
+    /// must leave this to its clients, because the request itself may have caused the close. A request that was not sent yet
+    /// always moves to another connection.
     public var resendsLostRequests = true
-    /// How long nothing may come before a transfer fails with `CacheError.Code.timedOut`, for requests that set none of their
-    /// own.
+    /// The default maximum time without received data. A transfer that exceeds it fails with `CacheError.Code.timedOut`.
     ///
-    /// Time in which the reader does not ask for bytes, or in which a request's own body is not there yet, does not count.
+    /// Time in which the reader requests no bytes, or in which the source of a request body produces none, does not count.
     public var idleTimeout = Duration.seconds(60)
-    /// How long connecting may take: name, TCP, proxy and TLS together.
+    /// The maximum time to connect, including name lookup, TCP, proxy and TLS.
     public var connectTimeout = Duration.seconds(10)
-    /// How long a connection that nobody uses is kept.
+    /// The time after which an unused connection is closed.
     public var connectionIdleTime = Duration.seconds(60)
-    /// Whether HTTP/2 is used where TLS agrees on it (ALPN, RFC 7301). Otherwise HTTP/1.1 is used. Requests with a body always
-    /// use HTTP/1.1: see `Modules/AsyncHTTPNetworking/AsyncHTTPNetworking.docc/AsyncHTTPNetworking.md`.
+    /// Whether HTTP/2 is used if TLS negotiates it (ALPN, RFC 7301). Otherwise HTTP/1.1 is used. Requests with a body always use
+    /// HTTP/1.1: see <doc:AsyncHTTPNetworking>.
     public var allowsHTTP2 = true
-    /// The proxy that requests go through, or `nil` for none: HTTP or SOCKS 5, not HTTP over TLS. The environment (`HTTP_PROXY`)
-    /// is not read.
+    /// The HTTP or SOCKS 5 proxy for requests, or `nil` for none. HTTP over TLS to a proxy is not supported. The environment
+    /// (`HTTP_PROXY`) is not read.
     ///
-    /// To an HTTP proxy every request is a tunnel (`CONNECT`, RFC 9110 §9.3.6), also one in plain text, so it must allow that. A
-    /// user and password are sent to an HTTP proxy (Basic, RFC 7617), and not to a SOCKS proxy.
+    /// Every request to an HTTP proxy uses a tunnel (`CONNECT`, RFC 9110 §9.3.6), even without TLS, so the proxy must allow that.
+    /// A user and password are sent to an HTTP proxy (Basic, RFC 7617), but not to a SOCKS proxy.
     public var proxy: ProxySettings.Proxy?
-    /// Whom TLS trusts, and who this client is.
+    /// The trusted authorities and the identity of this client.
     public var tls = TLS()
-    /// Which addresses may be connected to; nil: all. See
-    /// `Modules/AsyncHTTPNetworking/AsyncHTTPNetworking.docc/AsyncHTTPNetworking.md` for how strong the guarantee is.
+    /// The policy for the addresses that may be connected to, or `nil` to allow all. <doc:AsyncHTTPNetworking> explains its
+    /// guarantee.
     public var addressPolicy: AddressPolicy?
-    /// `User-Agent` of requests that have none; nil: none is sent. It is added below the cache, which does not see it.
+    /// The `User-Agent` of requests that have none, or `nil` to send none. It is added below the cache, which does not see it.
     public var userAgent: String?
-    /// The threads that do the work: SwiftNIO's, shared by the process, unless another group is given. Whose it is shuts it down,
-    /// after the downloader.
+    /// The event loop group for the client: by default SwiftNIO's, which the process shares. The owner of another group must shut
+    /// it down after the downloader.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {}
 
-    /// The defaults, changed by `change`.
+    /// Creates the default settings and changes them with `change`.
     public init(_ change: (inout Configuration) -> Void) { change(&self) }
   }
 
-  /// Whom TLS trusts, and who this client is.
+  /// The trusted authorities and the identity of this client.
   public struct TLS: Hashable, Sendable {
-    /// Certificates or keys as text (PEM, RFC 7468).
+    /// PEM-encoded certificates or keys (RFC 7468).
     public enum PEM: Hashable, Sendable {
-      /// In a file, which is read when the downloader is made.
+      /// The path of a file, which is read when the downloader is created.
       case file(String)
-      /// At hand.
+      /// The encoded bytes.
       case bytes([UInt8])
     }
 
-    /// Certificates of authorities that are trusted besides the system's.
+    /// The certificates of authorities that are trusted in addition to the system's.
     public var additionalRoots: [PEM] = []
-    /// The client's certificate, for servers that ask for one, followed by those that lead to one the server trusts. It needs a
-    /// ``privateKey``.
+    /// The client certificate for servers that request one, followed by its intermediate certificates. It needs a ``privateKey``.
     public var certificateChain: PEM?
-    /// The private key of the client's certificate, without a passphrase.
+    /// The private key of the client certificate, without a passphrase.
     public var privateKey: PEM?
-    /// Hosts whose certificate is not looked at, not even for its name: for tests and machines of one's own. Names without a
-    /// port.
+    /// The hosts whose certificate is not verified, including its name, for tests and local machines. The names have no port.
     public var trustedHosts: Set<String> = []
 
-    /// Whether the certificate of a host is not looked at. Case does not count, and an international name may be in Unicode or in
-    /// ASCII.
+    /// Returns whether a host's certificate is trusted without verification. Names are compared without case, in Unicode or ASCII
+    /// form.
     func trusts(_ host: String) -> Bool {
       guard !trustedHosts.isEmpty else { return false }
       let name = HostName.comparable(host)
       return trustedHosts.contains { HostName.comparable($0) == name }
     }
 
-    /// The system's authorities, and no identity.
+    /// Creates settings that trust the system's authorities and have no identity.
     public init() {}
   }
 }

@@ -1,11 +1,11 @@
 #if AsyncHTTP
 public import ServiceLifecycle
 
-/// A downloader can live in a `ServiceGroup`: before those that use it, so that it ends after them.
+/// A downloader can run in a `ServiceGroup`. List it before the services that use it, so that it ends after them.
 extension AsyncHTTPDownloader: Service {
-  /// Waits for the group's graceful shutdown, lets what runs come to its end, and closes. A cancelled task ends what runs.
+  /// Waits for the group's graceful shutdown, then closes after the running transfers. Cancelling the task ends them.
   public func run() async throws {
-    // Cancelled or asked to shut down: either way it is to close, and the wait of `close` knows the difference.
+    // Cancellation and shutdown both close the downloader. `close` ends the transfers only if the task is cancelled.
     try? await gracefulShutdown()
     await close(finishingTransfers: true)
   }

@@ -12,8 +12,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The engine for servers, on async-http-client: one hop per request, every status an answer, redirects not followed, bodies as
-/// they are on the wire.
+/// The downloader for servers, built on async-http-client. It sends one request per download, returns every status as a response
+/// and follows no redirects. Bodies keep their content coding.
 ///
 /// ```swift
 /// let downloader = AsyncHTTPDownloader()
@@ -23,15 +23,14 @@ internal import Foundation
 /// await downloader.close()
 /// ```
 ///
-/// Bodies are pulled: at most 256 KiB and one more piece wait for a slow reader, then the server has to. A request's own body
-/// streams too.
+/// A slow reader makes the server wait: at most 256 KiB and one more chunk are buffered. Request bodies are streamed too.
 ///
-/// A downloader that is released lets its transfers come to their end and shuts its client down; ``close(finishingTransfers:)``
-/// does so at a moment of the caller's choosing, and tells when it is done.
+/// A downloader that is released shuts its client down after the running transfers. ``close(finishingTransfers:)`` does so at
+/// once and returns when the client has been shut down.
 public final class AsyncHTTPDownloader: Downloader {
-  /// Unlike any other's: clients can't be compared.
+  /// Unique for each downloader, because clients cannot be compared.
   public let id = ComponentID.unique(AsyncHTTPDownloader.self)
-  /// How it asks.
+  /// The settings.
   public let configuration: Configuration
 
   private let owner: ClientOwner
@@ -40,21 +39,21 @@ public final class AsyncHTTPDownloader: Downloader {
   private let unverified: TLSConfiguration?
   private let connections: ConnectionCount?
 
-  /// A downloader with a client of its own and every default.
+  /// Creates a downloader with its own client and the default settings.
   public convenience init() {
     let configuration = Configuration()
     var client = HTTPClient.Configuration()
-    // The defaults name no file, so nothing can fail; a client that can't be configured would still not follow redirects.
+    // The defaults name no file, so this cannot fail. The fallback must not follow redirects either.
     client.redirectConfiguration = .disallow
     let connections = ConnectionCount()
     client = (try? configuration.client(counting: connections)) ?? client
     self.init(configuration, client: client, unverified: nil, connections)
   }
 
-  /// A downloader with a client of its own.
+  /// Creates a downloader with its own client.
   ///
-  /// - Parameter configuration: how it asks.
-  /// - Throws: `CacheError.Code.invalidConfiguration` when certificates or keys can't be read.
+  /// - Parameter configuration: The settings.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if certificates or keys cannot be read.
   public convenience init(configuration: Configuration) throws(CacheError) {
     let trustsSome = !configuration.tls.trustedHosts.isEmpty
     let connections = ConnectionCount()
@@ -73,8 +72,8 @@ public final class AsyncHTTPDownloader: Downloader {
     let group = configuration.eventLoopGroup
     var uploading = client
     uploading.httpVersion = .http1Only
-    // async-http-client 1.37 ends the process when a server answers a request over HTTP/2 before it has read its body, and then
-    // resets the stream.
+    // async-http-client 1.37 terminates the process if a server responds over HTTP/2 before it has read the request body, and
+    // then resets the stream.
     owner = ClientOwner(
       owning: HTTPClient(eventLoopGroup: group, configuration: client),
       uploading: !configuration.allowsHTTP2 ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
@@ -82,19 +81,20 @@ public final class AsyncHTTPDownloader: Downloader {
     nameCheck = configuration.addressPolicy.map { NameCheck($0) }
   }
 
-  /// A downloader on a client of the caller's own, who shuts it down, after the downloader.
+  /// Creates a downloader that uses the caller's client. The caller must shut the client down after the downloader.
   ///
-  /// The client's configuration can't be read from outside, so some of it is up to the caller: it must not follow redirects
-  /// (`redirectConfiguration: .disallow`; one that does makes downloads fail with `CacheError.Code.invalidConfiguration` at the
-  /// second hop) and not decode (`decompression: .disabled`, its default). It should speak HTTP/1.1 alone where requests have
-  /// bodies: async-http-client 1.37 ends the process when a server answers one over HTTP/2 before it has read the body, and
-  /// resets the stream. With `retryConnectionEstablishment`, on by default, a refused connection is told only after its time for
-  /// connecting.
+  /// The downloader cannot read the client's configuration. The caller must set it as follows:
+  /// - `redirectConfiguration` is `.disallow`. Otherwise a redirected download fails with `CacheError.Code.invalidConfiguration`.
+  /// - `decompression` is `.disabled`, its default.
+  /// - `httpVersion` is `.http1Only` if requests have bodies. async-http-client 1.37 terminates the process if a server responds
+  ///   over HTTP/2 before it has read the request body, and then resets the stream.
+  /// - `connectionPool.retryConnectionEstablishment` is `false`. Otherwise a refused connection is reported only after the
+  ///   connect timeout.
   ///
   /// - Parameters:
-  ///   - client: held as long as a transfer runs.
-  ///   - connectionsPerHost: no more than the client's own pool allows.
-  ///   - idleTimeout: for requests that set none of their own.
+  ///   - client: The client, retained while a transfer runs.
+  ///   - connectionsPerHost: The maximum number of connections to one host. It must not exceed the limit of the client's pool.
+  ///   - idleTimeout: The default maximum time without received data.
   public init(client: HTTPClient, connectionsPerHost: Int = 8, idleTimeout: Duration = .seconds(60)) {
     configuration = Configuration {
       $0.connectionsPerHost = connectionsPerHost
@@ -108,15 +108,15 @@ public final class AsyncHTTPDownloader: Downloader {
 
   deinit { owner.close() }
 
-  /// The event loops' threads, by turns, where the downloader runs on the process's own (`MultiThreadedEventLoopGroup.singleton`,
-  /// the default); else none.
+  /// An event loop of the process's shared group (`MultiThreadedEventLoopGroup.singleton`), in rotation, or `nil` if the
+  /// downloader uses another group.
   public var preferredExecutor: (any TaskExecutor)? {
     owner.client.eventLoopGroup === MultiThreadedEventLoopGroup.singleton ? LoopExecutors.shared.next() : nil
   }
 
-  /// Sends the request and returns at the head of the answer.
+  /// Sends the request and returns at the head of the response.
   ///
-  /// Cancelling the calling task, or letting go of the body, stops the transfer.
+  /// Cancelling the calling task, or releasing the body, stops the transfer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let calledAt = NIODeadline.now()
     do {
@@ -127,12 +127,12 @@ public final class AsyncHTTPDownloader: Downloader {
     }
   }
 
-  /// Ends the downloader: later downloads fail with `CacheError.Code.closed`. Returns when its client, if it is one of its own,
-  /// has been shut down.
+  /// Closes the downloader. Later downloads fail with `CacheError.Code.closed`. Returns when the downloader's own client has been
+  /// shut down.
   ///
-  /// Cancelling the calling task ends what still runs, so that the wait has an end.
+  /// Cancelling the calling task ends the running transfers, so that the wait ends.
   ///
-  /// - Parameter finishingTransfers: whether what runs may come to its end; else it fails with `CacheError.Code.closed`.
+  /// - Parameter finishingTransfers: Whether running transfers may complete. Otherwise they fail with `CacheError.Code.closed`.
   public func close(finishingTransfers: Bool = false) async {
     owner.close()
     if !finishingTransfers { owner.failAll(Self.closed) }
@@ -168,11 +168,11 @@ public final class AsyncHTTPDownloader: Downloader {
   private func enter(
     _ outgoing: OutgoingRequest, _ body: ResourceBody?, _ state: sending TransferState
   ) throws(CacheError) -> TransferBody {
-    // Not `self`: a downloader that is released must not take the end of its transfers with it.
+    // Without `self`: transfers must complete after the downloader is released.
     let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
     let tls = configuration.tls.trusts(outgoing.host) ? unverified : nil
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
-    // A client of their own has connections of its own: streams of the other's HTTP/2 connection are no places for uploads.
+    // The upload client has separate connections, so an upload must not take a stream of the other client's HTTP/2 connection.
     let host = plain == nil && owner.hasUploadClient ? "upload \(outgoing.hostAndPort)" : outgoing.hostAndPort
     let transfer = Transfer(state, owner: owner) { transfer, hadTurn in
       if hadTurn { queue.leave(host) }

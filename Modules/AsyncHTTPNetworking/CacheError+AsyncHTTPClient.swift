@@ -15,11 +15,12 @@ internal import Glibc
 #endif
 
 extension CacheError {
-  /// What an error of async-http-client's, or of SwiftNIO's below it, means; it is kept as `underlying`.
+  /// Creates the error of this package that an error of async-http-client or SwiftNIO maps to. The original error is stored in
+  /// `underlying`.
   ///
   /// - Parameters:
-  ///   - error: as it was thrown.
-  ///   - progress: how far the answer had come: after its head, a connection that breaks has cut the body short.
+  ///   - error: The error that was thrown.
+  ///   - progress: The received part of the response. A connection lost after the head means a truncated body.
   init(clientError error: any Error, after progress: TransferState.Progress = TransferState.Progress()) {
     if let error = error as? CacheError {
       self = error
@@ -31,7 +32,7 @@ extension CacheError {
       self = .truncated(received: progress.received, expected: progress.expected, underlying: error)
       return
     }
-    // Before the head there is no body that could be too short.
+    // Before the head there is no body to truncate.
     let code = meaning.code == .truncatedBody ? .connectionLost : meaning.code
     self.init(code, reason: meaning.reason, errno: (error as? IOError)?.errnoCode, underlying: error)
   }
@@ -41,16 +42,16 @@ extension CacheError {
       if let expected {
         "the body ended after \(received) of \(expected) bytes"
       } else {
-        "the body broke off after \(received) bytes, before its end was told"
+        "the body was cut off after \(received) bytes"
       }
     return CacheError(.truncatedBody, reason: reason, underlying: underlying)
   }
 
   static func overlong(received: Int64, expected: Int64) -> CacheError {
-    CacheError(.malformedResponse, reason: "the body has more than the \(expected) bytes that were announced")
+    CacheError(.malformedResponse, reason: "the body is longer than the announced \(expected) bytes")
   }
 
-  /// The caller's own client goes to other places than it was asked for.
+  /// The error for a caller's client that follows redirects.
   static var followsRedirects: CacheError {
     CacheError(
       .invalidConfiguration,
@@ -66,9 +67,9 @@ extension CacheError {
     case let error as HTTPParserError: meaning(of: error)
     case is SocketAddressError.UnknownHost: (.hostNotFound, "the host name does not resolve")
     case is CancellationError: (.cancelled, "cancelled")
-    case let error as NIOSSLError: (.tlsFailure, "no secure connection could be made: \(error)")
-    case let error as BoringSSLError: (.tlsFailure, "no secure connection could be made: \(error)")
-    case let error as NIOSSLExtraError: (.tlsFailure, "no secure connection could be made: \(error)")
+    case let error as NIOSSLError: (.tlsFailure, "cannot establish a TLS connection: \(error)")
+    case let error as BoringSSLError: (.tlsFailure, "cannot establish a TLS connection: \(error)")
+    case let error as NIOSSLExtraError: (.tlsFailure, "cannot establish a TLS connection: \(error)")
     default: meaning(ofUnknown: error)
     }
   }
@@ -78,19 +79,19 @@ extension CacheError {
     case .cancelled: (.cancelled, "cancelled")
     case .alreadyShutdown: (.closed, "the client has been shut down")
     case .remoteConnectionClosed: (.connectionLost, "the server closed the connection")
-    case .connectTimeout: (.timedOut, "connecting took too long")
-    case .tlsHandshakeTimeout: (.timedOut, "the TLS handshake took too long")
-    case .getConnectionFromPoolTimeout: (.timedOut, "no connection came free in time")
-    case .readTimeout, .writeTimeout: (.timedOut, "nothing came for too long")
-    case .deadlineExceeded: (.timedOut, "it took too long")
-    case .socksHandshakeTimeout, .httpProxyHandshakeTimeout: (.proxyFailure, "the proxy did not answer in time")
-    case .invalidProxyResponse: (.proxyFailure, "the proxy refused, or what it says is not HTTP")
-    case .proxyAuthenticationRequired: (.proxyFailure, "the proxy wants a credential")
-    case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath: (.invalidURL, "the URL can't be loaded")
-    case .redirectLimitReached, .redirectCycleDetected: (.tooManyRedirects, "redirected too often")
-    case .bodyLengthMismatch: (.misuse, "the request's body is not as long as was announced")
-    case .requestStreamCancelled: (.connectionLost, "the server did not want the whole request")
-    case .traceRequestWithBody: (.invalidConfiguration, "a TRACE request has no body")
+    case .connectTimeout: (.timedOut, "the connection attempt timed out")
+    case .tlsHandshakeTimeout: (.timedOut, "the TLS handshake timed out")
+    case .getConnectionFromPoolTimeout: (.timedOut, "no connection became available in time")
+    case .readTimeout, .writeTimeout: (.timedOut, "no data arrived before the time-out")
+    case .deadlineExceeded: (.timedOut, "the deadline was exceeded")
+    case .socksHandshakeTimeout, .httpProxyHandshakeTimeout: (.proxyFailure, "the proxy did not respond in time")
+    case .invalidProxyResponse: (.proxyFailure, "the proxy refused the request or did not respond in HTTP")
+    case .proxyAuthenticationRequired: (.proxyFailure, "the proxy requires a credential")
+    case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath: (.invalidURL, "the URL cannot be loaded")
+    case .redirectLimitReached, .redirectCycleDetected: (.tooManyRedirects, "too many redirects")
+    case .bodyLengthMismatch: (.misuse, "the length of the request body differs from the announced length")
+    case .requestStreamCancelled: (.connectionLost, "the server rejected the rest of the request body")
+    case .traceRequestWithBody: (.invalidConfiguration, "a TRACE request cannot have a body")
     default: (.other, error.shortDescription)
     }
   }
@@ -99,7 +100,7 @@ extension CacheError {
     guard let failure = error.connectionErrors.first?.error else {
       return (.hostNotFound, "the host name does not resolve")
     }
-    // Several addresses may fail for several reasons; that one is told which says most about the host.
+    // Several addresses may fail for different reasons. A refused connection says most about the host.
     let meanings = error.connectionErrors.map { meaning(of: $0.error) }
     return meanings.first { $0.code == .connectionRefused } ?? meaning(of: failure)
   }
@@ -107,19 +108,19 @@ extension CacheError {
   private static func meaning(ofErrno errno: CInt) -> (code: Code, reason: String) {
     switch errno {
     case ECONNREFUSED: (.connectionRefused, "connection refused")
-    case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: (.connectionLost, "the connection broke")
+    case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: (.connectionLost, "connection lost")
     case ETIMEDOUT: (.timedOut, "the connection timed out")
-    case ENETUNREACH, ENETDOWN: (.offline, "there is no network to that address")
-    case EHOSTUNREACH, EHOSTDOWN: (.connectionRefused, "the host can't be reached")
-    case EADDRNOTAVAIL: (.offline, "there is no address to connect from")
-    case EMFILE, ENFILE: (.other, "too many files are open")
+    case ENETUNREACH, ENETDOWN: (.offline, "the network is unreachable")
+    case EHOSTUNREACH, EHOSTDOWN: (.connectionRefused, "the host is unreachable")
+    case EADDRNOTAVAIL: (.offline, "no local address is available")
+    case EMFILE, ENFILE: (.other, "too many open files")
     default: (.other, String(cString: strerror(errno)))
     }
   }
 
   private static func meaning(of error: ChannelError) -> (code: Code, reason: String) {
     switch error {
-    case .connectTimeout: (.timedOut, "connecting took too long")
+    case .connectTimeout: (.timedOut, "the connection attempt timed out")
     case .eof, .alreadyClosed, .ioOnClosedChannel, .inputClosed, .outputClosed:
       (.connectionLost, "the server closed the connection")
     default: (.other, "\(error)")
@@ -128,23 +129,23 @@ extension CacheError {
 
   private static func meaning(of error: HTTPParserError) -> (code: Code, reason: String) {
     switch error {
-    case .invalidEOFState, .closedConnection: (.truncatedBody, "the server closed in the middle of the answer")
-    case .headerOverflow: (.malformedResponse, "the answer's header section is too large")
-    default: (.malformedResponse, "what came is not HTTP: \(error)")
+    case .invalidEOFState, .closedConnection: (.truncatedBody, "the server closed the connection before the end of the response")
+    case .headerOverflow: (.malformedResponse, "the header section of the response is too large")
+    default: (.malformedResponse, "the response is not HTTP: \(error)")
     }
   }
 
-  /// Types that are not to be had here, because their packages are async-http-client's own affair: SOCKS and HTTP/2.
+  /// Maps errors by type name. Their types are private dependencies of async-http-client: SOCKS and HTTP/2.
   private static func meaning(ofUnknown error: any Error) -> (code: Code, reason: String) {
     let name = String(reflecting: type(of: error))
-    if name.hasPrefix("NIOSOCKS.") { return (.proxyFailure, "the proxy refused: \(error)") }
+    if name.hasPrefix("NIOSOCKS.") { return (.proxyFailure, "the proxy refused the request: \(error)") }
     guard name.hasPrefix("NIOHTTP2.") else { return (.other, "\(error)") }
     if ["StreamClosed", "IOOnClosedConnection", "StreamError"].contains(where: name.hasSuffix) {
-      return (.connectionLost, "the server gave the request up: \(error)")
+      return (.connectionLost, "the server aborted the request: \(error)")
     }
-    // More or fewer bytes than announced: what came is counted here, and told in numbers.
-    if name.contains("ContentLength") { return (.truncatedBody, "the body is not as long as was announced") }
-    return (.malformedResponse, "what came is not HTTP/2: \(error)")
+    // A body of the wrong length. The bytes are counted here, so that the error has numbers.
+    if name.contains("ContentLength") { return (.truncatedBody, "the length of the body differs from the announced length") }
+    return (.malformedResponse, "the response is not HTTP/2: \(error)")
   }
 }
 #endif

@@ -7,11 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Bytes that have come and not been read: the pieces as they came, joined when somebody reads them.
+/// Received bytes that were not read yet. The buffers are joined when they are read.
 struct Chunk: Sendable {
   private var first: ByteBuffer?
   private var others: [ByteBuffer] = []
-  /// Bytes in all pieces.
+  /// The number of bytes in all buffers.
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
@@ -21,9 +21,9 @@ struct Chunk: Sendable {
     if first == nil { first = piece } else { others.append(piece) }
   }
 
-  /// All bytes, copied once: a piece is a window into a larger buffer of the connection, which a stored body must not keep alive.
+  /// All bytes, copied once. A buffer is a slice of a larger buffer of the connection, which a stored body must not retain.
   ///
-  /// NIOFoundationCompat could hand the window over without a copy, but would bring all of Foundation into a program that needs
+  /// NIOFoundationCompat could return the slice without a copy. But it would link all of Foundation into a program that needs
   /// `FoundationEssentials` only.
   var data: Data {
     guard let first else { return Data() }

@@ -4,10 +4,10 @@ internal import CacheCore
 internal import Dispatch
 internal import NIOCore
 
-/// The clients, the transfers that use them, and their end.
+/// The clients, the transfers that use them, and the shutdown of both.
 ///
-/// Transfers hold it, not the downloader: one that is released lets them come to their end, and only then shuts down clients of
-/// its own.
+/// Transfers retain this object and not the downloader. Transfers of a released downloader complete, and then its own clients are
+/// shut down.
 final class ClientOwner: Sendable {
   private struct State {
     var isClosed = false
@@ -16,31 +16,31 @@ final class ClientOwner: Sendable {
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
-  /// For requests without a body.
+  /// The client for requests without a body.
   let client: HTTPClient
-  /// For requests with one; the same, or one that speaks HTTP/1.1 alone.
+  /// The client for requests with a body: the same client, or one limited to HTTP/1.1.
   let uploadClient: HTTPClient
   private let owned: [HTTPClient]
 
-  /// Whether requests with a body go over connections of their own.
+  /// Whether requests with a body use separate connections.
   var hasUploadClient: Bool { uploadClient !== client }
 
   private let state = Lock(State())
   private let alarm = Alarm()
 
-  /// A client of the caller's own, who shuts it down.
+  /// Creates an owner for the caller's client, which the caller shuts down.
   init(borrowing client: HTTPClient) {
     (self.client, uploadClient, owned) = (client, client, [])
   }
 
-  /// Clients that live as long as they are needed; `uploading` nil: one for all.
+  /// Creates an owner that shuts its clients down. Without `uploading`, `client` sends all requests.
   init(owning client: HTTPClient, uploading: HTTPClient?) {
     self.client = client
     uploadClient = uploading ?? client
     owned = [client] + (uploading.map { [$0] } ?? [])
   }
 
-  /// A transfer begins; false once the downloader has been closed.
+  /// Adds a transfer. Returns `false` if the downloader has been closed.
   func enter(_ transfer: Transfer) -> Bool {
     state.withLock { state in
       guard !state.isClosed else { return false }
@@ -49,7 +49,7 @@ final class ClientOwner: Sendable {
     }
   }
 
-  /// A transfer has ended.
+  /// Removes a transfer that has ended.
   func leave(_ transfer: Transfer) {
     let isLast = state.withLock { state in
       state.running[ObjectIdentifier(transfer)] = nil
@@ -58,7 +58,7 @@ final class ClientOwner: Sendable {
     if isLast { shutDown() }
   }
 
-  /// Nothing new may begin; owned clients go when the last transfer has ended.
+  /// Closes the downloader for new transfers. Its own clients are shut down after the last transfer.
   func close() {
     let isLast = state.withLock { state in
       defer { state.isClosed = true }
@@ -67,12 +67,12 @@ final class ClientOwner: Sendable {
     if isLast { shutDown() }
   }
 
-  /// Ends what runs.
+  /// Ends the running transfers.
   func failAll(_ error: CacheError) {
     for transfer in state.withLock({ Array($0.running.values) }) { transfer.fail(error) }
   }
 
-  /// Somebody has to look at a transfer at that time.
+  /// Schedules a check of the transfers at the given time.
   func expect(_ due: NIODeadline) {
     guard alarm.set(for: due) else { return }
     client.eventLoopGroup.any().scheduleTask(deadline: due) { [weak self] in
@@ -81,15 +81,15 @@ final class ClientOwner: Sendable {
     }
   }
 
-  /// What is due within a moment is looked at together, so that many transfers with times of their own are not walked through for
-  /// each of them.
+  /// Checks all transfers. Checks that are due within 2 ms are combined, so that many transfers with different times do not cause
+  /// a pass each.
   private func look() {
     let now = NIODeadline.now()
     let next = state.withLock { Array($0.running.values) }.compactMap { $0.look(at: now) }.min()
     if let next { expect(max(next, now + .milliseconds(2))) }
   }
 
-  /// Returns when owned clients are gone; only after ``close()``.
+  /// Waits until the clients have been shut down. Call it only after ``close()``.
   func waitForEnd() async {
     await withCheckedContinuation { (waiter: CheckedContinuation<Void, Never>) in
       let isShutDown = state.withLock { state in
@@ -104,7 +104,7 @@ final class ClientOwner: Sendable {
 
   private func shutDown(_ clients: ArraySlice<HTTPClient>) {
     guard let client = clients.first else { return didShutDown() }
-    // It can only fail by having been shut down before, which nobody else could do.
+    // It can only fail if the client is already shut down, and no other code does that.
     client.shutdown(queue: .global()) { _ in self.shutDown(clients.dropFirst()) }
   }
 

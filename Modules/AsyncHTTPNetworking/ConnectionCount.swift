@@ -1,10 +1,9 @@
 #if AsyncHTTP
 internal import Synchronization
 
-/// How many connections a client has made.
+/// The number of connections that a client has created.
 ///
-/// async-http-client does not tell which connection a request goes over; but one for which none was made went over one that was
-/// there.
+/// async-http-client does not report the connection of a request. A request for which none was created uses an existing one.
 final class ConnectionCount: Sendable {
   private let count = Atomic<Int>(0)
 

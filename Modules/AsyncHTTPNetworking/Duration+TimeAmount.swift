@@ -2,10 +2,10 @@
 internal import NIOCore
 
 extension Duration {
-  /// The same length of time.
+  /// Creates a duration from SwiftNIO's type.
   init(_ amount: TimeAmount) { self = .nanoseconds(amount.nanoseconds) }
 
-  /// For an error's text: `60 s`, `0.5 s`.
+  /// The duration for an error message: `60 s`, `0.5 s`.
   var inSeconds: String {
     let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
@@ -17,7 +17,7 @@ extension Duration {
 }
 
 extension TimeAmount {
-  /// The same length of time; a century for anything longer.
+  /// Creates a time amount of at most a century.
   init(_ duration: Duration) {
     let century = Duration.seconds(3_155_760_000)
     let (seconds, attoseconds) = min(max(duration, .zero), century).components

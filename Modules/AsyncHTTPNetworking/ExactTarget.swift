@@ -2,18 +2,18 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Sends targets as they were asked for.
+/// Sends request targets unchanged.
 ///
-/// async-http-client takes a URL apart with Foundation, which encodes what RFC 3986 has no place for: `|`, `[`, a `%` that begins
-/// no escape. Servers and people use such targets all the same, and a signature over one fits no other. So they travel to the
-/// connection in a field of their own, and are put into their place behind the client.
+/// async-http-client parses a URL with Foundation, which encodes characters that RFC 3986 does not allow: `|`, `[`, a `%` that
+/// begins no escape. Such targets are in use, and a signature over one is valid for no other. The exact target is therefore
+/// passed to the connection in a separate field. A handler below the client puts it into the request line.
 ///
-/// Over HTTP/1.1 only: a connection of HTTP/2 has nothing between the client and the coding of its fields.
+/// It works over HTTP/1.1 only. An HTTP/2 connection has no handler between the client and the encoding of the fields.
 enum ExactTarget {
-  /// Leaves the request before it is written.
+  /// The name of the field, which is removed before the request is written.
   static let fieldName = "Etagere-Exact-Target"
 
-  /// Whether Foundation would send other bytes than these. Beyond visible ASCII there is no exact target.
+  /// Returns whether Foundation would change these bytes. A target beyond visible ASCII has no exact form.
   static func isNeeded(for target: String) -> Bool {
     var target = target
     return target.withUTF8 { bytes in
@@ -31,7 +31,7 @@ enum ExactTarget {
     }
   }
 
-  /// Puts the handler behind the client's own in a connection of HTTP/1.1. To be called on its event loop.
+  /// Adds the handler below the client's in an HTTP/1.1 connection. Call it on the connection's event loop.
   static func install(in channel: any Channel) throws {
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(Handler(), position: .after(pipeline.handler(type: HTTPRequestEncoder.self)))
@@ -55,7 +55,7 @@ enum ExactTarget {
 extension UInt8 {
   fileprivate var isHexDigit: Bool { (48...57).contains(self) || (65...70).contains(self) || (97...102).contains(self) }
 
-  /// What may stand in a path or a query as it is (RFC 3986 §3.3, §3.4).
+  /// Whether the byte is allowed unencoded in a path or a query (RFC 3986 §3.3, §3.4).
   fileprivate var isTargetCharacter: Bool {
     switch self {
     case 48...57, 65...90, 97...122: true

@@ -4,10 +4,10 @@ internal import HTTPTypes
 internal import NIOHTTP1
 
 extension HTTPFields {
-  /// Fields in the order in which they came, repeated ones too. Names that are no tokens can't be said in HTTP, so they are
-  /// dropped.
+  /// Creates fields in the order in which they were received, including repeated ones. A name that is not a token is not valid in
+  /// HTTP and is dropped.
   ///
-  /// NIO reads a value as UTF-8: a byte that is none has become U+FFFD before it gets here.
+  /// NIO reads a value as UTF-8, so invalid bytes have already become U+FFFD.
   init(received headers: HTTPHeaders) {
     self.init()
     reserveCapacity(headers.count)
@@ -19,8 +19,8 @@ extension HTTPFields {
 }
 
 extension HTTPHeaders {
-  /// Fields that are about one connection, not about the message (RFC 9110 §7.6.1), or that frame the body: both are the client's
-  /// own affair, and HTTP/2 forbids most of them (RFC 9113 §8.2.2).
+  /// The fields that describe the connection (RFC 9110 §7.6.1) or frame the body. The client sets them, and HTTP/2 forbids most
+  /// of them (RFC 9113 §8.2.2).
   private static let ownAffairs: Set<HTTPField.Name> = Set(
     [
       "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer",
@@ -28,7 +28,7 @@ extension HTTPHeaders {
     ]
     .compactMap { HTTPField.Name($0) })
 
-  /// Everything that is about the message, as it stands.
+  /// Creates the headers of the message, unchanged.
   init(sending fields: HTTPFields) {
     var dropped = Self.ownAffairs
     if let named = fields[.connection] {

@@ -2,23 +2,23 @@
 internal import CacheCore
 internal import NIOCore
 
-/// Who may ask a host now, and who has to wait for a connection.
+/// The requests that run on each host and those that wait for a connection.
 ///
-/// async-http-client has a queue of its own, but a request that waits in it for longer than connecting may take fails; here it
-/// may wait as long as others make progress.
+/// async-http-client has a queue too, but a request that waits there longer than the connect timeout fails. In this queue a
+/// request may wait as long as others make progress.
 final class HostQueue: Sendable {
   private struct Host {
     var running = 0
-    /// Streams of one connection take the place of connections, once HTTP/2 has been seen.
+    /// Whether HTTP/2 was seen. Streams of one connection are then counted instead of connections.
     var isMultiplexed = false
     var lastTurn = NIODeadline.now()
     var waiting: [@Sendable () -> Bool] = []
-    /// `waiting` before this place have had their turn; they are cut off in batches.
+    /// The number of requests at the start of `waiting` that have started. They are removed in batches.
     var served = 0
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
 
-    /// One that had a place gives it to the next, or back.
+    /// Passes the slot of a request that has ended to the next request, or frees it.
     mutating func passOn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
       lastTurn = .now()
       let next = running <= limit(self) ? popFirst() : nil
@@ -26,7 +26,7 @@ final class HostQueue: Sendable {
       return next
     }
 
-    /// A place that is free goes to the next.
+    /// Gives a free slot to the next request.
     mutating func takeTurn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
       guard running < limit(self), let next = popFirst() else { return nil }
       running += 1
@@ -46,7 +46,7 @@ final class HostQueue: Sendable {
     }
   }
 
-  /// Streams that a server is advised to allow at the least (RFC 9113 §6.5.2).
+  /// The minimum number of streams that a server should allow (RFC 9113 §6.5.2).
   private static let streamsPerHost = 100
 
   private let connectionsPerHost: Int
@@ -54,18 +54,18 @@ final class HostQueue: Sendable {
 
   init(connectionsPerHost: Int) { self.connectionsPerHost = max(connectionsPerHost, 1) }
 
-  /// Calls `start` when the host has a place free: at once, or after `wait` from another caller's ``leave(_:)``. A `start` that
-  /// returns false needs no place.
+  /// Calls `start` when the host has a free slot: at once, or after `wait` from another caller's ``leave(_:)``. A `start` that
+  /// returns `false` needs no slot.
   func enter(_ host: String, wait: () -> Void, start: @escaping @Sendable () -> Bool) {
     let isFree = hosts.withLock { hosts in
-      // In place, here as below: a copy in hand would make each change of `waiting` copy the whole of it.
+      // Changed in place, as below: a local copy would make each change of `waiting` copy the whole array.
       enter(&hosts[host, default: Host()], start)
     }
     guard isFree else { return wait() }
     if !start() { leave(host) }
   }
 
-  /// A request that had a place has ended, so the next one's turn comes.
+  /// Ends a request that had a slot and starts the next one.
   func leave(_ host: String) {
     while true {
       let next: (@Sendable () -> Bool)? = hosts.withLock { hosts in
@@ -77,7 +77,7 @@ final class HostQueue: Sendable {
     }
   }
 
-  /// The host speaks HTTP/2: many requests share a connection.
+  /// Notes that the host uses HTTP/2, so that many requests share a connection.
   func noteMultiplexing(_ host: String) {
     let isNews = hosts.withLock { hosts in
       guard hosts[host]?.isMultiplexed == false else { return false }
@@ -90,7 +90,7 @@ final class HostQueue: Sendable {
     }
   }
 
-  /// When somebody's turn came last.
+  /// The time at which a request of the host last started or ended.
   func lastTurn(_ host: String) -> NIODeadline { hosts.withLock { $0[host]?.lastTurn } ?? .now() }
 
   private func takeTurn(_ host: String) -> (@Sendable () -> Bool)? {

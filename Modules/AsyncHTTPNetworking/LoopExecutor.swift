@@ -3,9 +3,9 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// An event loop's thread as a place for tasks to run.
+/// A task executor that runs on the thread of an event loop.
 ///
-/// A load that runs where its answer's bytes arrive changes no threads between the head, the body and its own next step.
+/// A load that runs on the event loop of its connection changes no threads between the head, the body and its next step.
 final class LoopExecutor: TaskExecutor {
   let eventLoop: any EventLoop
 
@@ -17,10 +17,10 @@ final class LoopExecutor: TaskExecutor {
   }
 }
 
-/// The event loops of the process's own group, by turns.
+/// The executors of the process's shared event loop group, in rotation.
 ///
-/// Only of that one: it never ends. A loop that has been shut down drops what it is given, and a task that waits for its turn
-/// there would wait for ever.
+/// Only the shared group is used, because it is never shut down. A loop that was shut down drops its jobs, so a task on it would
+/// never continue.
 final class LoopExecutors: Sendable {
   static let shared = LoopExecutors(MultiThreadedEventLoopGroup.singleton)
 
@@ -29,7 +29,7 @@ final class LoopExecutors: Sendable {
 
   private init(_ group: MultiThreadedEventLoopGroup) { executors = group.makeIterator().map { LoopExecutor($0) } }
 
-  /// That of the loop which runs the caller, else the next one.
+  /// Returns the executor of the current event loop, or the next one if the caller runs on none.
   func next() -> LoopExecutor {
     if let current = executors.first(where: { $0.eventLoop.inEventLoop }) { return current }
     return executors[turn.wrappingAdd(1, ordering: .relaxed).oldValue % executors.count]

@@ -11,23 +11,23 @@ internal import Musl
 internal import Glibc
 #endif
 
-/// Looks at what a host's name leads to, before anything is connected.
+/// The check of a host name's addresses before a connection is made.
 struct NameCheck: Sendable {
   private let policy: AddressPolicy
   private let threads: NIOThreadPool
 
   /// - Parameters:
-  ///   - policy: which addresses may be loaded from.
-  ///   - threads: where names are looked up.
+  ///   - policy: The policy for addresses.
+  ///   - threads: The threads for name lookups.
   init(_ policy: AddressPolicy, on threads: NIOThreadPool = .singleton) { (self.policy, self.threads) = (policy, threads) }
 
   /// - Parameters:
-  ///   - host: name or address.
-  ///   - limit: how long looking the name up may take.
-  ///   - eventLoop: where that time is measured.
-  /// - Returns: how long looking the name up took; nil for an address, which needs none.
-  /// - Throws: `CacheError.Code.addressRefused` when one of the addresses may not be loaded from, `.hostNotFound` when there is
-  ///   none, `.timedOut`, `.cancelled`.
+  ///   - host: A name or an address.
+  ///   - limit: The maximum time for the name lookup.
+  ///   - eventLoop: The event loop for the timer.
+  /// - Returns: The duration of the name lookup, or `nil` for an address.
+  /// - Throws: `CacheError.Code.addressRefused` if the policy refuses one of the addresses, `.hostNotFound` if the name has none,
+  ///   `.timedOut`, or `.cancelled`.
   func check(_ host: String, within limit: TimeAmount, on eventLoop: any EventLoop) async throws(CacheError) -> Duration? {
     if let address = IPAddress(host) {
       guard policy.allows(address) else { throw AddressPolicy.refusal(of: address, host: address.description) }
@@ -38,20 +38,20 @@ struct NameCheck: Sendable {
     guard !addresses.isEmpty else {
       throw CacheError(.hostNotFound, reason: "the host name does not resolve")
     }
-    // All of them: which one will be connected to is not known yet.
+    // Every address is checked, because it is not known yet which one the connection will use.
     for address in addresses where !policy.allows(address) { throw AddressPolicy.refusal(of: address, host: host) }
     return Duration(NIODeadline.now() - start)
   }
 
-  /// `getaddrinfo` blocks for seconds when a name server is silent, and can't be stopped: that is for a thread that may be
-  /// blocked, and whoever wants no more of it does not wait for it.
+  /// Looks up a name. `getaddrinfo` can block for seconds and cannot be cancelled, so it runs on a thread pool. A caller that
+  /// times out or is cancelled does not wait for it.
   private func lookUp(
     _ host: String, within limit: TimeAmount, on eventLoop: any EventLoop
   ) async throws(CacheError) -> [IPAddress] {
-    // What comes first counts: a promise takes no second value.
+    // The first result counts, because a promise ignores a second one.
     let promise = eventLoop.makePromise(of: Result<[IPAddress], CacheError>.self)
     let timer = eventLoop.scheduleTask(in: limit) {
-      let reason = "looking the host name up took more than \(Duration(limit).inSeconds)"
+      let reason = "the host name lookup took longer than \(Duration(limit).inSeconds)"
       promise.succeed(.failure(CacheError(.timedOut, reason: reason)))
     }
     defer { timer.cancel() }

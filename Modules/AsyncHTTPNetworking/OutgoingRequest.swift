@@ -7,16 +7,16 @@ internal import NIOSSL
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
-// Nothing of it is called here: where it is linked, FoundationEssentials converts international hosts (see `HostName`).
+// No code calls it, but if it is linked, FoundationEssentials converts international hosts (see `HostName`).
 internal import FoundationInternationalization
 #else
 internal import Foundation
 #endif
 
-/// A request as async-http-client takes it.
+/// A request in the form that async-http-client accepts.
 struct OutgoingRequest: Sendable {
   let url: String
-  /// Where it goes: the unit of connections.
+  /// The origin of the request, which connections are counted by.
   let hostAndPort: String
   /// The name or address alone, without brackets.
   let host: String
@@ -24,16 +24,16 @@ struct OutgoingRequest: Sendable {
   let headers: HTTPHeaders
 
   /// - Parameters:
-  ///   - head: as it was asked for.
-  ///   - userAgent: for requests that name none.
-  ///   - sendsExactTarget: whether ``ExactTarget`` is at the connection's end of the client.
+  ///   - head: The request.
+  ///   - userAgent: The `User-Agent` for requests that have none.
+  ///   - sendsExactTarget: Whether ``ExactTarget`` is installed in the client's connections.
   /// - Throws: `CacheError.Code.invalidURL` or `.unsupportedScheme`.
   init(_ head: HTTPRequest, userAgent: String?, sendsExactTarget: Bool) throws(CacheError) {
     guard let scheme = head.scheme?.lowercased(), let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
-      throw CacheError(.invalidURL, reason: "the request names no URL")
+      throw CacheError(.invalidURL, reason: "the request has no URL")
     }
     guard scheme == "http" || scheme == "https" else {
-      throw CacheError(.unsupportedScheme, reason: "only http and https can be downloaded", url: head.absoluteURL?.absoluteString)
+      throw CacheError(.unsupportedScheme, reason: "the URL scheme is not http or https", url: head.absoluteURL?.absoluteString)
     }
     guard let authority = try Self.authority(of: head), let host = Self.host(authority) else {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.absoluteString)
@@ -49,7 +49,7 @@ struct OutgoingRequest: Sendable {
     self.headers = headers
   }
 
-  /// For a request without a body.
+  /// Returns the client's request, without a body.
   func request(tls: TLSConfiguration?) throws(CacheError) -> HTTPClient.Request {
     do {
       return try HTTPClient.Request(
@@ -59,7 +59,7 @@ struct OutgoingRequest: Sendable {
     }
   }
 
-  /// For a request with one.
+  /// Returns the client's request, with a body.
   func upload(_ body: ResourceBody, for transfer: Transfer, tls: TLSConfiguration?) -> HTTPClientRequest {
     var request = HTTPClientRequest(url: url)
     request.method = HTTPMethod(rawValue: method.rawValue)
@@ -77,7 +77,7 @@ struct OutgoingRequest: Sendable {
   }
 
   private static func host(_ authority: String) -> String? {
-    // Else the client, which reads them in the whole URL, could find another host than the one that is judged and trusted here.
+    // Otherwise the client, which parses the whole URL, could find another host than the one that is checked here.
     guard !authority.utf8.contains(where: endsAuthority) else { return nil }
     let rest = HostPort.withoutUserInformation(authority)
     if rest.utf8.first == UInt8(ascii: "[") {
@@ -89,7 +89,7 @@ struct OutgoingRequest: Sendable {
     return host.isEmpty ? nil : String(Substring(host))
   }
 
-  /// What begins a path, a query or a fragment (RFC 3986 §3.2), or is taken for it.
+  /// Returns whether a byte begins a path, a query or a fragment (RFC 3986 §3.2), or is treated as such.
   private static func endsAuthority(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"): true

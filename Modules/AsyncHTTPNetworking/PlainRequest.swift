@@ -4,26 +4,26 @@ internal import CacheCore
 internal import HTTPTypes
 internal import NIOCore
 
-/// A request without a body on its way.
+/// A request without a body.
 struct PlainRequest: Sendable {
   let transfer: Transfer
   let client: HTTPClient
   let request: HTTPClient.Request
   let method: HTTPRequest.Method
-  /// nil: a client of the caller's own, whose connections nobody counts.
+  /// The connection counter, or `nil` for a caller's client, whose connections are not counted.
   let connections: ConnectionCount?
 
-  /// Methods that may be sent again when an answer did not come (RFC 9110 §9.2.2).
+  /// The methods that may be sent again if no response arrived (RFC 9110 §9.2.2).
   private static let idempotent: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
 
-  /// Whether sending it twice is as good as once.
+  /// Whether sending the request twice has the effect of sending it once.
   var isIdempotent: Bool { Self.idempotent.contains(method) }
 
-  /// Hands it to the client; returns what stops it.
+  /// Passes the request to the client. Returns a closure that cancels it.
   func launch() -> @Sendable () -> Void {
     let task = client.execute(
       request: request, delegate: TransferDelegate(self, connectionsMade: connections?.made), eventLoop: .indifferent)
-    // A client that has been shut down tells its delegate nothing. One of the downloader's own lives as long as its transfers.
+    // A client that has been shut down does not call its delegate. The downloader's own client lives as long as its transfers.
     if connections == nil {
       task.futureResult.whenFailure { [transfer] error in
         if error as? HTTPClientError == .alreadyShutdown { transfer.fail(clientError: error) }
@@ -32,7 +32,7 @@ struct PlainRequest: Sendable {
     return { task.cancel() }
   }
 
-  /// Hands it to the client once more.
+  /// Passes the request to the client again.
   func launchAgain() {
     let attempt = transfer.metrics.attempts
     transfer.launched(attempt: attempt, launch())

@@ -2,26 +2,26 @@
 internal import HTTPTypes
 internal import NIOHTTP1
 
-/// An answer's head as it came, and what it tells of the body.
+/// The head of a response and the length of its body.
 struct ReceivedHead: Sendable {
-  /// Status and fields.
+  /// The status and the fields.
   let response: HTTPResponse
-  /// Body bytes that are going to come; nil where the head does not tell.
+  /// The number of body bytes, or `nil` if the head does not say.
   let bodyLength: Int64?
-  /// The protocol's name as ALPN has it (RFC 7301).
+  /// The name of the protocol in ALPN (RFC 7301).
   let protocolName: String
 
   /// - Parameters:
-  ///   - status: the status code.
-  ///   - version: the protocol's.
-  ///   - headers: as they came.
-  ///   - method: what was asked: an answer to HEAD has no body.
+  ///   - status: The status code.
+  ///   - version: The version of the protocol.
+  ///   - headers: The received headers.
+  ///   - method: The method of the request. A response to HEAD has no body.
   init(status: Int, version: HTTPVersion, headers: HTTPHeaders, method: HTTPRequest.Method) {
     let fields = HTTPFields(received: headers)
     response = HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
     protocolName = version.major == 2 ? "h2" : "http/\(version.major).\(version.minor)"
     if method == .head || status == 204 || status == 304 {
-      // `Content-Length` stays in the fields: it tells what GET would bring (RFC 9110 §8.6).
+      // `Content-Length` stays in the fields, because it describes the response to GET (RFC 9110 §8.6).
       bodyLength = 0
     } else if fields.contains(.transferEncoding) {
       bodyLength = nil
@@ -30,7 +30,7 @@ struct ReceivedHead: Sendable {
     }
   }
 
-  /// Repeated and equal lengths are one length (RFC 9110 §8.6); anything else is none.
+  /// Parses a length. Repeated equal values are one length (RFC 9110 §8.6); other values return `nil`.
   private static func length(_ value: String) -> Int64? {
     if let length = Int64(value), length >= 0 { return length }
     let values = Set(value.split(separator: ",").map { $0.drop(while: \.isWhitespace) })

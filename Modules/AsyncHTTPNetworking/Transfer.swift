@@ -9,12 +9,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One request on its way: between async-http-client, which pushes on an event loop, and the one reader, which pulls.
+/// One running request. It connects async-http-client, which pushes on an event loop, with the reader, which pulls.
 ///
-/// What happens is decided by ``TransferState``; this class guards it and carries the consequences out, outside the lock.
+/// ``TransferState`` makes the decisions. This class guards it and carries out the consequences outside the lock.
 final class Transfer: Sendable {
-  /// Resumed once, whatever happens: ``TransferState`` lets go of it in the step that hands it out. A checked one would be looked
-  /// up by its type at run time with every event.
+  /// A continuation that is resumed exactly once: ``TransferState`` clears it in the step that returns it. A checked continuation
+  /// would look up its type at run time with every event.
   typealias Waiter = UnsafeContinuation<Void, Never>
 
   private let state: Lock<TransferState>
@@ -22,9 +22,10 @@ final class Transfer: Sendable {
   private let didEnd: @Sendable (Transfer, _ hadTurn: Bool) -> Void
 
   /// - Parameters:
-  ///   - state: nothing has happened in it yet.
-  ///   - owner: who looks at it when it has taken too long.
-  ///   - didEnd: called once, whatever the end, outside of any lock; told whether the request had been handed to the client.
+  ///   - state: A new state.
+  ///   - owner: The owner, which checks the transfer for time-outs.
+  ///   - didEnd: A closure called once at the end, outside any lock. Its argument tells whether the request was passed to the
+  ///     client.
   init(
     _ state: sending TransferState, owner: ClientOwner, didEnd: @escaping @Sendable (Transfer, _ hadTurn: Bool) -> Void
   ) {
@@ -35,7 +36,7 @@ final class Transfer: Sendable {
 
   // MARK: The reader's side
 
-  /// Waits for the head; to be called once.
+  /// Waits for the head. Called once.
   func head() async throws(CacheError) -> ReceivedHead {
     while true {
       if let answer = state.withLock({ $0.answer }) { return try answer.get() }
@@ -43,7 +44,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// The next bytes, everything that has come meanwhile in one piece; nil at the end.
+  /// Returns all received bytes in one piece, or `nil` at the end.
   func next() async throws(CacheError) -> Data? {
     guard !Task.isCancelled else {
       cancel()
@@ -52,14 +53,14 @@ final class Transfer: Sendable {
     while true {
       if let ready = perform({ $0.take(at: .now()) }) { return try ready.get()?.data }
       let wait = await wait { state, waiter in state.awaitBytes(waiter, at: .now()) }
-      guard wait != .taken else { throw CacheError(.misuse, reason: "the body is read from two places at once") }
+      guard wait != .taken else { throw CacheError(.misuse, reason: "two tasks read a body at the same time") }
     }
   }
 
-  /// The reader wants no more.
+  /// Stops the transfer for the reader.
   func cancel() { perform { $0.cancel() } }
 
-  /// What was measured.
+  /// The measurements so far.
   var metrics: TransferMetrics { state.withLock { $0.metrics } }
 
   @discardableResult
@@ -71,7 +72,7 @@ final class Transfer: Sendable {
       await withUnsafeContinuation { (waiter: Waiter) in
         let (wait, consequences) = state.withLock { enter(&$0, waiter) }
         outcome = wait
-        // Whoever wakes the reader may do so from here on: nothing of it may be touched.
+        // From now on the reader may be woken, so its state must not be accessed after this.
         carryOut(consequences)
         if wait != .waiting { waiter.resume() }
       }
@@ -83,45 +84,46 @@ final class Transfer: Sendable {
 
   // MARK: The engine's side
 
-  /// The request goes to the client; `launch` returns what stops it. False when it has ended before its turn.
+  /// Passes the request to the client. `launch` returns a closure that cancels it. Returns `false` if the transfer has already
+  /// ended.
   func start(_ launch: () -> @Sendable () -> Void) -> Bool {
     guard perform({ $0.start(at: .now()) }) else { return false }
     launched(launch())
     return true
   }
 
-  /// What stops the request that is under way now.
+  /// Stores the closure that cancels the current attempt.
   func launched(attempt: Int = 1, _ stop: @escaping @Sendable () -> Void) {
     perform { $0.launched(attempt: attempt, stop) }
   }
 
-  /// It has to wait for its turn; `progress` tells when somebody else's turn came last.
+  /// Queues the request. `progress` returns the time at which another request of the host last started or ended.
   func enqueue(progress: @escaping @Sendable () -> NIODeadline) { perform { $0.enqueue(progress: progress, at: .now()) } }
 
-  /// The request went out; `overKeptConnection` when it is certain that its connection was there already.
+  /// Notes that the request was sent. `isReused` is `true` only if its connection certainly existed before.
   func sent(overKeptConnection isReused: Bool) { perform { $0.sent(overKeptConnection: isReused, at: .now()) } }
 
-  /// Whether a request that an error has ended is to be sent once more; true counts it.
+  /// Returns whether a failed request is to be sent again. If so, the attempt is counted.
   func maySendAgain(after error: any Error) -> Bool { state.withLock { $0.sendAgain(after: error) } }
 
-  /// Whether the request's own body is being waited for, which is nobody's fault at the other end.
+  /// Notes whether the transfer waits for the source of the request body. That time is not the server's.
   func produces(_ isProducing: Bool) { perform { $0.produces(isProducing, at: .now()) } }
 
-  /// The head came.
+  /// Receives the head.
   func receive(_ head: ReceivedHead) { perform { $0.receive(head, at: .now()) } }
 
-  /// Bytes came. Returns what the next bytes have to wait for; nil: they may come at once.
+  /// Receives bytes. Returns a future that the next bytes must wait for, or `nil` if they need not wait.
   func receive(_ bytes: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void>? {
     perform { $0.receive(bytes, at: .now()) { eventLoop.makePromise(of: Void.self) } }
   }
 
-  /// The answer is complete.
+  /// Ends the transfer with a complete response.
   func finish() { perform { $0.finish(at: .now()) } }
 
-  /// Ends it with an error, unless it has ended.
+  /// Ends the transfer with an error, unless it has ended.
   func fail(_ error: CacheError) { perform { $0.fail(error) } }
 
-  /// Ends it with what the client, or something below it, threw.
+  /// Ends the transfer with an error of the client or a layer below it.
   func fail(clientError error: any Error) {
     perform { state in state.fail(CacheError(clientError: error, after: state.progress)) }
   }
@@ -143,12 +145,12 @@ final class Transfer: Sendable {
     if let due = consequences.due { owner.expect(due) }
     if let stop = consequences.stop { stop() }
     if let demand = consequences.demand { demand.succeed() }
-    // Before the reader is woken: its next request finds the place free.
+    // Before the reader is woken, so that its next request finds the slot free.
     if let end = consequences.end { didEnd(self, end.hadTurn) }
     consequences.wake?.resume()
   }
 
-  /// Ends it if it has taken too long; else says when to look again, if at all.
+  /// Ends the transfer if it has timed out. Otherwise returns the time of the next check, or `nil` if there is none.
   func look(at now: NIODeadline) -> NIODeadline? {
     var consequences = state.withLock { $0.look(at: now) }
     let due = consequences.due

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The reader's end of a transfer. Letting go of it stops the transfer.
+/// The reader's side of a transfer. Releasing it stops the transfer.
 final class TransferBody: ResourceBody.Source {
   private let transfer: Transfer
 
@@ -22,10 +22,10 @@ final class TransferBody: ResourceBody.Source {
 
   func cancel() { transfer.cancel() }
 
-  /// Tells what was measured, without keeping the body: who only wants to log keeps no connection.
+  /// A closure that returns the metrics without retaining the body, so that a logger does not hold a connection open.
   var meter: @Sendable () -> TransferMetrics { { [transfer] in transfer.metrics } }
 
-  /// async-http-client keeps trailers to itself.
+  /// Always `nil`, because async-http-client does not expose trailers.
   var trailers: HTTPFields? { nil }
 }
 #endif

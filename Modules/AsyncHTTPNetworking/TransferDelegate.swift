@@ -4,10 +4,9 @@ internal import CacheCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Hands on what async-http-client tells of a request without a body.
+/// The client's delegate for a request without a body.
 ///
-/// Its delegate calls come on one event loop and cost nothing between it and the reader; requests with a body go the way of
-/// ``Upload``.
+/// Its calls run on one event loop and need no task between the client and the reader. Requests with a body use ``Upload``.
 final class TransferDelegate: HTTPClientResponseDelegate {
   private let plain: PlainRequest
   private let connectionsMade: Int?
@@ -16,8 +15,8 @@ final class TransferDelegate: HTTPClientResponseDelegate {
   private var transfer: Transfer { plain.transfer }
 
   /// - Parameters:
-  ///   - plain: what is sent.
-  ///   - connectionsMade: connections that had been made when it was handed to the client.
+  ///   - plain: The request.
+  ///   - connectionsMade: The number of connections created before the request was passed to the client.
   init(_ plain: PlainRequest, connectionsMade: Int?) {
     self.plain = plain
     self.connectionsMade = connectionsMade
@@ -28,7 +27,7 @@ final class TransferDelegate: HTTPClientResponseDelegate {
       defer { hasSent = true }
       return hasSent
     }
-    // Only a client of the caller's own can do so.
+    // A second head means a redirect, which only a caller's client follows.
     guard !isSecond else { return transfer.fail(.followsRedirects) }
     transfer.sent(overKeptConnection: connectionsMade != nil && connectionsMade == plain.connections?.made)
   }
@@ -47,7 +46,7 @@ final class TransferDelegate: HTTPClientResponseDelegate {
 
   func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
     guard plain.isIdempotent, transfer.maySendAgain(after: error) else { return transfer.fail(clientError: error) }
-    // A moment later, when the client is done with the connection that is lost.
+    // Deferred until the client has removed the lost connection.
     task.eventLoop.execute { [plain] in plain.launchAgain() }
   }
 }

@@ -2,33 +2,31 @@
 internal import CacheCore
 internal import NIOCore
 
-/// How long a transfer may take, and how much of it may wait for its reader.
+/// The time limits of a transfer and the limit of its unread bytes.
 struct TransferLimits {
-  /// How long the other end may be silent while something is expected of it.
+  /// The maximum time that the peer may be silent while the transfer waits for it.
   var idle: TimeAmount
-  /// How long head and body may take together, from the call on.
+  /// The maximum time for head and body together, measured from the call, or `nil` for no limit.
   var total: TimeAmount?
-  /// Bytes that nobody has read yet and from which on nothing more is asked for. One more piece, of 64 KiB at most, may be under
-  /// way.
+  /// The number of unread bytes at which the transfer stops requesting more. One more chunk of at most 64 KiB may be in transit.
   var unreadBytes = 256 * 1024
 
-  /// How often a request is sent at most, when it meets kept connections that the server has given up: each of a host's may be
-  /// such a one.
+  /// The maximum number of attempts for a request. Each reused connection to a host may already have been closed by the server.
   var attempts = 1
 
-  /// The error of a server that is silent.
+  /// The error for a silent server.
   func idlePassed(hasHead: Bool) -> CacheError {
-    CacheError(.timedOut, reason: "nothing came for \(Duration(idle).inSeconds)\(hasHead ? ", in mid-body" : "")")
+    CacheError(.timedOut, reason: "no data arrived for \(Duration(idle).inSeconds)\(hasHead ? " during the body" : "")")
   }
 
-  /// The error of a turn that does not come.
+  /// The error for a request that got no connection.
   var queuePassed: CacheError {
-    CacheError(.timedOut, reason: "no connection to the host came free for \(Duration(idle).inSeconds)")
+    CacheError(.timedOut, reason: "no connection to the host became available for \(Duration(idle).inSeconds)")
   }
 
-  /// The error of a transfer that takes too long.
+  /// The error for a transfer that exceeds its total time.
   func totalPassed(_ total: TimeAmount) -> CacheError {
-    CacheError(.timedOut, reason: "it was not complete after \(Duration(total).inSeconds)")
+    CacheError(.timedOut, reason: "the response was not complete after \(Duration(total).inSeconds)")
   }
 }
 #endif

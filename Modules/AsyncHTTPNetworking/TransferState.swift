@@ -3,13 +3,13 @@ internal import CacheCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Where one transfer stands, and what follows from what happens to it.
+/// The state machine of one transfer.
 ///
-/// A value without a lock, a thread or a clock: every moment is handed in, and what must be done outside is handed out as
+/// A value without a lock, a thread or a clock. Times are passed in, and work to be done outside the lock is returned as
 /// ``Consequences``.
 struct TransferState {
   private enum Stage {
-    /// It has not been handed to the client.
+    /// The request has not been passed to the client.
     case queued
     case awaitingHead
     case receiving
@@ -17,34 +17,34 @@ struct TransferState {
     case failed(CacheError)
   }
 
-  /// What has to be done outside the lock.
+  /// The work to be done outside the lock.
   struct Consequences {
-    /// The reader, who looks again at what there is.
+    /// The waiting reader, which checks the state again.
     var wake: Transfer.Waiter?
     var demand: EventLoopPromise<Void>?
     var stop: (@Sendable () -> Void)?
-    /// When ``TransferState/look(at:)`` has to be called at the latest, unless it was told earlier.
+    /// The time of the next call to ``TransferState/look(at:)``, unless an earlier one was returned.
     var due: NIODeadline?
     var end: End?
   }
 
-  /// Whether a reader has to wait.
+  /// Whether a reader must wait.
   enum Wait {
-    /// It will be woken.
+    /// The reader will be woken.
     case waiting
-    /// There is something to take already.
+    /// An event is available.
     case ready
-    /// Somebody else waits.
+    /// Another task is waiting.
     case taken
   }
 
-  /// It is over.
+  /// The end of the transfer.
   struct End {
-    /// Whether the request had been handed to the client.
+    /// Whether the request was passed to the client.
     var hadTurn: Bool
   }
 
-  /// How far an answer got.
+  /// The received part of a response.
   struct Progress {
     var hasHead = false
     var received: Int64 = 0
@@ -56,10 +56,10 @@ struct TransferState {
   private(set) var progress = Progress()
 
   private var head: ReceivedHead?
-  /// The reader, while it waits: first for the head, then for bytes.
+  /// The waiting reader: first for the head, then for bytes.
   private var waiter: Transfer.Waiter?
   private var unread = Chunk()
-  /// Kept while enough is unread: whoever sends waits for it.
+  /// The promise that the sender waits for while too many bytes are unread.
   private var demand: EventLoopPromise<Void>?
   private var stop: (@Sendable () -> Void)?
 
@@ -73,9 +73,9 @@ struct TransferState {
   private(set) var metrics = TransferMetrics()
 
   /// - Parameters:
-  ///   - limits: how long it may take.
-  ///   - calledAt: when it was asked for.
-  ///   - nameLookup: how long looking the name up took, where that was done beforehand.
+  ///   - limits: The limits of the transfer.
+  ///   - calledAt: The time of the call.
+  ///   - nameLookup: The duration of an earlier name lookup, or `nil` if there was none.
   init(limits: TransferLimits, calledAt: NIODeadline, nameLookup: Duration? = nil) {
     self.limits = limits
     self.calledAt = calledAt
@@ -92,18 +92,18 @@ struct TransferState {
 
   // MARK: The reader
 
-  /// Who cancels a body that has come whole, but has not read it, hears of it too.
+  /// Cancels the transfer. The reader of a complete body with unread bytes gets the error too.
   mutating func cancel() -> Consequences {
     if case .complete = stage, !unread.isEmpty { stage = .failed(.cancelled) }
     unread = Chunk()
     return fail(.cancelled)
   }
 
-  /// The head, or why there is none; nil: neither has come.
+  /// The head or an error, or `nil` while there is neither.
   var answer: Result<ReceivedHead, CacheError>? {
     switch stage {
     case .queued, .awaitingHead: nil
-    // A body that broke before anybody looked has a head all the same.
+    // A body that failed before its first read still has a head.
     case .failed(let error): head.map { error.isCancellation ? .failure(error) : .success($0) } ?? .failure(error)
     case .receiving, .complete: head.map { .success($0) } ?? .failure(Self.headless)
     }
@@ -115,17 +115,17 @@ struct TransferState {
     return .waiting
   }
 
-  /// What there is, without waiting; nil: nothing yet.
+  /// Returns the available bytes, or `nil` if the reader must wait.
   mutating func take(at now: NIODeadline) -> (Result<Chunk?, CacheError>?, Consequences) {
     switch stage {
-    // What came before it broke is handed over first: who continues a body needs every byte of it.
+    // Bytes received before the failure are returned first: a reader that resumes a body needs all of them.
     case .failed(let error) where unread.isEmpty: return (.failure(error), Consequences())
     case .complete where unread.isEmpty: return (.success(nil), Consequences())
     case _ where unread.isEmpty || waiter != nil: return (nil, Consequences())
     default: break
     }
     let demand = releaseDemand()
-    // Nobody could send while the reader was slow, so the other end's time starts anew.
+    // The server could not send while the reader was slow, so its idle time starts again.
     if demand != nil { lastActivity = now }
     return (.success(takeUnread()), Consequences(demand: demand))
   }
@@ -154,11 +154,11 @@ struct TransferState {
     lastActivity = now
     if progressOfQueue != nil { metrics.queued = Duration(now - calledAt) }
     progressOfQueue = nil
-    // Until the request is out, the client's own limits of time for connections hold; a deadline holds from the call on.
+    // Until the request is sent, the client's connect timeout applies. The total limit applies from the call.
     return (true, Consequences(due: limits.total == nil ? nil : dueTime))
   }
 
-  /// What stops the request. One that was sent again before its own stop came here, from another thread, has the later one's.
+  /// Stores the closure that cancels an attempt. If a later attempt has already started on another thread, its closure stays.
   mutating func launched(attempt: Int = 1, _ stop: @escaping @Sendable () -> Void) -> Consequences {
     switch stage {
     case .failed: return Consequences(stop: stop)
@@ -176,9 +176,8 @@ struct TransferState {
     return Consequences(due: dueTime)
   }
 
-  /// Whether the request, which an error has ended, is to be sent once more: when it met a kept connection that the server had
-  /// given up, of which nothing can be known before it is used. One that failed before it was sent has met such a connection
-  /// while that was closing.
+  /// Returns whether a failed request is to be sent again. It is if the server had closed the reused connection, which is not
+  /// known before use. A request that failed before it was sent met a closing connection.
   mutating func sendAgain(after error: any Error) -> Bool {
     let attempts = isSent ? limits.attempts : 3
     guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || metrics.isReusedConnection == true,
@@ -193,13 +192,13 @@ struct TransferState {
 
   mutating func produces(_ isProducing: Bool, at now: NIODeadline) -> Consequences {
     self.isProducing = isProducing
-    // The client asks for the body once its connection is there.
+    // The client requests the body only when it has a connection.
     isSent = true
     lastActivity = now
     return Consequences(due: dueTime)
   }
 
-  // MARK: The answer
+  // MARK: The response
 
   mutating func receive(_ head: ReceivedHead, at now: NIODeadline) -> Consequences {
     guard case .awaitingHead = stage else { return Consequences() }
@@ -225,7 +224,7 @@ struct TransferState {
       return (nil, fail(CacheError.overlong(received: progress.received, expected: expected)))
     }
     unread.append(bytes)
-    // The end follows the last byte at once: nothing has to wait, and the reader who is woken for both sleeps once less.
+    // The end follows the last byte at once, so nothing waits and the reader is woken once for both.
     guard progress.received != progress.expected else { return (nil, Consequences()) }
     var held: EventLoopFuture<Void>?
     if unread.count >= limits.unreadBytes {
@@ -277,16 +276,16 @@ struct TransferState {
     return unread
   }
 
-  private static var headless: CacheError { CacheError(.malformedResponse, reason: "the answer had no head") }
+  private static var headless: CacheError { CacheError(.malformedResponse, reason: "the response has no head") }
 
   // MARK: Time
 
-  /// Whether it is for the other end to do something. A reader that does not ask, or a request body that is not there yet, is no
-  /// silence of the server.
+  /// Whether the transfer waits for the peer. A reader that requests nothing, or a request body that is not ready, is not the
+  /// server's silence.
   private var waitsForPeer: Bool {
     switch stage {
     case .queued: progressOfQueue != nil
-    // Before it is sent, the client's own limit for connections holds.
+    // Before the request is sent, the client's connect timeout applies.
     case .awaitingHead: isSent && !isProducing
     case .receiving: waiter != nil
     case .complete, .failed: false
@@ -300,7 +299,7 @@ struct TransferState {
     return deadline.map { min($0, silence) } ?? silence
   }
 
-  /// Ends what has taken too long. To be called when time is due; what is still to come is said as the next due time.
+  /// Fails the transfer if it has timed out. Otherwise returns the time of the next check.
   mutating func look(at now: NIODeadline) -> Consequences {
     guard !hasEnded else { return Consequences() }
     if let total = limits.total, now >= calledAt + total { return fail(limits.totalPassed(total)) }

@@ -1,6 +1,6 @@
 #if !AsyncHTTP
-/// A name that says which trait is off. The initializers have the labels of the real ones, since the compiler reports wrong
-/// labels first.
+/// A placeholder that names the disabled trait. The initializers have the labels of the real ones, because the compiler reports
+/// wrong labels first.
 @available(*, unavailable, message: "enable the trait 'AsyncHTTP' of the package etagere")
 public struct AsyncHTTPDownloader {
   public init() {}

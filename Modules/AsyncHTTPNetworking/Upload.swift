@@ -5,10 +5,10 @@ internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
 
-/// A request with a body on its way.
+/// A request with a body.
 ///
-/// It has a task of its own, with async-http-client's `async` calls: they let an answer end before the request's body has, as a
-/// server's early refusal does; with the delegate calls of ``TransferDelegate`` such an answer's end is never told.
+/// It runs in a task with async-http-client's `async` calls. They let a response end before the request body, as a server's early
+/// refusal does. The delegate calls of ``TransferDelegate`` never report such an end.
 struct Upload: Sendable {
   let transfer: Transfer
   let client: HTTPClient
@@ -16,9 +16,9 @@ struct Upload: Sendable {
   let body: ResourceBody
   let method: HTTPRequest.Method
 
-  /// Sends, and reads the answer into the transfer. Ends early when its task is cancelled.
+  /// Sends the request and reads the response into the transfer. Ends early if its task is cancelled.
   func run() async {
-    // An answer that is complete wants no more of the request, whatever is left of it.
+    // A complete response ends the request, even if part of its body was not sent.
     defer { body.source.cancel() }
     do {
       let response = try await client.execute(request, deadline: .distantFuture)
@@ -37,7 +37,7 @@ struct Upload: Sendable {
   }
 }
 
-/// A request's body as async-http-client wants it.
+/// A request body in the form that async-http-client accepts.
 struct UploadBody: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
 
@@ -56,7 +56,7 @@ struct UploadBody: AsyncSequence, Sendable {
       do {
         return try await body.source.next().map { ByteBuffer(bytes: $0) }
       } catch {
-        // Here, since the client may tell of it in other words.
+        // Reported here, because the client may throw another error for it.
         transfer.fail(error)
         throw error
       }
