@@ -7,21 +7,21 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Answers `data:` URLs (RFC 2397), so that embedded resources travel the same path as the network.
+/// A downloader for `data:` URLs (RFC 2397). Embedded resources then use the same path as those from the network.
 public struct DataURLDownloader: Downloader {
   public var id: ComponentID { ComponentID(Self.self) }
 
-  /// A provider of embedded resources.
+  /// Creates a downloader for embedded resources.
   public init() {}
 
-  /// - Throws: `CacheError.Code.invalidURL` when the URL has no comma, or its Base64 is none.
+  /// - Throws: `CacheError.Code.invalidURL` if the URL has no comma or its Base64 is invalid.
   @concurrent
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard request.head.scheme?.lowercased() == "data", let text = request.head.path else {
       throw CacheError(.unsupportedScheme, reason: "not a data: URL")
     }
     guard let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")) else {
-      throw CacheError(.invalidURL, reason: "a data: URL needs a comma in front of its data")
+      throw CacheError(.invalidURL, reason: "a data: URL needs a comma before its data")
     }
     var type = text[..<comma]
     let isBase64 = type.lowercased().hasSuffix(";base64")
@@ -30,13 +30,13 @@ public struct DataURLDownloader: Downloader {
     let body: Data
     if isBase64 {
       guard let decoded = Self.base64Decoded(bytes) else {
-        throw CacheError(.invalidURL, reason: "the data: URL says Base64, and its data is none")
+        throw CacheError(.invalidURL, reason: "the data: URL has invalid Base64")
       }
       body = decoded
     } else {
       body = Data(bytes)
     }
-    // RFC 2397 §3: what a missing type means.
+    // The meaning of a missing type (RFC 2397 §3).
     let contentType = type.isEmpty ? "text/plain;charset=US-ASCII" : type.hasPrefix(";") ? "text/plain\(type)" : String(type)
     let head = HTTPResponse(
       status: .ok,
@@ -44,7 +44,7 @@ public struct DataURLDownloader: Downloader {
     return DownloadResponse(head: head, body: ResourceBody(body))
   }
 
-  // Over bytes, not characters: walking a text's views takes a hundred times as long.
+  // Works on bytes, because iterating over characters is a hundred times slower.
   private static func percentDecoded(_ text: Substring) -> [UInt8] {
     let encoded = Array(text.utf8)
     var bytes: [UInt8] = []
@@ -73,7 +73,7 @@ public struct DataURLDownloader: Downloader {
     }
   }
 
-  /// Lenient as browsers are: blanks are skipped, and the padding may be missing.
+  /// Decodes Base64 as browsers do: it skips white space and accepts missing padding.
   private static func base64Decoded(_ bytes: [UInt8]) -> Data? {
     var digits = bytes.filter { byte in byte > 0x20 || ![0x20, 0x09, 0x0a, 0x0c, 0x0d].contains(byte) }
     while digits.last == UInt8(ascii: "=") { digits.removeLast() }

@@ -7,16 +7,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Answers `file:` URLs, so that local files travel the same path as the network: typed errors, decoding, cancellation.
+/// A downloader for `file:` URLs. Local files then use the same path as the network: typed errors, decoding, cancellation.
 ///
-/// The answers say `no-store`: what is a file already needs no copy in a cache.
+/// Its responses have `no-store`, because a cache needs no copy of a local file.
 public struct FileDownloader: Downloader {
   public var id: ComponentID { ComponentID(Self.self) }
 
-  /// A provider of local files.
+  /// Creates a downloader for local files.
   public init() {}
 
-  /// - Throws: `CacheError.Code.fileSystem` with path and reason when the file can't be read. `errno` is `ENOENT` for a
+  /// - Throws: `CacheError.Code.fileSystem` with the path and the reason if the file cannot be read. `errno` is `ENOENT` for a
   ///   missing file, `EACCES` for a file without permission, `EISDIR` for a folder.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL, url.isFileURL else {
@@ -26,8 +26,8 @@ public struct FileDownloader: Downloader {
       return DownloadResponse(head: HTTPResponse(status: .methodNotAllowed), body: ResourceBody(Data()))
     }
     let path = url.path(percentEncoded: false)
-    // The system's calls would stop reading at the NUL and open another file.
-    guard !path.utf8.contains(0) else { throw CacheError(.invalidURL, reason: "a file's path has no NUL") }
+    // System calls would end the path at the NUL and open another file.
+    guard !path.utf8.contains(0) else { throw CacheError(.invalidURL, reason: "a file path cannot contain NUL") }
     let opened = await FileQueue.run { FileSource.open(path) }
     if Task.isCancelled { throw .cancelled }
     let source = try opened.get()

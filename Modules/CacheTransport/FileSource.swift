@@ -15,8 +15,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Where file calls block: never on the cooperative pool, and in a few lanes, so that one slow file system does not hold up the
-/// others.
+/// The queues for file calls, which block and must not run on the cooperative pool. There are several, so that one slow file
+/// system does not block the others.
 enum FileQueue {
   private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
   private static let turn = Lock(0)
@@ -30,7 +30,7 @@ enum FileQueue {
   }
 }
 
-/// An open file as a body, pulled chunk by chunk.
+/// The body of an open file, which is read chunk by chunk.
 final class FileSource: ResourceBody.Source {
   private enum State { case reading, finished, cancelled }
 
@@ -41,7 +41,7 @@ final class FileSource: ResourceBody.Source {
   private let state = Lock(State.reading)
   private let position = Lock(Int64(0))
 
-  // Without `O_NONBLOCK` a FIFO would hold its lane until somebody writes to it; regular files do not know the difference.
+  // Without `O_NONBLOCK`, opening a FIFO would block its queue until a writer appears. The flag has no effect on regular files.
   static func open(_ path: String) -> Result<FileSource, CacheError> {
     let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
     #if canImport(Darwin)
@@ -96,12 +96,12 @@ final class FileSource: ResourceBody.Source {
     state.withLock { if case .reading = $0 { $0 = .finished } }
     let end = position.withLock { $0 }
     guard end >= length else {
-      throw CacheError(.truncatedBody, reason: "the file shrank to \(end) of \(length) bytes while it was read", path: path)
+      throw CacheError(.truncatedBody, reason: "the file shrank to \(end) of \(length) bytes during the read", path: path)
     }
     return nil
   }
 
-  /// Up to the length that was announced: a file that grows meanwhile is read as it was.
+  /// Reads up to the announced length, even if the file has grown since.
   private func read() -> Result<Data, CacheError> {
     let offset = position.withLock { $0 }
     let count = Int(min(256 << 10, length - offset))

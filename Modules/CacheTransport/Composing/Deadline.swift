@@ -1,14 +1,14 @@
 internal import CacheCore
 
-/// A limit of time on an operation that ends when its task is cancelled.
+/// A time limit for an operation that ends when its task is cancelled.
 struct Deadline: Sendable {
-  /// Nil: none.
+  /// The time limit, or `nil` for none.
   let limit: Duration?
   let clock: any CacheClock
-  /// What the operation ends with when its time is over.
+  /// The error thrown after the time limit.
   let error: CacheError
 
-  /// What `operation` returns, unless the time is over before.
+  /// Returns the result of `operation`, unless the time limit passes first.
   func run<Value: Sendable>(
     _ operation: @escaping @Sendable () async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {

@@ -1,7 +1,7 @@
 internal import CacheCore
 
 extension DownloadResponse {
-  /// The same answer, whose metrics know that it had to wait before it was asked for.
+  /// Returns the response with the time that it waited before it was sent, in its metrics.
   func queued(for waited: Duration) -> DownloadResponse {
     guard waited > .zero else { return self }
     let measured = metrics
@@ -17,9 +17,9 @@ extension DownloadResponse {
 }
 
 extension DownloadRequest {
-  /// The same request, after so long a wait: its own limit runs from the call on.
+  /// Returns the request with the wait subtracted from its time limit, which starts at the call.
   ///
-  /// - Throws: `CacheError.Code.timedOut` when nothing of it is left.
+  /// - Throws: `CacheError.Code.timedOut` if no time is left.
   func afterWaiting(_ waited: Duration) throws(CacheError) -> DownloadRequest {
     guard let timeout, waited > .zero else { return self }
     guard waited < timeout else { throw .overdue(timeout) }
@@ -31,6 +31,6 @@ extension DownloadRequest {
 
 extension CacheError {
   static func overdue(_ limit: Duration) -> CacheError {
-    CacheError(.timedOut, reason: "it waited for its turn longer than the \(limit) that the request may take")
+    CacheError(.timedOut, reason: "the request waited in the queue longer than its timeout of \(limit)")
   }
 }

@@ -3,7 +3,7 @@ internal import CacheCore
 internal import Compression
 internal import Foundation
 
-/// Undoes br (RFC 7932) by Apple's Compression framework.
+/// The decoder for br (RFC 7932), based on Apple's Compression framework.
 final class BrotliDecoder: ContentDecoder {
   private let stream: UnsafeMutablePointer<compression_stream>
   private let output: UnsafeMutablePointer<UInt8>
@@ -23,10 +23,10 @@ final class BrotliDecoder: ContentDecoder {
   }
 
   func decode(_ input: inout Data) throws(CacheError) -> Data {
-    guard isOpen else { throw CacheError(.other, reason: "the system's decoder of br can't begin") }
+    guard isOpen else { throw CacheError(.other, reason: "cannot initialize the system's br decoder") }
     guard !isComplete else {
       guard input.allSatisfy({ $0 == 0 }) else {
-        throw CacheError(.damagedContentCoding, reason: "bytes follow the end of the body's br coding")
+        throw CacheError(.damagedContentCoding, reason: "extra bytes after the body's br coding")
       }
       input = Data()
       return Data()
@@ -36,7 +36,7 @@ final class BrotliDecoder: ContentDecoder {
     stream.pointee.dst_ptr = output
     stream.pointee.dst_size = DecodingLimits.step
     input.withUnsafeBytes { bytes in
-      // The framework wants a pointer even where there are no bytes.
+      // The framework requires a pointer even for an empty input.
       stream.pointee.src_ptr = bytes.bindMemory(to: UInt8.self).baseAddress ?? UnsafePointer(output)
       stream.pointee.src_size = bytes.count
       status = compression_stream_process(stream, 0)
@@ -50,7 +50,7 @@ final class BrotliDecoder: ContentDecoder {
     default: throw CacheError(.damagedContentCoding, reason: "the body's br coding is damaged")
     }
     let decoded = Data(bytes: output, count: produced)
-    // Ended without a byte: whatever follows is looked at here, since nobody asks again after an empty step.
+    // The stream ended without output. The rest of the input is checked here, because callers stop after an empty step.
     return decoded.isEmpty && isComplete && !input.isEmpty ? try decode(&input) : decoded
   }
 }

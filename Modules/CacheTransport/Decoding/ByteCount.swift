@@ -1,7 +1,7 @@
 #if ContentDecoding
 private import Synchronization
 
-/// Bytes that have passed somewhere; outlives the body that counts them, as metrics do.
+/// A byte counter that outlives its body, because the metrics use it.
 final class ByteCount: Sendable {
   private let bytes = Atomic<Int64>(0)
 

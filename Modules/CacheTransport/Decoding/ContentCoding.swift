@@ -2,7 +2,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A content coding that can be undone here (RFC 9110 §8.4.1).
+/// A content coding that this module can decode (RFC 9110 §8.4.1).
 enum ContentCoding: String, CaseIterable {
   case gzip
   case deflate
@@ -12,18 +12,17 @@ enum ContentCoding: String, CaseIterable {
 
   init?(name: some StringProtocol) {
     let name = name.lowercased()
-    // RFC 9110 §8.4.1.3: an old name for the same.
+    // An old name for gzip (RFC 9110 §8.4.1.3).
     self.init(rawValue: name == "x-gzip" ? "gzip" : name)
   }
 
-  /// What a request says that it takes: a `Accept-Encoding` field's value.
+  /// The value of a request's `Accept-Encoding` field.
   static var accepted: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
-  /// The codings of a body, in the order in which they were applied. Empty: none, or at least one is unknown, so that nothing can
-  /// be undone.
+  /// Returns the codings of a body in the order in which they were applied. Returns an empty array if there are none or if one is
+  /// unknown, because then none can be decoded.
   ///
-  /// - Throws: `CacheError.Code.damagedContentCoding` when they are more than `limit`: nobody codes so often but to exhaust who
-  ///   decodes.
+  /// - Throws: `CacheError.Code.damagedContentCoding` if there are more than `limit`. Such a body is an attack on the decoder.
   static func codings(of fields: HTTPFields, limit: Int) throws(CacheError) -> [ContentCoding] {
     let names = fields[values: .contentEncoding].flatMap { $0.split(separator: ",") }
       .map { String(Substring($0.utf8.trimmingBlanks())) }
@@ -35,7 +34,7 @@ enum ContentCoding: String, CaseIterable {
     }
     guard codings.count <= limit else {
       throw CacheError(
-        .damagedContentCoding, reason: "the body has \(codings.count) content codings, one around the other; \(limit) are undone")
+        .damagedContentCoding, reason: "the body has \(codings.count) content codings; the limit is \(limit)")
     }
     return codings
   }

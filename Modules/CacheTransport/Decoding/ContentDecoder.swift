@@ -7,16 +7,15 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Undoes one content coding, step by step. Not safe to be used by two at the same time.
+/// A decoder for one content coding that works in steps. It is not safe for concurrent use.
 protocol ContentDecoder: AnyObject {
-  /// Decodes what fits into one step's output, at most ``DecodingLimits/step`` bytes, and removes what it has taken from
-  /// `input`.
+  /// Decodes at most ``DecodingLimits/step`` bytes and removes the consumed bytes from `input`.
   ///
-  /// - Returns: empty when all of `input` is taken and nothing is left to give.
+  /// - Returns: The decoded bytes, empty if all of `input` was consumed without further output.
   /// - Throws: `CacheError.Code.damagedContentCoding`.
   func decode(_ input: inout Data) throws(CacheError) -> Data
 
-  /// Whether the coding may end here.
+  /// Whether the encoded data may end at this point.
   var isComplete: Bool { get }
 }
 #endif

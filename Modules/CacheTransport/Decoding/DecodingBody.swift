@@ -8,11 +8,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body with one content coding undone, pulled: no step makes more than ``DecodingLimits/step`` bytes, and the next encoded
-/// chunk is asked for when all of the last one is decoded.
+/// A body with one content coding removed. No step produces more than ``DecodingLimits/step`` bytes. The next encoded chunk is
+/// requested when the last one is decoded completely.
 final class DecodingBody: ResourceBody.Source {
   private struct State {
-    /// Let go of at the end, which may be long before the body is.
+    /// Released at the end of the data, which may be long before the body is released.
     var decoder: (any ContentDecoder)?
     var input = Data()
     var hasInput = false
@@ -35,11 +35,11 @@ final class DecodingBody: ResourceBody.Source {
   private let state: Lock<State>
 
   /// - Parameters:
-  ///   - source: the encoded bytes.
-  ///   - coding: what they are.
-  ///   - limits: how far it is undone.
-  ///   - wire: what the transfer has brought.
-  ///   - isOnWire: whether `source` brings it.
+  ///   - source: The encoded bytes.
+  ///   - coding: The coding to remove.
+  ///   - limits: The limits of decoding.
+  ///   - wire: The counter of received bytes.
+  ///   - isOnWire: Whether `source` delivers the received bytes.
   init(_ source: any ResourceBody.Source, _ coding: ContentCoding, _ limits: DecodingLimits, _ wire: ByteCount, isOnWire: Bool) {
     self.source = source
     self.coding = coding
@@ -49,7 +49,7 @@ final class DecodingBody: ResourceBody.Source {
     state = Lock(State(decoder: coding.makeDecoder()))
   }
 
-  /// Bytes that came out.
+  /// The number of decoded bytes.
   let decoded = ByteCount()
 
   var trailers: HTTPFields? { source.trailers }
@@ -59,7 +59,7 @@ final class DecodingBody: ResourceBody.Source {
     source.cancel()
   }
 
-  // Decoding is work: not on the reader's actor, which may be the main one.
+  // Runs off the reader's actor, which may be the main actor, because decoding costs time.
   @concurrent
   func next() async throws(CacheError) -> Data? {
     guard try begin() else { return nil }
@@ -76,10 +76,10 @@ final class DecodingBody: ResourceBody.Source {
     }
   }
 
-  /// - Returns: whether there may be more.
+  /// - Returns: Whether more bytes may follow.
   private func begin() throws(CacheError) -> Bool {
     try state.withLock { state throws(CacheError) in
-      guard !state.isBusy else { throw CacheError(.misuse, reason: "a body is read by one at a time") }
+      guard !state.isBusy else { throw CacheError(.misuse, reason: "two tasks read a body at the same time") }
       switch state.outcome {
       case .success: return false
       case .failure(let error): throw error
@@ -99,13 +99,13 @@ final class DecodingBody: ResourceBody.Source {
       state.withLock { state in
         guard state.outcome == nil else { return }
         state.hasInput = true
-        // What is left is at most the one byte that does not tell a format yet.
+        // The remaining input is at most the one byte that does not identify a format yet.
         state.input = state.input.isEmpty ? encoded : state.input + encoded
       }
     }
   }
 
-  /// - Returns: nil when there is nothing left to decode.
+  /// - Returns: The decoded bytes, or `nil` if more input is needed.
   private func step() throws(CacheError) -> Data? {
     try state.withLock { state throws(CacheError) in
       if case .failure(let error) = state.outcome { throw error }
@@ -120,21 +120,21 @@ final class DecodingBody: ResourceBody.Source {
 
   private func check(_ decoded: Int64) throws(CacheError) {
     guard decoded <= limits.limit else {
-      throw .tooLarge("has \(decoded) bytes after decoding, and maybe more", limit: limits.limit, status: nil)
+      throw .tooLarge("has at least \(decoded) bytes after decoding", limit: limits.limit, status: nil)
     }
     guard let ratio = limits.ratio, decoded > DecodingLimits.ratioThreshold else { return }
     let onWire = wire.value
     guard Double(decoded) > Double(ratio) * Double(onWire) else { return }
     throw CacheError(
       .bodyTooLarge,
-      reason: "the body's first \(onWire) bytes decode to \(decoded): more than \(ratio) times as many")
+      reason: "the body's first \(onWire) bytes decode to \(decoded) bytes, more than \(ratio) times as many")
   }
 
-  /// The encoded bytes have ended.
+  /// Ends the body after the last encoded byte.
   private func finish() throws(CacheError) -> Data? {
     try state.withLock { state throws(CacheError) in
       if case .failure(let error) = state.outcome { throw error }
-      // No byte at all is an empty body, whatever its coding: servers send it so.
+      // An empty input is an empty body regardless of its coding, because servers send it.
       guard state.decoder?.isComplete == true || !state.hasInput else {
         throw CacheError(
           .truncatedBody, reason: "the body ended in the middle of its \(coding) coding, after \(decoded.value) decoded bytes")

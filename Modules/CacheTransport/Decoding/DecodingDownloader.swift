@@ -37,7 +37,7 @@ package struct DecodingDownloader: Downloader {
   private func decoded(_ response: DownloadResponse, _ codings: [ContentCoding]) -> DownloadResponse {
     let wire = ByteCount()
     var bodies: [DecodingBody] = []
-    // The last one applied is the first to be undone.
+    // The coding that was applied last is removed first.
     for coding in codings.reversed() {
       bodies.append(
         DecodingBody(bodies.last ?? response.body.source, coding, limits, wire, isOnWire: bodies.isEmpty))
@@ -47,7 +47,7 @@ package struct DecodingDownloader: Downloader {
     decoded.head.headerFields[.contentEncoding] = nil
     decoded.head.headerFields[.contentLength] = nil
     decoded.body = ResourceBody(length: nil, source: outer)
-    // The count alone: metrics outlive the body, and must not keep its transfer.
+    // Captures only the counter: metrics outlive the body and must not retain its transfer.
     let (measured, count) = (response.metrics, outer.decoded)
     decoded.metrics = {
       var metrics = measured()
@@ -59,15 +59,14 @@ package struct DecodingDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with content codings undone: gzip and deflate, and br on Apple platforms. For engines that return
-  /// bodies as they are sent.
+  /// Returns this downloader with content decoding: gzip and deflate, and br on Apple platforms. It is meant for engines that
+  /// return bodies in encoded form.
   ///
-  /// A request that has no `Accept-Encoding` field and no range is sent with `Accept-Encoding`. The head of a decoded response
-  /// loses `Content-Encoding` and `Content-Length`, so it describes the decoded bytes. Its `ETag` stays, because it is the
-  /// origin's name for the response in a later revalidation. Responses with status 204, 206 or 304, responses to HEAD, and
-  /// bodies with another coding are returned as they are.
+  /// `Accept-Encoding` is added to a request that has neither that field nor a range. A decoded response loses `Content-Encoding`
+  /// and `Content-Length`, so that its head describes the decoded bytes. Its `ETag` stays, because a later revalidation needs it.
+  /// Responses to HEAD and those with status 204, 206 or 304 are returned unchanged. So are responses with another coding.
   ///
-  /// A response with too many codings, or a damaged one, ends with `CacheError.Code.damagedContentCoding`. A body that ends in
+  /// A response with too many codings, or a damaged one, fails with `CacheError.Code.damagedContentCoding`. A body that ends in
   /// the middle of a coding throws `truncatedBody`, and a body beyond a limit throws `bodyTooLarge`.
   ///
   /// ```swift
@@ -75,10 +74,10 @@ extension Downloader {
   /// ```
   ///
   /// - Parameters:
-  ///   - limit: the largest decoded body in bytes, also between two codings.
-  ///   - ratio: the largest quotient of decoded and received bytes, from the second mebibyte of a body on, or `nil` for any.
-  ///     Deflate alone reaches 1,032.
-  ///   - codings: the largest number of codings of one body, at least 1.
+  ///   - limit: The maximum size of a decoded body in bytes, also between two codings.
+  ///   - ratio: The maximum quotient of decoded and received bytes, from the second mebibyte of a body on, or `nil` for no limit.
+  ///     Deflate reaches 1,032 at most.
+  ///   - codings: The maximum number of codings of one body, at least 1.
   public func decoding(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) -> some Downloader {
     DecodingDownloader(self, limits: DecodingLimits(limit: limit, ratio: ratio, codings: codings))
   }

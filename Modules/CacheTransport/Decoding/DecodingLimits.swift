@@ -1,11 +1,11 @@
 #if ContentDecoding
-/// The limits of decoding. A few encoded bytes can stand for very many.
+/// The limits of decoding, which protect against decompression bombs.
 package struct DecodingLimits: Hashable, Sendable {
-  /// The largest decoded body in bytes, also between two codings.
+  /// The maximum size of a decoded body in bytes, also between two codings.
   let limit: Int64
-  /// The largest quotient of decoded and received bytes, or `nil` for any.
+  /// The maximum quotient of decoded and received bytes, or `nil` for no limit.
   let ratio: Int?
-  /// The largest number of codings of one body.
+  /// The maximum number of codings of one body.
   let codings: Int
 
   package init(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) {
@@ -14,9 +14,9 @@ package struct DecodingLimits: Hashable, Sendable {
     self.codings = max(1, codings)
   }
 
-  /// The most bytes that one step makes: the cost of a decompression bomb before it is refused.
+  /// The maximum number of bytes that one step produces. It bounds the cost of a decompression bomb.
   static let step = 64 << 10
-  /// The number of decoded bytes from which on the ratio counts. A short text of blanks is no attack.
+  /// The number of decoded bytes from which the ratio is checked. A short text of blanks is not an attack.
   static let ratioThreshold: Int64 = 1 << 20
 }
 #endif

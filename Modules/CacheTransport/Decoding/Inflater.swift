@@ -8,22 +8,23 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Undoes gzip (RFC 1952) and deflate (RFC 1950, and the bare RFC 1951 that some servers send under that name), by zlib.
+/// The decoder for gzip (RFC 1952) and deflate, based on zlib. Deflate data may be RFC 1950 or the raw RFC 1951 that some servers
+/// send.
 ///
-/// zlib checks what the formats have to check: CRC-32 and length of each gzip member, Adler-32 of a zlib stream.
+/// zlib verifies the checks of the formats: CRC-32 and length of each gzip member, Adler-32 of a zlib stream.
 final class Inflater: ContentDecoder {
   enum Format { case gzip, deflate }
 
   private enum Phase {
-    /// Not enough bytes yet to tell a zlib stream from a bare one.
+    /// Too few bytes have arrived to distinguish a zlib stream from a raw one.
     case unread
     case inside
-    /// A stream has ended; a further gzip member may follow (RFC 1952 §2.2).
+    /// A stream has ended. Another gzip member may follow (RFC 1952 §2.2).
     case ended
   }
 
   private let format: Format
-  /// On the heap: zlib keeps the address and compares it.
+  /// Heap memory, because zlib stores the address and compares it.
   private let stream: UnsafeMutablePointer<z_stream>
   private var phase = Phase.unread
   private var isOpen = false
@@ -52,15 +53,15 @@ final class Inflater: ContentDecoder {
         guard try enterNext(&input) else { return Data() }
       case .inside:
         let output = try inflate(&input)
-        // Nothing came out though a stream has ended: there may be another one in the same bytes.
+        // A stream ended without output. Another one may follow in the same bytes.
         if !output.isEmpty || phase == .inside { return output }
       }
     }
   }
 
-  /// Tells the format by the first bytes.
+  /// Detects the format by the first bytes and opens the stream.
   ///
-  /// - Returns: whether there were enough of them.
+  /// - Returns: Whether there were enough bytes.
   private func open(by input: Data) throws(CacheError) -> Bool {
     guard input.count >= (format == .gzip ? 1 : 2) else { return false }
     let windowBits: Int32
@@ -68,19 +69,19 @@ final class Inflater: ContentDecoder {
     case .gzip: windowBits = MAX_WBITS + 16
     case .deflate:
       let (first, second) = (input[input.startIndex], input[input.startIndex + 1])
-      // RFC 1950 §2.2: method 8, a window of at most 32 KiB, and a check of the two.
+      // RFC 1950 §2.2: method 8, a window of at most 32 KiB, and a checksum of both bytes.
       let isWrapped = first & 0x0f == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
       windowBits = isWrapped ? MAX_WBITS : -MAX_WBITS
     }
-    // The macro's own expansion, which Swift does not see: the header's version and size against the library's.
+    // The expansion of a macro that Swift cannot import. It compares the header's version and size with the library's.
     guard inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-      throw CacheError(.other, reason: "zlib can't begin: \(message)")
+      throw CacheError(.other, reason: "cannot initialize zlib: \(message)")
     }
     isOpen = true
     return true
   }
 
-  /// What stands behind the end: nothing, padding, or a further member.
+  /// Handles the bytes after the end of a stream: none, padding or another member.
   private func enterNext(_ input: inout Data) throws(CacheError) -> Bool {
     let rest = input.drop { $0 == 0 }
     guard let first = rest.first else {
@@ -88,7 +89,7 @@ final class Inflater: ContentDecoder {
       return false
     }
     guard format == .gzip, first == 0x1f else {
-      throw CacheError(.damagedContentCoding, reason: "bytes follow the end of the body's \(format) coding")
+      throw CacheError(.damagedContentCoding, reason: "extra bytes after the body's \(format) coding")
     }
     input = rest
     guard inflateReset(stream) == Z_OK else { throw damaged }
@@ -97,14 +98,14 @@ final class Inflater: ContentDecoder {
   }
 
   private func inflate(_ input: inout Data) throws(CacheError) -> Data {
-    // Every byte is written before it is read; zeroes would cost as much as many a step itself.
+    // Uninitialized memory: zeroing it would cost as much as many of the steps.
     var output = Data()
     var taken = 0
     var code = Z_OK
     let capacity = DecodingLimits.step
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer in
       input.withUnsafeBytes { bytes in
-        // zlib reads from it only; the type is from a time before `const`.
+        // zlib only reads from the input, although the pointer type is mutable.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = UInt32(clamping: bytes.count)
         let offered = stream.pointee.avail_in

@@ -2,7 +2,8 @@ internal import CacheCore
 internal import Dispatch
 private import Synchronization
 
-/// A few threads for calls that block, never those of the cooperative pool. Who waits can leave, before its turn and during it.
+/// A small thread pool for calls that block, which must not run on the cooperative pool. A cancelled caller does not wait for its
+/// call.
 final class BlockingThreadPool: Sendable {
 
   private struct State {
@@ -21,12 +22,12 @@ final class BlockingThreadPool: Sendable {
     queue = DispatchQueue(label: label, qos: .utility, attributes: .concurrent)
   }
 
-  /// How many calls wait for a thread.
+  /// The number of calls that wait for a thread.
   var waiting: Int { state.withLock { $0.jobs.count } }
 
-  /// What `work` returns.
+  /// Returns the result of `work`.
   ///
-  /// - Throws: the cancellation, at once; `work` is not called any more, or its result is dropped.
+  /// - Throws: `CacheError.cancelled` at once after a cancellation. Then `work` is not called, or its result is dropped.
   func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async throws(CacheError) -> Value {
     let id = ids.wrappingAdd(1, ordering: .relaxed).newValue
     let slot = ResultSlot<Value>()
@@ -58,7 +59,7 @@ final class BlockingThreadPool: Sendable {
     if starts { queue.async { self.work() } }
   }
 
-  /// One thread: job after job, until there is none.
+  /// The loop of one thread, which runs jobs until there are none.
   private func work() {
     while let job = take() { job() }
   }
@@ -75,7 +76,7 @@ final class BlockingThreadPool: Sendable {
   }
 }
 
-/// One value for one who waits, whichever comes first; nil: nobody wants it any more.
+/// A slot for one result and its waiter, which may arrive in any order. The value is `nil` after a cancellation.
 private final class ResultSlot<Value: Sendable>: Sendable {
   private enum State: Sendable {
     case empty

@@ -52,28 +52,30 @@ package struct GuardedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader restricted to hosts whose addresses are allowed. For servers that load URLs from their users.
+  /// Returns this downloader restricted to hosts with allowed addresses. It is meant for servers that load URLs from their users.
   ///
-  /// The host is resolved, and all of its addresses must be allowed, because the engine may take any of them. Numbers in unusual
-  /// notations (`127.1`, `0x7f000001`, `2130706433`) are judged by the address that they mean. A host that programs read
-  /// differently is refused. A manager sends redirects hop by hop, so the target of each redirect is judged as well.
+  /// The host is resolved, and all of its addresses must be allowed, because the engine may connect to any of them. Unusual
+  /// notations (`127.1`, `0x7f000001`, `2130706433`) are checked as the address that they denote. A host that programs parse
+  /// differently is refused. A manager sends each redirect as a separate request, so its target is checked too.
   ///
-  /// The engine resolves the name once more, and may get another address (DNS rebinding), unless it checks the address of its
-  /// peer itself, as the engine on SwiftNIO does. A proxy resolves names in its own way, which is not seen here.
+  /// The engine resolves the name again and may get another address (DNS rebinding), unless it also checks the address of its
+  /// peer, as `AsyncHTTPDownloader` does. A proxy resolves names itself, which this downloader cannot see.
   ///
   /// ```swift
   /// let downloader = engine.restrictingAddresses(to: .publicOnly)
   /// ```
   ///
-  /// A request ends with `CacheError.Code.addressRefused` if one of the host's addresses is not allowed, with `hostNotFound` or
-  /// `timedOut` if the name cannot be resolved, with `invalidURL` if the host can be read in several ways, and with
-  /// `unsupportedScheme` for anything but `http` and `https`.
+  /// A request fails with one of these codes:
+  /// - `addressRefused` if one of the host's addresses is not allowed.
+  /// - `hostNotFound` or `timedOut` if the name cannot be resolved.
+  /// - `invalidURL` if the host is ambiguous.
+  /// - `unsupportedScheme` for schemes other than `http` and `https`.
   ///
   /// - Parameters:
-  ///   - policy: the addresses that are allowed.
-  ///   - resolver: the resolver of names, or `nil` for the system's (`getaddrinfo`).
-  ///   - timeout: the time that resolving a name may take.
-  ///   - clock: measures the timeout.
+  ///   - policy: The policy for addresses.
+  ///   - resolver: The name resolver, or `nil` for the system's (`getaddrinfo`).
+  ///   - timeout: The maximum time to resolve a name.
+  ///   - clock: The clock for the timeout.
   public func restrictingAddresses(
     to policy: AddressPolicy, resolver: (any HostResolver)? = nil, timeout: Duration = .seconds(10),
     clock: any CacheClock = SystemClock()

@@ -4,9 +4,9 @@ public import CacheCore
 public protocol HostResolver: Component {
   /// Returns all addresses of a host. Ends soon after the calling task is cancelled.
   ///
-  /// - Parameter host: a name of letters, digits, dots and hyphens, in lower case and without the dot of the root. It is never an
+  /// - Parameter host: A name of letters, digits, dots and hyphens, in lower case and without the root dot. It is never an
   ///   address.
-  /// - Returns: at least one address.
+  /// - Returns: At least one address.
   /// - Throws: `CacheError.Code.hostNotFound` if the host has no address.
   func addresses(of host: String) async throws(CacheError) -> [IPAddress]
 }

@@ -9,10 +9,10 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system's resolver (`getaddrinfo`), which reads the hosts file, DNS, and other sources that the machine is set to.
+/// The system's resolver (`getaddrinfo`), which uses the hosts file, DNS and the other configured sources.
 ///
-/// The call blocks, so it runs on threads of its own, eight in a process. A cancelled caller leaves at once. The system's call
-/// runs to its end and keeps its thread until then.
+/// The call blocks, so it runs on eight separate threads per process. A cancelled caller returns at once. The system call runs to
+/// its end and occupies its thread until then.
 package struct SystemResolver: HostResolver {
   package var id: ComponentID { ComponentID(Self.self) }
 
@@ -25,10 +25,10 @@ package struct SystemResolver: HostResolver {
   private static let pool = BlockingThreadPool(count: 8, label: "etagere.names")
 
   private static func lookUp(_ host: String) -> Result<[IPAddress], CacheError> {
-    guard !host.utf8.contains(0) else { return .failure(CacheError(.invalidURL, reason: "a host's name has no NUL")) }
+    guard !host.utf8.contains(0) else { return .failure(CacheError(.invalidURL, reason: "a host name cannot contain NUL")) }
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
-    // One kind of socket, or each address comes once for each.
+    // One socket type only: otherwise each address is listed once per type.
     #if canImport(Glibc)
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     #else
@@ -39,7 +39,7 @@ package struct SystemResolver: HostResolver {
     defer { if let found { freeaddrinfo(found) } }
     guard code == 0 else {
       let reason = gai_strerror(code).map { String(cString: $0) } ?? "error \(code)"
-      return .failure(CacheError(.hostNotFound, reason: "\(host) can't be resolved: \(reason)"))
+      return .failure(CacheError(.hostNotFound, reason: "cannot resolve \(host): \(reason)"))
     }
     var addresses: [IPAddress] = []
     var next = found

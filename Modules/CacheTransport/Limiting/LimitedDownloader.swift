@@ -17,7 +17,7 @@ package struct LimitedDownloader: Downloader {
     gate = TransferGate(limits)
   }
 
-  /// The number of transfers that run now.
+  /// The number of running transfers.
   package var activeTransfers: Int { gate.active }
 
   /// The number of requests that wait for a slot.
@@ -31,7 +31,7 @@ package struct LimitedDownloader: Downloader {
     let (gate, priority) = (gate, request.priority)
     let slot: TransferSlot
     if let free = gate.enterAtOnce(host: host, level: priority.level) {
-      // Most transfers do not wait, and need no task and no timer.
+      // Most transfers do not wait and need no task or timer.
       slot = free
     } else {
       slot = try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
@@ -55,21 +55,22 @@ package struct LimitedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with a limit on concurrent transfers, in all and to one host.
+  /// Returns this downloader with a limit on concurrent transfers, in total and per host.
   ///
-  /// A slot is held from the request until the body has ended, failed, been cancelled or been released. An unread body keeps its
-  /// slot, so a load must not wait for another load of the same downloader meanwhile. A request's `timeout` includes the wait.
+  /// A transfer occupies a slot from the request until its body has ended, failed, or been cancelled or released. An unread body
+  /// occupies its slot too, so a load that has one must not wait for another load of the same downloader. A request's `timeout`
+  /// includes the wait.
   ///
-  /// A request ends with `CacheError.Code.queueFull` if too many requests wait, and with `timedOut` if its time is over before
-  /// its turn.
+  /// A request fails with `CacheError.Code.queueFull` if too many requests wait, and with `timedOut` if it waits longer than its
+  /// timeout.
   ///
   /// ```swift
   /// let downloader = SessionDownloader().limitingConcurrency(TransferLimits(total: 16, perHost: 6))
   /// ```
   ///
   /// - Parameters:
-  ///   - limits: the limits, and the order of the waiting requests.
-  ///   - clock: measures the wait.
+  ///   - limits: The limits and the order of waiting requests.
+  ///   - clock: The clock for the wait.
   public func limitingConcurrency(_ limits: TransferLimits, clock: any CacheClock = SystemClock()) -> some Downloader {
     LimitedDownloader(self, limits: limits, clock: clock)
   }

@@ -36,7 +36,7 @@ package struct SizeLimitedDownloader: Downloader {
   }
 }
 
-/// A body that counts the bytes that are read.
+/// A body that counts the bytes read from it.
 private final class SizeLimitedBody: ResourceBody.Source {
   private let source: any ResourceBody.Source
   private let limit: Int64
@@ -50,7 +50,7 @@ private final class SizeLimitedBody: ResourceBody.Source {
   }
 
   func next() async throws(CacheError) -> Data? {
-    // A body that was too large stays so: a further read does not get the rest.
+    // A body that was too large stays failed: a further read must not return the rest.
     try check()
     guard let chunk = try await source.next() else { return nil }
     received.withLock { $0 += Int64(chunk.count) }
@@ -62,7 +62,7 @@ private final class SizeLimitedBody: ResourceBody.Source {
     let received = received.withLock { $0 }
     guard received > limit else { return }
     source.cancel()
-    throw .tooLarge("has \(received) bytes or more", limit: limit, status: status)
+    throw .tooLarge("has at least \(received) bytes", limit: limit, status: status)
   }
 
   func cancel() { source.cancel() }
@@ -72,17 +72,17 @@ private final class SizeLimitedBody: ResourceBody.Source {
 
 extension CacheError {
   static func tooLarge(_ size: String, limit: Int64, status: Int?) -> CacheError {
-    CacheError(.bodyTooLarge, reason: "the body \(size), and the limit is \(limit)", status: status)
+    CacheError(.bodyTooLarge, reason: "the body \(size); the limit is \(limit)", status: status)
   }
 }
 
 extension Downloader {
-  /// Returns this downloader with a largest body size. The size is checked when it is announced, and again while the body is
+  /// Returns this downloader with a maximum body size. The announced size is checked first, and the actual size while the body is
   /// read.
   ///
-  /// The limit counts the bytes that the caller receives: around a downloader that decodes, the decoded ones. A larger body
-  /// throws `CacheError.Code.bodyTooLarge` with both numbers, and its transfer stops.
+  /// The limit applies to the bytes that the caller receives. Around a decoding downloader, these are the decoded bytes. A larger
+  /// body throws `CacheError.Code.bodyTooLarge` with both numbers, and its transfer is cancelled.
   ///
-  /// - Parameter limit: the largest body in bytes. A negative number is 0.
+  /// - Parameter limit: The maximum body size in bytes. A negative number is treated as 0.
   public func limitingBodies(to limit: Int64) -> some Downloader { SizeLimitedDownloader(self, limit: limit) }
 }

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body that holds its transfer's slot until it has ended, failed, been cancelled or let go of.
+/// A body that occupies its transfer's slot until it has ended, failed, or been cancelled or released.
 final class SlotBody: ResourceBody.Source {
   private let source: any ResourceBody.Source
   private let slot: TransferSlot
@@ -23,7 +23,7 @@ final class SlotBody: ResourceBody.Source {
       slot.release()
       return nil
     } catch {
-      // Who reads a second time at the same time is refused, and the first goes on.
+      // A second concurrent reader is refused, and the first one continues.
       if error.code != .misuse { slot.release() }
       throw error
     }

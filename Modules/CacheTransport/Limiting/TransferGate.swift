@@ -1,7 +1,7 @@
 internal import CacheCore
 private import Synchronization
 
-/// Where transfers wait for their turn: ``TransferQueue`` behind a lock, with those who wait.
+/// A ``TransferQueue`` with a lock and the continuations of the waiters.
 final class TransferGate: Sendable {
   private enum Outcome { case admitted, full, cancelled }
 
@@ -18,7 +18,7 @@ final class TransferGate: Sendable {
   var active: Int { state.withLock { $0.queue.active } }
   var waiting: Int { state.withLock { $0.queue.waiting } }
 
-  /// A slot without a wait; nil: it takes one, or nobody wants the slot any more.
+  /// Returns a free slot, or `nil` if the request must wait or its task was cancelled.
   func enterAtOnce(host: String, level: LoadPriority.Level) -> TransferSlot? {
     if Task.isCancelled { return nil }
     let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
@@ -35,7 +35,7 @@ final class TransferGate: Sendable {
   /// - Throws: `CacheError.Code.queueFull`, or the cancellation of the calling task.
   func enter(host: String, priority: LoadPriority) async throws(CacheError) -> TransferSlot {
     let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
-    // Before the level is read: a raise in between would be lost. A raise of a ticket that does not wait yet is ignored.
+    // Registered before the level is read: a raise in between would be lost. A raise for a ticket that does not wait is ignored.
     let observation = priority.onRaise { [weak self] level in self?.raise(ticket, to: level) }
     defer { observation.cancel() }
     let outcome = await withTaskCancellationHandler {
@@ -45,7 +45,7 @@ final class TransferGate: Sendable {
     }
     switch outcome {
     case .admitted: return TransferSlot(self, host: host)
-    case .full: throw CacheError(.queueFull, reason: "\(waiting) transfers wait for their turn already")
+    case .full: throw CacheError(.queueFull, reason: "\(waiting) transfers are already waiting")
     case .cancelled: throw .cancelled
     }
   }
@@ -55,7 +55,7 @@ final class TransferGate: Sendable {
     _ continuation: CheckedContinuation<Outcome, Never>
   ) {
     let outcome: Outcome? = state.withLock { state in
-      // A cancel that came before this found nobody to wake; one that comes now waits for the lock.
+      // An earlier cancellation found no waiter to wake. A concurrent one waits for the lock.
       if Task.isCancelled { return .cancelled }
       switch state.queue.enter(ticket, host: host, level: priority.level) {
       case .admitted: return .admitted

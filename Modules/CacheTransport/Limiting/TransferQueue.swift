@@ -1,12 +1,12 @@
 internal import CacheCore
 
-/// Who may transfer now and who is next: the decisions of ``TransferLimits``, without waiting. O(log n) for each.
+/// The decisions of ``TransferLimits``, without waiting: which transfers may run and which is next. Each costs O(log n).
 struct TransferQueue {
   typealias Ticket = PriorityQueue.Ticket
 
   enum Admission: Equatable { case admitted, waiting, full }
 
-  /// Every so many-th slot is for who has waited longest.
+  /// The interval at which a slot goes to the oldest waiter.
   static let turn = PriorityQueue.turn
 
   private struct Host {
@@ -19,23 +19,23 @@ struct TransferQueue {
   /// The host of each waiter.
   private var waiters: [Ticket: String] = [:]
   private var granted = 0
-  /// Hosts with a waiter and a free slot, by their best and by their oldest waiter.
+  /// The hosts that have a waiter and a free slot, ordered by their best and by their oldest waiter.
   private var ranked = IndexedHeap<String, PriorityQueue.Rank>()
   private var aged = IndexedHeap<String, Ticket>()
 
-  /// Slots that are taken.
+  /// The number of occupied slots.
   private(set) var active = 0
 
   init(_ limits: TransferLimits) { self.limits = limits }
 
   var waiting: Int { waiters.count }
 
-  /// What is remembered of hosts: nothing of those where nothing happens.
+  /// The number of hosts in memory. Hosts without transfers and waiters are removed.
   var knownHosts: Int { hosts.count }
 
   func active(at host: String) -> Int { hosts[host]?.active ?? 0 }
 
-  /// Somebody wants a slot.
+  /// Requests a slot.
   mutating func enter(_ ticket: Ticket, host: String, level: LoadPriority.Level) -> Admission {
     waiters[ticket] = host
     hosts[host, default: Host(queue: PriorityQueue(newestFirst: limits.newestFirst))].queue.insert(ticket, level)
@@ -46,15 +46,15 @@ struct TransferQueue {
     return .full
   }
 
-  /// A waiter has become more urgent; one that does not wait is ignored.
+  /// Raises the priority of a waiter. A ticket that does not wait is ignored.
   mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) {
     guard let host = waiters[ticket], hosts[host]?.queue.raise(ticket, to: level) == true else { return }
     refresh(host)
   }
 
-  /// A waiter goes away.
+  /// Removes a waiter.
   ///
-  /// - Returns: whether it waited.
+  /// - Returns: Whether the ticket was waiting.
   @discardableResult
   mutating func withdraw(_ ticket: Ticket) -> Bool {
     guard let host = waiters.removeValue(forKey: ticket) else { return false }
@@ -63,9 +63,9 @@ struct TransferQueue {
     return true
   }
 
-  /// A slot has become free.
+  /// Frees a slot.
   ///
-  /// - Returns: who has it now; nil: nobody wants it.
+  /// - Returns: The waiter that gets the slot, or `nil` if there is none.
   mutating func leave(host: String) -> Ticket? {
     active -= 1
     hosts[host]?.active -= 1
@@ -73,7 +73,7 @@ struct TransferQueue {
     return next()
   }
 
-  /// Gives a slot out. One that comes or goes lets at most one in: nobody waits who need not.
+  /// Assigns a slot. Each arrival or departure admits at most one waiter, so no waiter is left while a slot is free.
   private mutating func next() -> Ticket? {
     guard active < limits.total else { return nil }
     let isTurn = granted % Self.turn == Self.turn - 1
@@ -87,7 +87,7 @@ struct TransferQueue {
     return ticket
   }
 
-  /// Sets where a host stands among those that could have a slot.
+  /// Updates the position of a host among those that could use a slot.
   private mutating func refresh(_ name: String) {
     guard let host = hosts[name] else { return }
     if host.active < limits.perHost, let best = host.queue.bestRank, let oldest = host.queue.oldest {

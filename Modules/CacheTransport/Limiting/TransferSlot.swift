@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// The right to transfer. Given back once: when told, at the latest when nobody holds it any more.
+/// A slot of a transfer. It is released once: on request, or with the last reference.
 final class TransferSlot: Sendable {
   private let gate: TransferGate
   private let host: String

@@ -1,9 +1,9 @@
-/// Tells whether there is a network at all, so that a retry waits for one instead of using its attempts up.
+/// A monitor that tells whether a network is available, so that a retry waits for one instead of using up its attempts.
 ///
-/// Held strongly by the ``RetryPolicy`` that has it. On Apple platforms `PathMonitor` is one; a server has none and needs none.
+/// A ``RetryPolicy`` retains its monitor. On Apple platforms use `PathMonitor`. A server needs none.
 public protocol NetworkMonitor: Sendable {
-  /// Whether a request has a chance now. Who does not know says yes.
+  /// Whether a request may succeed now. `true` if the state is unknown.
   var isReachable: Bool { get }
-  /// Returns once ``isReachable`` holds, at once when it does already; throws as soon as the task is cancelled.
+  /// Waits until ``isReachable`` is `true`. Throws as soon as the task is cancelled.
   func waitUntilReachable() async throws(CancellationError)
 }

@@ -2,20 +2,20 @@
 internal import Dispatch
 internal import Network
 
-/// The system's view of the network, from `NWPathMonitor`.
+/// A monitor of the system's network paths, based on `NWPathMonitor`.
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
 /// policy.network = PathMonitor()
 /// ```
 ///
-/// Reachable is what is not known to be unreachable: before the system's first word, and where a connection has to be set up on
-/// demand (a VPN).
+/// The network counts as reachable unless the system reports otherwise: also before its first report, and if a connection must
+/// first be established on demand (a VPN).
 public final class PathMonitor: NetworkMonitor {
   private let monitor = NWPathMonitor()
   private let gate = ReachabilityGate()
 
-  /// A monitor, which is a subscription with the system; it ends when it is let go of. One serves any number of policies.
+  /// Creates a monitor, which subscribes to the system until it is released. One monitor serves any number of policies.
   public init() {
     monitor.pathUpdateHandler = { [gate] path in gate.set(isOpen: path.status != .unsatisfied) }
     monitor.start(queue: DispatchQueue(label: "etagere.path-monitor", qos: .utility))

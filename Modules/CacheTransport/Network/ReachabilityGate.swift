@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// The waiting half of a ``NetworkMonitor``: a state that somebody sets, and those who wait for it.
+/// The waiting part of a ``NetworkMonitor``: a state and the tasks that wait for it.
 ///
-/// Open until told otherwise: a monitor that has not heard from its system yet must not hold anybody up.
+/// The gate is initially open, because a monitor without a report must not delay requests.
 final class ReachabilityGate: Sendable {
   private struct State {
     var isOpen = true

@@ -1,7 +1,7 @@
 internal import CacheCore
 
 extension CacheError {
-  /// What a user's closure threw.
+  /// Creates the error for one that a user's closure threw.
   init(provider error: any Error) {
     switch error {
     case let error as CacheError: self = error

@@ -7,51 +7,51 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A downloader that responds by a closure: with an image of a database or of a photo library, or with another engine's response.
+/// A downloader that responds with a closure, for example with an image from a database or a photo library.
 ///
 /// ```swift
 /// let photos = ClosureDownloader(contentType: "image/jpeg") { request in
 ///   try await library.jpeg(named: request.head.path ?? "")
 /// }
-/// configuration.schemeHandlers["photo"] = photos  // photo:… URLs take the same way as the network's
+/// configuration.schemeHandlers["photo"] = photos  // photo: URLs use the same path as the network's
 /// let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in thumbnail }) }
 /// ```
 ///
-/// An error of the closure ends the load: a `CacheError` as it is, a `CancellationError` as `CacheError.cancelled`, another error
-/// as `CacheError.Code.other` with that error in `underlying`. A cancelled load cancels the closure's task, and ends when the
-/// closure does.
+/// An error of the closure ends the load. A `CacheError` is passed on, a `CancellationError` becomes `CacheError.cancelled`, and
+/// any other error is the `underlying` error of `CacheError.Code.other`. Cancelling the load cancels the closure's task. The load
+/// ends when the closure does.
 public struct ClosureDownloader: Downloader {
-  /// Makes a whole response.
+  /// A closure that creates a whole response.
   public typealias Answer = @Sendable (DownloadRequest) async throws -> DownloadResponse
-  /// Makes the bytes of a response.
+  /// A closure that creates the bytes of a response.
   public typealias Bytes = @Sendable (DownloadRequest) async throws -> Data
 
   public let id: ComponentID
   private let answer: Answer
   private let lifetime: Duration?
 
-  /// Creates a downloader of whole responses, whose bodies may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
+  /// Creates a downloader of whole responses. Their bodies may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
   ///
   /// - Parameters:
-  ///   - name: equal for downloaders that respond alike, so that loads through them are coalesced. With `nil`, the downloader is
-  ///     equal to no other.
-  ///   - lifetime: the time for which a cache may use successful responses without a `Cache-Control` field, in whole seconds, or
-  ///     `nil` if it must not store them.
-  ///   - answer: called for each request, on the cooperative pool or on the load's executor. It must not block.
+  ///   - name: A name that is equal for downloaders with equal responses, so that their loads are coalesced. With `nil`, the
+  ///     downloader equals no other.
+  ///   - lifetime: The freshness lifetime of successful responses without a `Cache-Control` field, in whole seconds, or `nil` if
+  ///     a cache must not store them.
+  ///   - answer: A closure called for each request, on the cooperative pool or the load's executor. It must not block.
   public init(named name: String? = nil, freshFor lifetime: Duration? = nil, answering answer: @escaping Answer) {
     id = name.map { ComponentID(Self.self, parameters: "\(lifetime.map { "\($0)" } ?? "") named \($0)") } ?? .unique(Self.self)
     self.answer = answer
     self.lifetime = lifetime
   }
 
-  /// Creates a downloader of bytes. The response to other methods than GET and HEAD is 405, without a call of the closure.
+  /// Creates a downloader of bytes. Requests other than GET and HEAD get a 405 response without a call of the closure.
   ///
   /// - Parameters:
-  ///   - name: equal for downloaders that respond alike, so that loads through them are coalesced. With `nil`, the downloader is
-  ///     equal to no other.
-  ///   - contentType: the media type of the bytes, or `nil` for no `Content-Type` field.
-  ///   - lifetime: the time for which a cache may use the bytes, in whole seconds, or `nil` if it must not store them.
-  ///   - bytes: called for each request. It must not block.
+  ///   - name: A name that is equal for downloaders with equal responses, so that their loads are coalesced. With `nil`, the
+  ///     downloader equals no other.
+  ///   - contentType: The media type of the bytes, or `nil` for no `Content-Type` field.
+  ///   - lifetime: The freshness lifetime of the bytes in whole seconds, or `nil` if a cache must not store them.
+  ///   - bytes: A closure called for each request. It must not block.
   public init(
     named name: String? = nil, contentType: String? = nil, freshFor lifetime: Duration? = nil, _ bytes: @escaping Bytes
   ) {
@@ -70,7 +70,7 @@ public struct ClosureDownloader: Downloader {
     }
   }
 
-  /// - Throws: what the closure does.
+  /// - Throws: The error of the closure.
   @concurrent
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     if Task.isCancelled { throw .cancelled }

@@ -1,9 +1,9 @@
 internal import HTTPTypes
 
 extension HTTPResponse {
-  /// Sets `Cache-Control`, unless the response has the field: `max-age` in whole seconds, or `no-store` without a lifetime.
+  /// Sets `Cache-Control` if the response has no such field: `max-age` in whole seconds, or `no-store` without a lifetime.
   ///
-  /// Only a success (2xx) gets a lifetime. Another status may be a success the next time, and gets no field.
+  /// Only a successful response (2xx) gets a lifetime. Other statuses get no field, because the next request may succeed.
   mutating func setFreshness(_ lifetime: Duration?) {
     guard headerFields[.cacheControl] == nil else { return }
     guard let lifetime else {

@@ -8,19 +8,19 @@ public import Foundation
 #endif
 
 extension ResourceBody {
-  /// A body whose chunks a closure makes, one when the one before is taken: memory does not grow with its length.
+  /// Creates a body whose chunks a closure produces on demand, so that memory does not grow with the length.
   ///
   /// ```swift
   /// let body = ResourceBody(length: file.size, onCancel: { file.close() }) { try await file.read(65_536) }
   /// ```
   ///
   /// - Parameters:
-  ///   - length: bytes, where it is known; a body that ends before throws `CacheError.Code.truncatedBody`, one with more
-  ///     `malformedResponse`.
-  ///   - onCancel: called once, when the body is cancelled, let go of before its end, or refused for its length, maybe while
-  ///     `next` runs; not when `next` has returned nil or thrown.
-  ///   - next: the next chunk, or nil at the end; called by one reader at a time. What it throws is final, and told as by
-  ///     ``ClosureDownloader``.
+  ///   - length: The number of bytes, or `nil` if it is unknown. A shorter body throws `CacheError.Code.truncatedBody`, a longer
+  ///     one `malformedResponse`.
+  ///   - onCancel: A closure called once if the body is cancelled, released before its end, or longer than `length`. `next` may
+  ///     be running. It is not called after `next` has returned `nil` or thrown.
+  ///   - next: A closure that returns the next chunk, or `nil` at the end. Calls do not overlap. Its error is final and is mapped
+  ///     as for ``ClosureDownloader``.
   public init(
     length: Int64? = nil, onCancel: (@Sendable () -> Void)? = nil, pulling next: @escaping @Sendable () async throws -> Data?
   ) {
@@ -28,7 +28,7 @@ extension ResourceBody {
   }
 }
 
-/// See `ResourceBody.init(length:onCancel:pulling:)`.
+/// The source of `ResourceBody.init(length:onCancel:pulling:)`.
 private final class PulledBody: ResourceBody.Source {
   private struct State {
     var delivered: Int64 = 0
@@ -57,7 +57,7 @@ private final class PulledBody: ResourceBody.Source {
 
   func next() async throws(CacheError) -> Data? {
     let isOver = try state.withLock { state throws(CacheError) in
-      guard !state.isBusy else { throw CacheError(.misuse, reason: "a body is read by one at a time") }
+      guard !state.isBusy else { throw CacheError(.misuse, reason: "two tasks read a body at the same time") }
       if let outcome = state.outcome {
         try outcome.get()
         return true
@@ -68,7 +68,7 @@ private final class PulledBody: ResourceBody.Source {
     guard !isOver else { return nil }
     defer { state.withLock { $0.isBusy = false } }
     do {
-      // An empty chunk is no end, and nobody above expects one.
+      // An empty chunk is not the end, and readers do not expect one.
       while true {
         if Task.isCancelled { throw CacheError.cancelled }
         guard let chunk = try await pull() else { return try finish() }
@@ -94,8 +94,8 @@ private final class PulledBody: ResourceBody.Source {
     }
     if let length, delivered > length {
       let error = CacheError(
-        .malformedResponse, reason: "the body is longer than the \(length) bytes that were announced")
-      // The closure has more to give, and would not hear otherwise that nobody takes it.
+        .malformedResponse, reason: "the body is longer than the announced \(length) bytes")
+      // The closure has more bytes and must learn that no reader will request them.
       if end(.failure(error)) { onCancel?() }
       throw error
     }
@@ -112,7 +112,7 @@ private final class PulledBody: ResourceBody.Source {
     return nil
   }
 
-  /// - Returns: whether it had not ended before.
+  /// - Returns: Whether the body had not ended before.
   @discardableResult
   private func end(_ outcome: Result<Void, CacheError>) -> Bool {
     state.withLock { state in

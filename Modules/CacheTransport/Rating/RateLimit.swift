@@ -1,14 +1,14 @@
 /// The parameters of a token bucket.
 package struct RateLimit: Hashable, Sendable {
-  /// Requests per second in the long run.
+  /// The steady rate in requests per second.
   let perSecond: Double
-  /// Requests at once after a pause, at least 1.
+  /// The number of requests that may be sent at once after a pause, at least 1.
   let burst: Int
 
-  /// Creates a rate. A number out of range is replaced by the nearest possible one.
+  /// Creates a rate. A number out of range is replaced by the nearest valid one.
   package init(perSecond: Double, burst: Int = 1) {
     self.perSecond = perSecond > 0.001 ? min(perSecond, 1e9) : 0.001
-    // The upper bound keeps the time in which a bucket fills within a `Duration`, which traps on overflow.
+    // The upper bound keeps the fill time of a bucket within the range of `Duration`, which traps on overflow.
     self.burst = min(max(1, burst), 1_000_000_000)
   }
 

@@ -1,8 +1,8 @@
 internal import CacheCore
 
-/// Where requests wait for a token, in their order.
+/// A queue of requests that wait for a token, first in, first out.
 ///
-/// The first in the line waits for the clock, the others for the first; who is cancelled leaves the line and takes nothing.
+/// The first waiter sleeps on the clock, and the others wait for it. A cancelled waiter leaves without a token.
 final class RateLimitQueue: Sendable {
   private enum Outcome { case first, cancelled }
 
@@ -22,10 +22,10 @@ final class RateLimitQueue: Sendable {
     self.clock = clock
   }
 
-  /// How many stand in the line, the first included.
+  /// The number of waiters, including the first.
   var waiting: Int { state.withLock { $0.waiting.count + ($0.hasFirst ? 1 : 0) } }
 
-  /// Takes a token without a wait; false: it takes one, or nobody wants the token any more.
+  /// Takes a token without waiting. Returns `false` if the request must wait or its task was cancelled.
   func passAtOnce() -> Bool {
     if Task.isCancelled { return false }
     let now = clock.uptime
@@ -35,7 +35,7 @@ final class RateLimitQueue: Sendable {
     }
   }
 
-  /// Returns with a token.
+  /// Waits for a token.
   func pass() async throws(CacheError) {
     if Task.isCancelled { throw .cancelled }
     enum Entry { case passes, first, waits(UInt64) }
@@ -58,7 +58,7 @@ final class RateLimitQueue: Sendable {
     }
   }
 
-  /// The first in the line takes the next token, and gives its place to the next.
+  /// Waits for the next token as the first waiter, then wakes the next one.
   private func lead() async throws(CacheError) {
     defer { step() }
     while true {
@@ -91,7 +91,7 @@ final class RateLimitQueue: Sendable {
       await withCheckedContinuation { continuation in
         let outcome: Outcome? = state.withLock { state in
           if Task.isCancelled { return .cancelled }
-          // The line may have ended since the ticket was drawn.
+          // The queue may have become empty since the ticket was drawn.
           guard state.hasFirst else {
             state.hasFirst = true
             return .first

@@ -14,7 +14,7 @@ package struct RateLimitedDownloader: Downloader {
     gate = RateLimitQueue(limit, clock: clock)
   }
 
-  /// The number of requests that wait for their turn.
+  /// The number of waiting requests.
   package var waitingRequests: Int { gate.waiting }
 
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
@@ -32,20 +32,22 @@ package struct RateLimitedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with a limited rate of requests (a token bucket). Requests are sent in the order in which they came.
+  /// Returns this downloader with a request rate limit (a token bucket). Requests are sent in the order in which they arrive.
   ///
-  /// For a list that scrolls: the first screens are loaded at once, later ones at this rate. A request that is cancelled before
-  /// its turn leaves at once and takes no token. A request's `timeout` includes the wait, and the request ends with
-  /// `CacheError.Code.timedOut` if its time is over before its turn.
+  /// In a list that scrolls, the first screens load at once and later ones at this rate. A request that is cancelled while it
+  /// waits leaves at once and uses no token. A request's `timeout` includes the wait. If it waits longer, it fails with
+  /// `CacheError.Code.timedOut`.
   ///
   /// ```swift
   /// let downloader = SessionDownloader().rateLimited(perSecond: 80, burst: 25)
   /// ```
   ///
   /// - Parameters:
-  ///   - rate: requests per second in the long run, from 0.001 to 1,000,000,000. Another number is replaced by the nearest one.
-  ///   - burst: requests at once after a pause, from 1 to 1,000,000,000. Another number is replaced by the nearest one.
-  ///   - clock: fills the bucket.
+  ///   - rate: The steady rate in requests per second, from 0.001 to 1,000,000,000. Other numbers are replaced by the nearest
+  ///     valid one.
+  ///   - burst: The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000. Other numbers are
+  ///     replaced by the nearest valid one.
+  ///   - clock: The clock that fills the bucket.
   public func rateLimited(
     perSecond rate: Double, burst: Int = 1, clock: any CacheClock = SystemClock()
   ) -> some Downloader {

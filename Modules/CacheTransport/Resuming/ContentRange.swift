@@ -1,13 +1,14 @@
 internal import CacheCore
 
-/// Which bytes a 206 brings (`Content-Range`, RFC 9110 §14.4).
+/// The range of bytes in a 206 response (`Content-Range`, RFC 9110 §14.4).
 struct ContentRange: Hashable, Sendable {
   let first: Int64
   let last: Int64
-  /// Bytes of the whole; nil: the server does not know.
+  /// The length of the complete representation, or `nil` if the server does not know it.
   let complete: Int64?
 
-  /// Nil for another unit than bytes, for no range (`bytes */9`), and for what breaks the grammar or makes no sense.
+  /// Parses a field value. Returns `nil` for a unit other than bytes, for an unsatisfied range (`bytes */9`) and for an invalid
+  /// value.
   init?(_ value: String) {
     let parts = value.split(separator: " ", omittingEmptySubsequences: true)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -24,10 +25,10 @@ struct ContentRange: Hashable, Sendable {
     (self.first, self.last) = (first, last)
   }
 
-  /// Bytes.
+  /// The length of the range in bytes.
   var length: Int64 { last - first + 1 }
 
-  /// Digits and nothing else: `Int64("+1")` is a number, and no position.
+  /// Parses a number that consists of digits only. `Int64("+1")` is a number, but not a valid position.
   static func number(_ text: some StringProtocol) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
     return Int64(text)

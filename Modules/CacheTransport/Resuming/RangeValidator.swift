@@ -1,23 +1,23 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// What an answer's bytes can be recognised by, so surely that parts of two transfers may be joined (RFC 9110 §13.1.5).
+/// A strong validator of a response. It allows parts of two transfers to be combined (RFC 9110 §13.1.5).
 enum RangeValidator: Hashable, Sendable {
-  /// A strong entity tag, quotes included.
+  /// A strong entity tag, including its quotes.
   case tag(String)
-  /// A `Last-Modified` that is as good as a strong tag, verbatim.
+  /// A `Last-Modified` date that is a strong validator, verbatim.
   case date(String)
 
-  /// What `If-Range` says.
+  /// The value of an `If-Range` field.
   var fieldValue: String {
     switch self {
     case .tag(let value), .date(let value): value
     }
   }
 
-  /// The strong validator among the fields; nil: there is none.
+  /// Creates the strong validator of the fields, or `nil` if there is none.
   ///
-  /// A weak tag is none, and it rules the date out: a date may be sent only where there is no tag at all (RFC 9110 §13.1.5).
+  /// A weak tag is not one and also rules out the date. A date may be used only without any tag (RFC 9110 §13.1.5).
   init?(_ fields: HTTPFields, now: Timestamp) {
     if let tag = fields[.eTag] {
       guard let strong = Self.strongTag(tag) else { return nil }
@@ -30,7 +30,7 @@ enum RangeValidator: Hashable, Sendable {
     }
   }
 
-  /// Whether the fields name the same bytes.
+  /// Returns whether the fields identify the same bytes.
   func isConfirmed(by fields: HTTPFields) -> Bool {
     switch self {
     case .tag(let tag): fields[.eTag].flatMap(Self.strongTag) == tag
@@ -38,13 +38,13 @@ enum RangeValidator: Hashable, Sendable {
     }
   }
 
-  /// How long before the answer the last change must have been for its date to be strong.
+  /// The minimum age of the last change that makes its date a strong validator.
   ///
-  /// RFC 9110 §8.8.2.2 wants a second when both dates come from one clock, which nobody can know here, or else enough to make it
-  /// sure; a minute is what its predecessors named.
+  /// RFC 9110 §8.8.2.2 requires one second if both dates have the same clock, or else enough for certainty. The clocks are
+  /// unknown here. Older RFCs name one minute.
   private static let settled = Duration.seconds(60)
 
-  /// The tag, when it is a strong one in good form (RFC 9110 §8.8.3). One that is repeated is none.
+  /// Returns the tag if it is a valid strong tag (RFC 9110 §8.8.3). A repeated tag is not valid.
   private static func strongTag(_ value: String) -> String? {
     let text = value[...].utf8.trimmingBlanks()
     guard text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\""),

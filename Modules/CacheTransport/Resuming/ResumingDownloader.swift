@@ -38,27 +38,27 @@ package struct ResumingDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with resumption: a body that fails is continued with a request for the rest.
+  /// Returns this downloader with resumption: if a body fails, the rest of it is requested.
   ///
-  /// The rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5), from the byte that the reader has reached. The
-  /// first request for it is sent at once, later ones after the policy's waits. The rest is used only if status, `Content-Range`,
-  /// length, content coding and validator agree. A 200 with the same validator is skipped up to the reader's position. Everything
-  /// else throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, otherwise the body's own error.
+  /// The rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5), from the reader's position. The first such
+  /// request is sent at once, later ones after the policy's delays. The rest is used only if status, `Content-Range`, length,
+  /// content coding and validator match. A 200 with the same validator is skipped up to the reader's position. Otherwise the body
+  /// throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, or else its original error.
   ///
-  /// Only the 200 response to a GET without `Range` is continued. It needs a `Content-Length` and a strong validator: an entity
-  /// tag without `W/`, or, without a tag, a `Last-Modified` a minute before the response's `Date`. A response is not continued if
-  /// the server sends `Accept-Ranges: none`, or if an engine below has decoded the bytes.
+  /// Only the 200 response to a GET without `Range` is resumed. It needs a `Content-Length` and a strong validator: an entity tag
+  /// without `W/`, or, without a tag, a `Last-Modified` at least a minute before `Date`. A response is not resumed if the server
+  /// sends `Accept-Ranges: none` or if an engine below has decoded the bytes.
   ///
-  /// The first request is not repeated here. `retrying(_:clock:)`, around this downloader, does that. Both count
-  /// requests by `DownloadRequest.attempt`, so a body that was continued three times has used a policy of four attempts up.
+  /// This downloader does not repeat the first request. Add `retrying(_:clock:)` around it for that. Both count requests with
+  /// `DownloadRequest.attempt`, so a body that was resumed three times has used up a policy of four attempts.
   ///
   /// ```swift
   /// let downloader = SessionDownloader().resuming().retrying(.standard)
   /// ```
   ///
   /// - Parameters:
-  ///   - policy: the rules for further requests.
-  ///   - clock: measures waits and dates.
+  ///   - policy: The rules for further requests.
+  ///   - clock: The clock for delays and dates.
   public func resuming(_ policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) -> some Downloader {
     ResumingDownloader(self, policy: policy, clock: clock)
   }

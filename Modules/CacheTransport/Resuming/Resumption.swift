@@ -2,7 +2,7 @@ internal import CacheCore
 internal import HTTPTypes
 internal import Synchronization
 
-/// A body that broke is continued: asks for the rest until it comes, or must not be joined, or the policy has no request left.
+/// The recovery that resumes a failed body. It requests the rest until it can be used, must not be used, or the policy gives up.
 final class Resumption: BodyRecovery {
   private let attempts: RetryLoop
   private let plan: ResumptionPlan
@@ -16,7 +16,7 @@ final class Resumption: BodyRecovery {
   func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation {
     attempts.log.close(isCounted: true)
     attempts.log.note(error)
-    // The connection broke behind the last byte: whatever was to come, it was not the body.
+    // The connection failed after the last byte, so the body is complete.
     if position == plan.length { return .complete }
     let error = RetryLoop.original(of: error)
     var failure = attempts.failure(.failure(error))
@@ -36,7 +36,7 @@ final class Resumption: BodyRecovery {
     }
   }
 
-  /// Waits for the next request's turn. The first comes at once: most connections break for no reason that would still hold.
+  /// Waits until the next request may be sent. The first one is sent at once, because the cause of most failures is gone by then.
   private func isGranted(_ failure: RetryFailure, at position: Int64) async throws(CacheError) -> Bool {
     var failure = failure
     failure.receivedBytes = position
@@ -45,7 +45,7 @@ final class Resumption: BodyRecovery {
     return try await attempts.wait(isFirst ? .zero : delay, after: failure)
   }
 
-  /// An answer that can't be joined: worth another request by its status alone, or the end.
+  /// Handles a response that cannot be used. Only its status can justify another request. Otherwise this throws.
   private func refused(
     _ response: DownloadResponse, _ error: CacheError, at position: Int64, _ reason: String
   ) throws(CacheError) -> RetryFailure {
@@ -60,8 +60,8 @@ final class Resumption: BodyRecovery {
       return failure
     }
     attempts.giveUp(response)
-    // A status that speaks of the moment says nothing about the resource: to start over now would be to ask again what was just
-    // refused. Nor what broke the body: whoever is above would take that for worth another request.
+    // A transient status says nothing about the resource. Starting over would repeat the request that was just refused. The
+    // body's own error is not thrown either, because a caller would retry it.
     guard !attempts.policy.statuses.contains(response.head.status.code) else { throw attempts.log.final(status) }
     throw attempts.interruption(error, at: position, reason: reason)
   }

@@ -1,36 +1,35 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// How the rest of a body can be had, settled when its head came: pure, over values.
+/// The conditions for resuming a body, decided when its head arrives. A pure value.
 struct ResumptionPlan: Hashable, Sendable {
-  /// What an answer to a request for the rest is good for.
+  /// The use of a response to a request for the rest.
   enum Verdict: Hashable, Sendable {
-    /// Its bytes follow those that are there.
+    /// Its bytes follow the received bytes.
     case append
-    /// It brings the whole once more, and the same: what is there already is skipped.
+    /// It is the complete, unchanged response. The received bytes are skipped.
     case skip
-    /// Nothing: joined to what is there it might make a body that never was.
+    /// It cannot be used, because the combined body might never have existed.
     case unusable(reason: String)
   }
 
   let validator: RangeValidator
-  /// Bytes of the whole.
+  /// The length of the complete body in bytes.
   let length: Int64
   let contentEncoding: String?
 
-  /// Nil where the rest can't be asked for, or could not be told from another resource's.
+  /// Creates a plan, or `nil` if the rest cannot be requested or could belong to another resource.
   ///
   /// - Parameters:
-  ///   - request: what was asked.
-  ///   - head: what was answered.
-  ///   - length: bytes that the body was announced with.
-  ///   - now: when the answer came.
+  ///   - request: The request.
+  ///   - head: The head of the response.
+  ///   - length: The announced length of the body in bytes.
+  ///   - now: The time at which the response arrived.
   init?(request: DownloadRequest, head: HTTPResponse, length: Int64?, now: Timestamp) {
     guard request.head.method == .get, request.body == nil, request.head.headerFields[.range] == nil, head.status == .ok else {
       return nil
     }
-    // Where an engine has taken a content coding off, neither the field nor the length is left: the bytes that were counted would
-    // not be those that a range counts.
+    // An engine that decodes removes the field and the length. The counted bytes would not be those of a range.
     guard let length, length > 0, head.headerFields[.contentLength].flatMap(ContentRange.number) == length else { return nil }
     if Self.tokens(head.headerFields[.acceptRanges]).contains("none") { return nil }
     guard let validator = RangeValidator(head.headerFields, now: now) else { return nil }
@@ -39,27 +38,27 @@ struct ResumptionPlan: Hashable, Sendable {
     contentEncoding = head.headerFields[.contentEncoding]
   }
 
-  /// The request for everything from `position` on, if nothing has changed.
+  /// Returns the request for the bytes from `position` on, if the resource has not changed.
   func request(_ original: DownloadRequest, from position: Int64) -> DownloadRequest {
     var rest = original
     rest.head.headerFields[.range] = "bytes=\(position)-"
     rest.head.headerFields[.ifRange] = validator.fieldValue
-    // They asked about an older answer, and their 304 would say nothing about this one.
+    // These fields refer to an older response, and their 304 would say nothing about this one.
     rest.head.headerFields[.ifNoneMatch] = nil
     rest.head.headerFields[.ifModifiedSince] = nil
-    // A platform that adds codings of its own would take one off a part too.
+    // A platform that adds its own codings would also decode a part.
     if contentEncoding == nil, rest.head.headerFields[.acceptEncoding] == nil {
       rest.head.headerFields[.acceptEncoding] = "identity"
     }
     return rest
   }
 
-  /// What an answer to ``request(_:from:)`` is good for.
+  /// Returns the use of a response to ``request(_:from:)``.
   ///
   /// - Parameters:
-  ///   - head: the answer's.
-  ///   - bodyLength: bytes that its body was announced with.
-  ///   - position: the first byte that was asked for.
+  ///   - head: The head of the response.
+  ///   - bodyLength: The announced length of its body in bytes.
+  ///   - position: The first requested byte.
   func judge(_ head: HTTPResponse, bodyLength: Int64?, at position: Int64) -> Verdict {
     switch head.status {
     case .partialContent: judgePart(head, bodyLength, position)
@@ -69,23 +68,23 @@ struct ResumptionPlan: Hashable, Sendable {
       } else {
         .unusable(reason: "the resource has changed")
       }
-    default: .unusable(reason: "the request for the rest was answered \(head.status.code)")
+    default: .unusable(reason: "the response to the range request has status \(head.status.code)")
     }
   }
 
   private func judgePart(_ head: HTTPResponse, _ bodyLength: Int64?, _ position: Int64) -> Verdict {
     let fields = head.headerFields
     guard let value = fields[.contentRange], let range = ContentRange(value) else {
-      // Several parts at once come without the field.
-      return .unusable(reason: "the part that came does not say which it is")
+      // A multipart response has no `Content-Range`.
+      return .unusable(reason: "the partial response has no valid Content-Range")
     }
     if fields[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true {
-      return .unusable(reason: "several parts came instead of one")
+      return .unusable(reason: "the partial response has several parts")
     }
     guard range.first == position, range.last == length - 1, range.complete == length, bodyLength == range.length else {
-      return .unusable(reason: "the part that came (\(value)) is not the one that was asked for")
+      return .unusable(reason: "the partial response (\(value)) is not the requested range")
     }
-    // `If-Range` binds a server that knows it; one that does not sends parts of whatever it has.
+    // A server that does not support `If-Range` sends parts of the current representation.
     return isSame(fields) ? .append : .unusable(reason: "the resource has changed")
   }
 

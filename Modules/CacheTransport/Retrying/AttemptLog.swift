@@ -1,12 +1,12 @@
 internal import CacheCore
 internal import Synchronization
 
-/// The requests of one download: how many, how they failed, and what they cost together.
+/// The requests of one download: their number, failures and total costs.
 final class AttemptLog: Sendable {
   private struct Transfer {
-    /// Its request's number.
+    /// The number of the request.
     var number: Int
-    /// When its request was sent, from the first one's on.
+    /// The time from the first request to this one.
     var offset: Duration
     var metrics: @Sendable () -> TransferMetrics
   }
@@ -14,15 +14,15 @@ final class AttemptLog: Sendable {
   private struct State {
     var sent: Int
     var failures: [CacheError] = []
-    /// Of transfers that are over with.
+    /// The received bytes of transfers that have ended.
     var bytesOnWire: Int64 = 0
-    /// Of the answer whose head was handed over, once its transfer is over with.
+    /// The metrics of the response whose head was returned, once its transfer has ended.
     var counted: TransferMetrics?
     var current: Transfer?
     var total: Duration?
   }
 
-  /// Bytes of the body that were handed over.
+  /// The number of body bytes that were returned to the reader.
   let delivered = Atomic<Int64>(0)
 
   private let first: Int
@@ -30,7 +30,7 @@ final class AttemptLog: Sendable {
   private let clock: any CacheClock
   private let state: Lock<State>
 
-  /// `first` is the number of the first request: more than 1 where others were sent before.
+  /// `first` is the number of the first request. It is more than 1 if others were sent before.
   init(first: Int, clock: any CacheClock) {
     self.first = first
     self.clock = clock
@@ -38,13 +38,13 @@ final class AttemptLog: Sendable {
     state = Lock(State(sent: first - 1))
   }
 
-  /// Time since the first request.
+  /// The time since the first request.
   var elapsed: Duration { clock.uptime - startedAt }
 
   /// The number of the last request.
   var sent: Int { state.withLock { $0.sent } }
 
-  /// The number of a request that is going to be sent.
+  /// Returns the number for the next request.
   func next() -> Int {
     state.withLock { state in
       state.sent += 1
@@ -52,7 +52,7 @@ final class AttemptLog: Sendable {
     }
   }
 
-  /// A failure, and how many requests it tells of.
+  /// Records a failure and the requests that it counts.
   func note(_ error: CacheError) {
     state.withLock { state in
       state.sent = max(state.sent, error.attempt ?? 0)
@@ -64,9 +64,9 @@ final class AttemptLog: Sendable {
     }
   }
 
-  /// An answer came; what is measured of it from here on counts.
+  /// Records a response and begins to use its metrics.
   func open(_ metrics: @escaping @Sendable () -> TransferMetrics, number: Int, offset: Duration) {
-    // Whoever is below may have sent more than one request for it.
+    // A downloader below may have sent more than one request for it.
     let attempts = metrics().attempts
     state.withLock { state in
       state.sent = max(state.sent, number + attempts - 1)
@@ -74,12 +74,12 @@ final class AttemptLog: Sendable {
     }
   }
 
-  /// The transfer is over, broken or given back.
+  /// Records the end of the current transfer, which completed, failed or was discarded.
   ///
-  /// - Parameter isCounted: whether its head was handed over, so that times and protocol are told of it.
+  /// - Parameter isCounted: Whether its head was returned, so that its times and protocol are reported.
   func close(isCounted: Bool) {
     guard let transfer = state.withLock({ $0.current }) else { return }
-    // Outside the lock: somebody else's closure.
+    // Outside the lock, because the closure belongs to another downloader.
     let metrics = transfer.metrics()
     state.withLock { state in
       state.current = nil
@@ -89,17 +89,17 @@ final class AttemptLog: Sendable {
     }
   }
 
-  /// Bytes that came of an answer after it was given back.
+  /// Adds bytes of a response that were received after it was discarded.
   func addWire(_ bytes: Int64) { state.withLock { $0.bytesOnWire += bytes } }
 
-  /// The body's last byte was handed over.
+  /// Records the end of the body.
   func finish() {
     let total = elapsed
     state.withLock { $0.total = $0.total ?? total }
   }
 
-  /// What is thrown in the end: the last failure, with the number of requests, and with all of them behind it when there were
-  /// several.
+  /// Returns the error to throw: the last failure with the number of requests. If there were several failures, all of them are in
+  /// its `underlying`.
   func final(_ error: CacheError) -> CacheError {
     if error.isCancellation { return error }
     return state.withLock { state in
@@ -110,7 +110,7 @@ final class AttemptLog: Sendable {
     }
   }
 
-  /// Of all requests together: see `TransferMetrics`.
+  /// The metrics of all requests together. See `TransferMetrics`.
   var metrics: TransferMetrics {
     let (kept, current) = state.withLock { ($0, $0.current) }
     let measured = current?.metrics()

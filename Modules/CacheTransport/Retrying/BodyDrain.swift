@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// Reads the short body of an answer that was given back to its end, so that its connection can be used again: while the next
-/// request waits for its time, and no longer.
+/// A reader for the short body of a discarded response. It reads to the end, so that the connection can be reused, but only until
+/// the next request is sent.
 ///
-/// A server that is slow with a body that nobody wants must not hold the next request up, neither by the load's own waiting nor
-/// by a connection, or a slot of ``LimitedDownloader``, that the body keeps until it has ended.
+/// A slow server must not delay the next request. Neither the load nor the connection, or a slot of ``LimitedDownloader``, may
+/// wait for the end of an unneeded body.
 final class BodyDrain: Sendable {
   private let body = Lock<ResourceBody?>(nil)
 
   /// - Parameters:
-  ///   - body: no longer than `limit`.
-  ///   - limit: bytes.
-  ///   - ended: called when it has been read, has broken or has been given up.
+  ///   - body: A body of at most `limit` bytes.
+  ///   - limit: The maximum number of bytes.
+  ///   - ended: A closure called after the body was read, failed or was cancelled.
   func begin(_ body: ResourceBody, limit: Int64, ended: @escaping @Sendable () -> Void) {
     self.body.withLock { $0 = body }
     Task.detached(priority: .utility) {
@@ -21,7 +21,7 @@ final class BodyDrain: Sendable {
     }
   }
 
-  /// Gives up what has not come yet.
+  /// Cancels the unread rest of the body.
   func end() {
     let rest = body.withLock { body in
       defer { body = nil }

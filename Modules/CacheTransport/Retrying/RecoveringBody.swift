@@ -8,26 +8,26 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// How a body that broke goes on.
+/// The continuation of a body that failed.
 enum Continuation: Sendable {
-  /// From these bytes, after so many of them that were handed over already.
+  /// A source to continue from, after skipping the bytes that were already returned.
   case bytes(any ResourceBody.Source, skipping: Int64)
-  /// All bytes had come.
+  /// No bytes are missing.
   case complete
 }
 
-/// Finds a way on when a body breaks.
+/// A strategy for a body that fails.
 protocol BodyRecovery: Sendable {
   /// - Parameters:
-  ///   - error: what broke the body; no cancellation.
-  ///   - position: bytes that were handed over.
-  /// - Throws: what the reader gets.
+  ///   - error: The error of the body, which is not a cancellation.
+  ///   - position: The number of bytes already returned.
+  /// - Throws: The error for the reader.
   func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation
 }
 
-/// A body that goes on from another transfer when its own breaks. Pulls stay pulls: nothing is read ahead and nothing is kept.
+/// A body that continues from another transfer if its own fails. It reads nothing ahead and buffers nothing.
 ///
-/// As long as nothing breaks it costs two short critical sections a chunk.
+/// Without a failure, its cost is two short critical sections per chunk.
 final class RecoveringBody: ResourceBody.Source {
   private enum Outcome { case ended, failed(CacheError) }
 
@@ -44,7 +44,7 @@ final class RecoveringBody: ResourceBody.Source {
   private let length: Int64?
   private let state: Lock<State>
 
-  /// `length` is the bytes that the whole must have, where that is to be checked here.
+  /// `length` is the expected length of the complete body, or `nil` if it is not checked here.
   init(_ source: any ResourceBody.Source, length: Int64?, log: AttemptLog, recovery: any BodyRecovery) {
     self.recovery = recovery
     self.log = log
@@ -52,7 +52,7 @@ final class RecoveringBody: ResourceBody.Source {
     state = Lock(State(source: source))
   }
 
-  // Also where somebody else holds the source: letting go of this body is to stop the transfer.
+  // Releasing this body stops the transfer even if other code retains the source.
   deinit { state.withLock { $0.source }.cancel() }
 
   var trailers: HTTPFields? {
@@ -83,14 +83,14 @@ final class RecoveringBody: ResourceBody.Source {
         }
         if let part = try accept(chunk) { return part }
       } catch {
-        // Two readers at once is the caller's mistake, and no reason to end the body.
+        // Two concurrent readers are the caller's mistake and must not end the body.
         if error.code == .misuse { throw error }
         guard try await recover(from: error) else { return nil }
       }
     }
   }
 
-  /// Where the next bytes are; nil: the body has ended.
+  /// Returns the current source, or `nil` if the body has ended.
   private func source() throws(CacheError) -> (any ResourceBody.Source)? {
     try state.withLock { state throws(CacheError) in
       switch state.outcome {
@@ -103,7 +103,7 @@ final class RecoveringBody: ResourceBody.Source {
     }
   }
 
-  /// The part of a chunk that has not been handed over yet; nil: none of it.
+  /// Returns the part of a chunk that was not returned yet, or `nil` if there is none.
   private func accept(_ chunk: Data) throws(CacheError) -> Data? {
     let part = state.withLock { state -> Data? in
       guard state.skip > 0 else { return chunk }
@@ -114,9 +114,9 @@ final class RecoveringBody: ResourceBody.Source {
     guard let part else { return nil }
     let position = log.delivered.load(ordering: .relaxed) + Int64(part.count)
     if let length, position > length {
-      throw CacheError(.malformedResponse, reason: "the body goes on after the \(length) bytes that it was to have")
+      throw CacheError(.malformedResponse, reason: "the body is longer than the expected \(length) bytes")
     }
-    // One reader at a time, so this is no race.
+    // Not a race, because only one reader is admitted at a time.
     log.delivered.store(position, ordering: .relaxed)
     return part
   }
@@ -134,7 +134,7 @@ final class RecoveringBody: ResourceBody.Source {
 
   // MARK: Recovery
 
-  /// - Returns: false when nothing is missing.
+  /// - Returns: `false` if no bytes are missing.
   private func recover(from error: CacheError) async throws(CacheError) -> Bool {
     do throws(CacheError) {
       if state.withLock({ $0.isCancelled }) || Task.isCancelled || error.isCancellation { throw .cancelled }
@@ -160,7 +160,7 @@ final class RecoveringBody: ResourceBody.Source {
     }
   }
 
-  /// In a task of its own, one for each time that the body breaks, so that ``cancel()`` ends a wait for the next request at once.
+  /// Runs the recovery in a separate task, one per failure, so that ``cancel()`` ends a delay at once.
   private func continuation(after error: CacheError) async throws(CacheError) -> Continuation {
     let position = log.delivered.load(ordering: .relaxed)
     let task = Task { [recovery] () async -> Result<Continuation, CacheError> in

@@ -1,7 +1,7 @@
-/// A decision about a request that failed.
+/// The decision about a failed request.
 public enum RetryDecision: Hashable, Sendable {
-  /// The request is sent again after this time.
+  /// Send the request again after this delay.
   case retry(after: Duration)
-  /// The failure is final.
+  /// Treat the failure as final.
   case giveUp
 }

@@ -1,9 +1,9 @@
 public import CacheCore
 public import HTTPTypes
 
-/// A request that failed, as a ``RetryPolicy`` judges it.
+/// A failed request, as a ``RetryPolicy`` receives it.
 public struct RetryFailure: Sendable {
-  /// The response, whose status may be worth a retry, or the error of the request or of its body.
+  /// The response, if its status may be retried, or the error of the request or of its body.
   public var outcome: Result<HTTPResponse, CacheError>
   /// The request.
   public var request: HTTPRequest
@@ -11,10 +11,10 @@ public struct RetryFailure: Sendable {
   public var attempt: Int
   /// The time since the first request.
   public var elapsed: Duration
-  /// The number of bytes of the body that were received before, if the retry requests only the rest of the body. Otherwise 0.
+  /// The number of body bytes received so far, if a retry requests only the rest of the body. Otherwise 0.
   public var receivedBytes: Int64 = 0
 
-  /// Creates a failure, for tests of policies.
+  /// Creates a failure for a test of a policy.
   public init(
     _ outcome: Result<HTTPResponse, CacheError>, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero
   ) {

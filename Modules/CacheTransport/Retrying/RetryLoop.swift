@@ -1,18 +1,18 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The requests of one download: sends them, counts them, and asks the policy about the next.
+/// The requests of one download. It sends and counts them and asks the policy about the next one.
 ///
-/// Shared by `retrying(_:clock:)` and `resuming(_:clock:)`, which differ in what they ask for and in what they do with the
-/// answer.
+/// `retrying(_:clock:)` and `resuming(_:clock:)` share it. They differ in the requests that they send and in their use of the
+/// responses.
 struct RetryLoop: Sendable {
   let base: any Downloader
   let policy: RetryPolicy
   let clock: any CacheClock
-  /// What was asked for: with the first request's number, and the time that all of them may take.
+  /// The original request, with the number of the first attempt and the time limit for all attempts.
   let request: DownloadRequest
   let log: AttemptLog
-  /// Of the answer before the next request.
+  /// Reads the discarded response before the next request.
   let drain = BodyDrain()
 
   init(base: any Downloader, policy: RetryPolicy, clock: any CacheClock, request: DownloadRequest) {
@@ -23,9 +23,9 @@ struct RetryLoop: Sendable {
     log = AttemptLog(first: request.attempt, clock: clock)
   }
 
-  /// Sends one request. Failures are written down.
+  /// Sends one request and records a failure.
   ///
-  /// - Throws: a cancellation alone.
+  /// - Throws: Only a cancellation.
   func send(_ request: DownloadRequest) async throws(CacheError) -> Result<DownloadResponse, CacheError> {
     drain.end()
     var numbered = request
@@ -43,7 +43,7 @@ struct RetryLoop: Sendable {
     }
   }
 
-  /// A cancellation may show as anything: a broken connection, say.
+  /// Throws if the load was cancelled. A cancellation may appear as another error, for example a lost connection.
   func checkCancellation(_ error: CacheError? = nil) throws(CacheError) {
     if Task.isCancelled || error?.isCancellation == true { throw .cancelled }
   }
@@ -52,14 +52,14 @@ struct RetryLoop: Sendable {
     RetryFailure(reason, request: request.head, attempt: log.sent, elapsed: log.elapsed)
   }
 
-  /// The policy's decision, with the random number and the time that it does not have itself.
+  /// Returns the policy's decision, with the random number and the time that the policy does not have itself.
   func decision(on failure: RetryFailure) -> RetryDecision {
     policy.decision(on: failure, fraction: policy.random(), now: clock.now, timeout: request.timeout)
   }
 
-  /// Announces the next request and waits for its time.
+  /// Announces the next request and waits for its delay.
   ///
-  /// - Returns: false when there is no network, and none came in time.
+  /// - Returns: `false` if no network became available in time.
   func wait(_ delay: Duration, after failure: RetryFailure) async throws(CacheError) -> Bool {
     policy.onRetry?(failure, delay)
     let limit = [policy.timeLimit, request.timeout].compactMap { $0 }.min()
@@ -67,7 +67,7 @@ struct RetryLoop: Sendable {
       delay, remaining: limit.map { $0 - log.elapsed }, isForNetwork: failure.error != nil)
   }
 
-  /// The request as it can be sent again, or nil when its body can't be had a second time.
+  /// Returns the request for another attempt, or `nil` if its body cannot be read again.
   func repeated() async throws(CacheError) -> DownloadRequest? {
     guard let body = request.body else { return request }
     var again = request
@@ -80,13 +80,13 @@ struct RetryLoop: Sendable {
     return again
   }
 
-  /// Gives an answer back that nobody is going to read, before another request is sent.
+  /// Discards a response before another request is sent.
   ///
-  /// A short body is read meanwhile, so that its connection can be used again; a long one is not worth that. See ``BodyDrain``;
-  /// whoever calls this ends it, should there be no other request after all.
+  /// A short body is read meanwhile, so that its connection can be reused. A long body is cancelled. The caller ends
+  /// ``BodyDrain`` if no other request follows.
   func discard(_ response: DownloadResponse) {
     let body = response.body
-    // A body that recovers would send requests for bytes that nobody wants.
+    // A recovering body would send requests for unneeded bytes.
     guard body.data == nil, !(body.source is RecoveringBody), let length = body.length, length <= Self.drained else {
       return giveUp(response)
     }
@@ -97,27 +97,27 @@ struct RetryLoop: Sendable {
     }
   }
 
-  /// Gives an answer back that nobody is going to read, and that was the last.
+  /// Discards the last response.
   func giveUp(_ response: DownloadResponse) {
     log.close(isCounted: false)
     response.body.source.cancel()
   }
 
-  /// Bytes.
+  /// The maximum number of bytes of a discarded body that are read.
   private static let drained: Int64 = 16 << 10
 
-  /// An answer without a status that counts, as one of the failures.
+  /// Records a response as a failure because of its status.
   @discardableResult
   func noteStatus(_ head: HTTPResponse) -> CacheError {
-    let error = CacheError(.unacceptableStatus, reason: "the server answered \(head.status.code)", status: head.status.code)
+    let error = CacheError(.unacceptableStatus, reason: "the response has status \(head.status.code)", status: head.status.code)
     log.note(error)
     return error
   }
 
-  // MARK: Bodies that broke
+  // MARK: Failed bodies
 
-  /// What is thrown for a body that can't be continued here: an invitation to start over where the policy has another request to
-  /// give, else what happened.
+  /// Returns the error for a body that cannot be continued: `bodyInterrupted` if the policy allows another attempt, or else the
+  /// original error.
   func interruption(_ error: CacheError, at position: Int64, reason: String? = nil) -> CacheError {
     let original = Self.original(of: error)
     guard position > 0 || reason != nil, isRepeatable, case .retry = decision(on: failure(.failure(original))) else {
@@ -126,14 +126,14 @@ struct RetryLoop: Sendable {
     var interruption = log.final(original)
     let underlying: any Error = interruption.underlying is FailureHistory ? interruption.underlying ?? original : original
     interruption.code = .bodyInterrupted
-    interruption.reason = "the body broke off after \(position) bytes (\(original.reason)), and \(reason ?? "can't be continued")"
+    interruption.reason = "the body was cut off after \(position) bytes (\(original.reason)): \(reason ?? "it cannot be resumed")"
     interruption.underlying = underlying
     return interruption
   }
 
   private var isRepeatable: Bool { request.body == nil || request.body?.data != nil || policy.reopenBody != nil }
 
-  /// What broke the body in the first place, when somebody below has said already that it can't be continued.
+  /// Returns the original error of a body that a downloader below could not continue.
   static func original(of error: CacheError) -> CacheError {
     guard error.code == .bodyInterrupted else { return error }
     if let history = error.underlying as? FailureHistory, let last = history.failures.last { return last }

@@ -2,17 +2,17 @@ public import CacheCore
 internal import HTTPTypes
 
 extension RetryPolicy {
-  /// Whether, and after which wait, a request is sent again. Pure: the same values get the same decision.
+  /// Returns whether a request is sent again, and after which delay. A pure function: equal values give equal decisions.
   ///
   /// - Parameters:
-  ///   - failure: what happened to the last request.
-  ///   - fraction: from 0 to 1, drawn at random; see ``Backoff``.
-  ///   - now: wall time, for a `Retry-After` that names a date.
-  ///   - timeout: the time that the request itself allows for everything, from the first request on; nil: none.
+  ///   - failure: The last failure.
+  ///   - fraction: A random number from 0 to 1. See ``Backoff``.
+  ///   - now: The current time, for a `Retry-After` with a date.
+  ///   - timeout: The request's own time limit, from the first attempt on, or `nil` for none.
   public func decision(
     on failure: RetryFailure, fraction: Double, now: Timestamp, timeout: Duration? = nil
   ) -> RetryDecision {
-    // Before anything of the caller's is asked: who gave up is not asked whether to go on.
+    // Checked before the caller's closures, which must not be called after a cancellation.
     if failure.error?.isCancellation == true { return .giveUp }
     guard failure.attempt < maximumAttempts else { return .giveUp }
     let delay: Duration
@@ -27,7 +27,7 @@ extension RetryPolicy {
     return .retry(after: delay)
   }
 
-  /// The wait by the rules, or nil when they allow no further request.
+  /// Returns the delay by the rules, or `nil` if they allow no further request.
   private func ruledDelay(_ failure: RetryFailure, _ fraction: Double, _ now: Timestamp) -> Duration? {
     guard methods.contains(failure.request.method) else { return nil }
     let delay = backoff.delay(after: failure.attempt, fraction: fraction)
@@ -36,11 +36,11 @@ extension RetryPolicy {
     case .success(let head):
       guard statuses.contains(head.status.code) else { return nil }
       guard let asked = RetryAfter.delay(in: head.headerFields, now: now) else { return delay }
-      // Not earlier than the server asks, and later when the back-off has come that far.
+      // Not earlier than the server requests, but later if the back-off delay is longer.
       return asked <= maximumRetryAfter ? max(asked, delay) : nil
     }
   }
 
-  /// Whether a status may be worth another request: only then an answer is a failure at all.
+  /// Returns whether a status may be retried. Otherwise the response is not a failure.
   func mayRetry(_ head: HTTPResponse) -> Bool { judge != nil || statuses.contains(head.status.code) }
 }

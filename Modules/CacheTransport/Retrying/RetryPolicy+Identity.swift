@@ -2,10 +2,10 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension RetryPolicy {
-  /// Of a downloader that carries the policy out around another one: equal where rules and downloaders are.
+  /// Returns the ID of a downloader that applies the policy to `base`. IDs are equal if the rules and the base downloaders are.
   ///
-  /// Closures and networks can't be compared, so a policy with one of them makes a downloader that is like no other. The random
-  /// numbers do not count: they change when an answer comes, and not which.
+  /// Closures and network monitors cannot be compared, so a policy with one of them gets a unique ID. The random numbers are
+  /// ignored, because they affect only the time of a response.
   func id(of type: Any.Type, around base: any Downloader) -> ComponentID {
     guard reopenBody == nil, judge == nil, onRetry == nil, network == nil else { return .unique(type) }
     let rules = [

@@ -1,7 +1,7 @@
 public import CacheCore
 public import HTTPTypes
 
-/// The rules for sending a request again: the number of attempts, the failures that are retried, and the waits.
+/// The rules for sending a request again: the number of attempts, the failures that are retried, and the delays.
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
@@ -16,14 +16,14 @@ public import HTTPTypes
 public struct RetryPolicy: Sendable {
   /// The maximum number of requests for a resource, including the first. It is at least 1.
   ///
-  /// `DownloadRequest.attempt` carries the count, so resumption, retries and a caller that starts over share one limit.
+  /// `DownloadRequest.attempt` has the count, so resumption, retries and a caller that starts over share one limit.
   public var maximumAttempts: Int
-  /// The wait between two requests.
+  /// The delay between two requests.
   public var backoff: Backoff
-  /// The time for all requests and the waits between them, or `nil` for no limit. A retry that would start later is not sent. The
-  /// request's own `timeout` also applies.
+  /// The time limit for all requests and the delays between them, or `nil` for none. A retry that would start later is not sent.
+  /// The request's own `timeout` also applies.
   public var timeLimit: Duration?
-  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for. If the server asks for a longer wait, the request is not
+  /// The maximum `Retry-After` (RFC 9110 §10.2.3) that is respected. If the server requests a longer delay, the request is not
   /// retried and the response is returned.
   public var maximumRetryAfter: Duration
   /// The methods that are retried. The default is the idempotent methods (RFC 9110 §9.2.2).
@@ -32,29 +32,29 @@ public struct RetryPolicy: Sendable {
   public var statuses: Set<Int>
   /// The errors that are retried.
   public var errors: Set<CacheError.Code>
-  /// Makes the body of a request again before a retry, because a streamed body can be read only once. If it is `nil` or returns
-  /// `nil`, a request with a streamed body is not retried. It is not called for a body in memory (`ResourceBody.data`). Held
-  /// strongly.
+  /// A closure that creates the body of a request again before a retry, because a streamed body can be read only once. If it is
+  /// `nil` or returns `nil`, a request with a streamed body is not retried. It is not called for a body in memory
+  /// (`ResourceBody.data`). The policy retains it.
   public var reopenBody: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
-  /// Decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The number of
-  /// attempts and the time limits still apply. Held strongly.
+  /// A closure that decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The
+  /// number of attempts and the time limits still apply. The policy retains it.
   public var judge: (@Sendable (RetryFailure) -> RetryDecision?)?
-  /// Called before each retry, with the failure and the wait that follows. A wait for a network may be added. Held strongly.
+  /// A closure called before each retry, with the failure and the delay. A wait for a network may follow. The policy retains it.
   public var onRetry: (@Sendable (_ failure: RetryFailure, _ delay: Duration) -> Void)?
-  /// Tells whether there is a network. Without one, a retry waits for it, and no attempt is counted.
+  /// The network monitor, or `nil` for none. Without a network, a retry waits for one and uses up no attempt.
   public var network: (any NetworkMonitor)?
-  /// The longest wait for a network. After it the failure is final.
+  /// The maximum wait for a network. After it, the failure is final.
   public var networkWaitLimit: Duration
-  /// Returns the random number from 0 to 1 that ``Backoff`` uses for one wait.
+  /// A closure that returns the random number from 0 to 1 that ``Backoff`` uses for one delay.
   public var random: @Sendable () -> Double
 
-  /// The default policy: at most four requests, with waits of 0.5 to 20 seconds.
+  /// The default policy: at most four requests. The delays are random, with maxima from 0.5 to 20 seconds.
   public static let standard = RetryPolicy()
 
-  /// A policy for loads that a user is waiting for: at most two retries, whose waits are 0.75 seconds at most in all.
+  /// A policy for loads that a user is waiting for: at most two retries, with a total delay of at most 0.75 seconds.
   ///
-  /// It retries safe methods only (RFC 9110 §9.2.1), after the statuses 408, 425, 502, 503 and 504 and after broken connections.
-  /// It does not retry failures that usually last (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of
+  /// It retries safe methods only (RFC 9110 §9.2.1), after the statuses 408, 425, 502, 503 and 504 and after lost connections. It
+  /// does not retry failures that usually last (`offline`, `hostNotFound`, `connectionRefused`, `timedOut`, a `Retry-After` of
   /// more than two seconds), so that the cache can serve a stale response at once.
   public static let brief: RetryPolicy = {
     var policy = RetryPolicy(
@@ -84,16 +84,16 @@ public struct RetryPolicy: Sendable {
     random = { .random(in: 0...1) }
   }
 
-  /// The methods whose effect is the same however often they are sent (RFC 9110 §9.2.2).
+  /// The idempotent methods (RFC 9110 §9.2.2).
   public static let idempotentMethods: Set<HTTPRequest.Method> = [.get, .head, .options, .put, .delete, .trace]
 
   /// The statuses of temporary failures: 408 and 425 (RFC 8470), 429 (RFC 6585), 500, 502, 503, 504.
   public static let transientStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
-  /// The errors of the connection to the server.
+  /// The transient errors of a connection.
   ///
-  /// Errors that would recur (`tlsFailure`, `malformedResponse`, `invalidURL`, …) and deliberate refusals (`cancelled`,
-  /// `refused`, `addressRefused`, `networkRestricted`, …) are not included.
+  /// Persistent errors (`tlsFailure`, `malformedResponse`, `invalidURL`, …) and deliberate refusals (`cancelled`, `refused`,
+  /// `addressRefused`, `networkRestricted`, …) are not included.
   public static let transientErrors: Set<CacheError.Code> = [
     .connectionLost, .connectionRefused, .hostNotFound, .offline, .timedOut, .truncatedBody, .bodyInterrupted,
   ]

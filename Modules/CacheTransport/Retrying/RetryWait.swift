@@ -1,18 +1,18 @@
 internal import CacheCore
 
-/// Carries a wait out: for time, or for a network.
+/// The wait before a retry, for a delay or for a network.
 struct RetryWait: Sendable {
   let policy: RetryPolicy
   let clock: any CacheClock
 
-  /// Returns when the next request may be sent.
+  /// Waits until the next request may be sent.
   ///
   /// - Parameters:
-  ///   - delay: what the policy decided.
-  ///   - remaining: time that is left for everything; nil: no limit.
-  ///   - isForNetwork: whether a network that is gone may be the reason: who has got an answer has one.
-  /// - Returns: false when no network came in time.
-  /// - Throws: a cancellation, as soon as the task is cancelled.
+  ///   - delay: The delay of the policy's decision.
+  ///   - remaining: The time left of the limits, or `nil` if there is no limit.
+  ///   - isForNetwork: Whether a missing network may be the cause. It is not if a response arrived.
+  /// - Returns: `false` if no network became available in time.
+  /// - Throws: A cancellation, as soon as the task is cancelled.
   func pass(_ delay: Duration, remaining: Duration?, isForNetwork: Bool) async throws(CacheError) -> Bool {
     do throws(CancellationError) {
       if isForNetwork, let network = policy.network, !network.isReachable {
@@ -25,7 +25,7 @@ struct RetryWait: Sendable {
     }
   }
 
-  // What a network's return lets loose is one machine's requests, not the world's: no back-off on top.
+  // No back-off after a network returns, because that releases the requests of only one machine.
   private func reach(_ network: any NetworkMonitor, within limit: Duration) async throws(CancellationError) -> Bool {
     enum End: Sendable { case reached, elapsed, cancelled }
     guard limit > .zero else { return false }

@@ -33,35 +33,35 @@ package struct RetryingDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with retries: a request is sent again if it fails, or if its response has a status of the moment
-  /// only, such as 503.
+  /// Returns this downloader with retries: a request is sent again if it fails or if its response has a transient status, such as
+  /// 503.
   ///
-  /// - When the attempts are used up, the last response is returned, whatever its status. An error is the last one, with
-  ///   `CacheError.attempt` set. After several attempts, its `underlying` is a `FailureHistory` of all errors.
-  /// - A body that fails before its first byte was read is requested again, if the new head describes the same content. A body
-  ///   that fails later throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, otherwise its own error.
-  ///   Only the caller can start over then, with `DownloadRequest.attempt` one above the error's.
-  /// - Waits end at once when the task or the body is cancelled.
-  /// - All attempts share the time that the request allows (`DownloadRequest.timeout`).
+  /// - After the last attempt, the last response is returned, regardless of its status, or the last error is thrown, with
+  ///   `CacheError.attempt` set. After several failures, its `underlying` is a `FailureHistory` of all errors.
+  /// - A body that fails before its first byte was read is requested again. The new one is used if its head describes the same
+  ///   content. A body that fails later throws `CacheError.Code.bodyInterrupted` if the policy allows another attempt, otherwise
+  ///   its own error. Only the caller can start over then, with a `DownloadRequest.attempt` one above the error's.
+  /// - Delays end at once when the task or the body is cancelled.
+  /// - All attempts share the request's time limit (`DownloadRequest.timeout`).
   ///
-  /// Put retries around `resuming(_:clock:)`, so that a body is first continued and only then requested again.
+  /// Add retries around `resuming(_:clock:)`, so that a body is first resumed and only then requested again.
   ///
   /// ```swift
   /// let downloader = SessionDownloader().resuming().retrying(.standard)
   /// ```
   ///
   /// - Parameters:
-  ///   - policy: the rules for retries.
-  ///   - clock: measures waits and dates.
+  ///   - policy: The rules for retries.
+  ///   - clock: The clock for delays and dates.
   public func retrying(_ policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) -> some Downloader {
     RetryingDownloader(self, policy: policy, clock: clock)
   }
 }
 
 extension RetryLoop {
-  /// The first answer that is worth handing over.
+  /// Sends requests until the policy accepts a response.
   ///
-  /// - Parameter broken: a body that broke, after which the next request is already the second.
+  /// - Parameter broken: The error of a failed body, so that the next request is already the second.
   func answer(after broken: CacheError? = nil) async throws(CacheError) -> DownloadResponse {
     defer { drain.end() }
     var result: Result<DownloadResponse, CacheError>
@@ -82,21 +82,21 @@ extension RetryLoop {
     }
   }
 
-  /// The request to be sent now, after its wait; nil: the failure is final.
+  /// Returns the next request after its delay, or `nil` if the failure is final.
   private func request(after error: CacheError) async throws(CacheError) -> DownloadRequest? {
     let failure = failure(.failure(error))
     guard case .retry(let delay) = decision(on: failure), let next = try await repeated() else { return nil }
     return try await wait(delay, after: failure) ? next : nil
   }
 
-  /// The request to be sent now, after its wait, the answer given back; nil: the answer is to be handed over.
+  /// Discards a response and returns the next request after its delay, or returns `nil` if the response is final.
   private func request(after response: DownloadResponse) async throws(CacheError) -> DownloadRequest? {
     guard policy.mayRetry(response.head) else { return nil }
     let failure = failure(.success(response.head))
     guard case .retry(let delay) = decision(on: failure), let next = try await repeated() else { return nil }
     noteStatus(response.head)
     discard(response)
-    // Who has got an answer has a network: the wait is one for time alone.
+    // A response proves that a network is available, so only the delay is waited for.
     _ = try await wait(delay, after: failure)
     return next
   }

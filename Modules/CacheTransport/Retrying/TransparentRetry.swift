@@ -1,12 +1,12 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A body of which nothing was handed over yet is asked for again.
+/// The recovery that requests a body again, if none of it was returned yet.
 struct TransparentRetry: BodyRecovery {
   let attempts: RetryLoop
-  /// The head that was handed over.
+  /// The head that was returned.
   let head: HTTPResponse
-  /// Bytes that were announced with it.
+  /// The announced length of its body in bytes.
   let length: Int64?
 
   func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation {
@@ -16,7 +16,7 @@ struct TransparentRetry: BodyRecovery {
     let response = try await attempts.answer(after: RetryLoop.original(of: error))
     guard Self.describesSameContent(head, response.head), length == response.body.length else {
       attempts.giveUp(response)
-      // It speaks of the moment, and not of the resource: to start over now would be to ask again what was just refused.
+      // A transient status says nothing about the resource. Starting over would repeat the request that was just refused.
       guard !attempts.policy.statuses.contains(response.head.status.code) || response.head.status == head.status else {
         throw attempts.log.final(attempts.noteStatus(response.head))
       }
@@ -25,10 +25,9 @@ struct TransparentRetry: BodyRecovery {
     return .bytes(response.body.source, skipping: 0)
   }
 
-  /// Whether a head that was handed over may stand before the other one's body.
+  /// Returns whether the first head also describes the body of the second response.
   ///
-  /// The reader goes by the first head: what it labels the bytes with, and whether it may keep them, has to hold for the new
-  /// ones.
+  /// The reader has only the first head, so its labels and its caching rules must hold for the new bytes.
   static func describesSameContent(_ first: HTTPResponse, _ second: HTTPResponse) -> Bool {
     first.status == second.status && labels.allSatisfy { first.headerFields[$0] == second.headerFields[$0] }
   }
