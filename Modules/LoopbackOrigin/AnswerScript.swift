@@ -9,14 +9,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// An answer as the steps that a connection takes one after another: everything is decided here, nothing is sent.
+/// A response as the steps of its delivery. All decisions are made here, and nothing is sent.
 struct AnswerScript {
   enum Step {
     case head(ByteBuffer, isNotModified: Bool)
     case bytes(ByteBuffer, isBody: Bool)
-    /// One byte at a time.
+    /// Sends the bytes one at a time, with a pause after each.
     case trickle(ByteBuffer, isBody: Bool, every: Duration)
-    /// The same bytes for ever.
+    /// Sends the same bytes repeatedly, without end.
     case endless(ByteBuffer)
     case wait(Duration)
     case hold(Gate)
@@ -99,7 +99,7 @@ struct AnswerScript {
     }
   }
 
-  /// What a malformed chunk needs goes before what the test asked for.
+  /// Returns the framing of the body. A malformed chunk needs chunks, whatever the test has set.
   private static func framing(_ delivery: OriginDelivery) -> OriginFraming {
     guard case .malformedChunk = delivery.fault else { return delivery.framing }
     if case .chunked = delivery.framing { return delivery.framing }
@@ -107,7 +107,7 @@ struct AnswerScript {
   }
 
   private mutating func addEndless(_ head: ByteBuffer) {
-    // The fields without the empty line that would end them.
+    // The fields without the empty line that ends them.
     steps.append(.bytes(head.getSlice(at: head.readerIndex, length: head.readableBytes - 2) ?? head, isBody: false))
     let filler = (0..<64).map { "X-Endless-\($0): \(String(repeating: "x", count: 64))\r\n" }.joined()
     steps.append(.endless(ByteBuffer(string: filler)))
@@ -129,7 +129,7 @@ struct AnswerScript {
     }
   }
 
-  /// Body bytes that are sent before the fault; nil without one.
+  /// The number of body bytes sent before the fault, or `nil` without a fault.
   private static func limit(_ fault: OriginFault?) -> Int? {
     switch fault {
     case .cut(let bytes), .reset(let bytes), .stall(let bytes), .malformedChunk(let bytes): max(0, bytes)
@@ -144,7 +144,7 @@ struct AnswerScript {
     var length = content.readableBytes
     var isMalformed = false
     if case .malformedChunk(let bytes) = delivery.fault {
-      // The chunks before the bad one are whole, so that it alone is to blame.
+      // The chunks before the malformed one are complete, so that it alone causes the failure.
       length = min(length, max(0, bytes))
       isMalformed = true
     }
@@ -154,7 +154,7 @@ struct AnswerScript {
     var gate = delivery.bodyGate.map { (gate: $0, offset: min(max(0, delivery.bodyGateOffset), length)) }
     var offset = 0
     while offset < stop {
-      // The chunk's head tells its full size, also when the fault cuts it: that is what makes the cut visible.
+      // The chunk header states the full size even if the fault cuts the chunk, so that the client can detect the cut.
       let chunkEnd = offset + min(chunkSize, length - offset)
       if isChunked { addFraming(String(chunkEnd - offset, radix: 16) + "\r\n") }
       let partEnd = min(chunkEnd, stop)

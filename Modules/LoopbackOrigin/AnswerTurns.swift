@@ -1,8 +1,7 @@
 #if Origin
 internal import CacheCore
 
-/// Answers that are given one after another, on the connection's own thread: no task has to be scheduled for them, so a busy
-/// machine does not delay them.
+/// Responses that are given in turn, on the connection's own thread. They need no task, so a busy machine does not delay them.
 final class AnswerTurns: Sendable {
   private let answers: [OriginAnswer]
   private let last: OriginAnswer

@@ -1,7 +1,7 @@
 #if Origin
-/// A `Range` value, seen against a length (RFC 9110 §14.1.2).
+/// A `Range` field applied to a body of a known length (RFC 9110 §14.1.2).
 enum ByteRange: Hashable {
-  /// Not bytes, not one range, or malformed: the whole is sent.
+  /// Another unit, several ranges or a malformed value. The whole body is sent.
   case ignored
   case unsatisfiable
   case bytes(Range<Int>)
@@ -19,7 +19,8 @@ enum ByteRange: Hashable {
     }
   }
 
-  /// Outer nil: no number. Inner nil: nothing there. Numbers too large for an `Int` are as good as the largest.
+  /// Parses a position. The outer `nil` means an invalid number, the inner `nil` an empty text. Numbers too large for an `Int`
+  /// become its maximum.
   private static func position(_ text: Substring) -> Int?? {
     guard text.utf8.allSatisfy({ (48...57).contains($0) }) else { return .none }
     return text.isEmpty ? .some(nil) : .some(Int(text) ?? .max)

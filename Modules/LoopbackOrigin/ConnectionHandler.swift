@@ -10,13 +10,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Reads the requests of one connection and answers them one after another, in order. Used on its event loop alone.
+/// The HTTP handler of one connection. It reads requests and responds to them in order, on its event loop only.
 final class ConnectionHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
 
   private enum Entry {
     case request(ReceivedRequest)
-    /// Something that is no request: the answer goes to nobody in particular, and the connection ends.
+    /// An invalid request. The connection is closed after the response.
     case refusal(OriginAnswer)
   }
 
@@ -27,14 +27,14 @@ final class ConnectionHandler: ChannelInboundHandler {
     var isTooLarge = false
   }
 
-  /// The answer under way. Between two events it is always one that waits for something.
+  /// The response in progress. Between two events it always waits for something.
   private struct Answering {
     var path: String?
     var steps: ArraySlice<AnswerScript.Step> = []
     var cancel: (() -> Void)?
   }
 
-  /// Requests that may wait for their turn before the connection is read no further, and how few let it be read again.
+  /// The limits for pipelined requests: at `most` waiting requests reading pauses, and at `few` it resumes.
   private static let pipelined = (most: 64, few: 16)
 
   private let link: ConnectionLink
@@ -43,7 +43,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var incoming: Incoming?
   private var entries: CircularBuffer<Entry> = []
   private var answering: Answering?
-  /// Tells a late wake-up from the one that is waited for.
+  /// The number of the current wait. It identifies a late wake-up.
   private var turn = 0
   private var isProcessing = false
   private var isPaused = false
@@ -67,15 +67,15 @@ final class ConnectionHandler: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard error is HTTPParserError else { return context.close(promise: nil) }
     incoming = nil
-    entries.append(.refusal(OriginAnswer(text: "this is no HTTP/1.1 request\n", status: .badRequest)))
+    entries.append(.refusal(OriginAnswer(text: "not an HTTP/1.1 request\n", status: .badRequest)))
     process()
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard case .some(.inputClosed) = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
     hasInputEnded = true
-    // TCP does not tell a client that went away from one that only stopped sending. While its answer waits, it is taken to have
-    // gone, or an abandoned load would be held for ever.
+    // TCP does not distinguish a client that has gone from one that only stopped sending. A client whose response is waiting is
+    // treated as gone, because an abandoned load would otherwise occupy its connection forever.
     if answering != nil {
       context.close(promise: nil)
     } else {
@@ -96,7 +96,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         link.flush()
       }
     case .body(let part):
-      // Its length alone: a copy of the body here would make each append copy all that has arrived.
+      // Only the length is copied: a copy of the body would make each append copy all received bytes.
       guard let length = incoming?.body.length, let path = incoming?.path else { return }
       core.recorder.receivedBody(bytes: part.readableBytes, path: path)
       if part.readableBytes > core.requestBodyLimit - length {
@@ -140,7 +140,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     return .request(core.recorder.record(request, bytes: link.attributeBytes()))
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private func process() {
     guard !isProcessing else { return }
@@ -196,7 +196,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     process()
   }
 
-  /// Takes steps until one has to wait, or all are done.
+  /// Runs steps until one must wait or all are done.
   private func run() {
     let path = answering?.path
     while let step = answering?.steps.popFirst() {
@@ -211,7 +211,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         if bytes.readableBytes > 0 { repeats(.trickle(bytes, isBody: isBody, every: pause)) }
         return wait(for: pause)
       case .endless(let bytes):
-        // A client that reads too slowly, or no more, must not fill the memory.
+        // A client that reads slowly or not at all must not fill the memory.
         if link.takesMore { link.send(.bytes(bytes, isBody: false, path: path)) }
         repeats(step)
         return wait(for: .milliseconds(1))
@@ -225,24 +225,24 @@ final class ConnectionHandler: ChannelInboundHandler {
     answering = nil
   }
 
-  /// Takes a step once more, or what is left of it, before those that follow it.
+  /// Inserts a step, or its remainder, before the next one.
   private func repeats(_ step: AnswerScript.Step) {
     guard let next = answering?.steps.startIndex else { return }
     answering?.steps.insert(step, at: next)
   }
 
-  /// What else was asked on this connection stays unanswered.
+  /// Ends the connection. Other requests on it get no response.
   private func end(_ item: ConnectionLink.Item) {
     link.send(item)
     entries = []
     answering = nil
   }
 
-  /// Sends what there is, then starts to wait; `start` returns what stops the waiting.
+  /// Sends the queued bytes, then begins to wait. `start` returns a closure that cancels the wait.
   private func wait(_ start: () -> () -> Void) {
     link.flush()
     if hasInputEnded { context?.close(promise: nil) }
-    // Either may have ended the connection, and with it the answer.
+    // Both calls may have ended the connection and the response.
     guard answering != nil else { return }
     turn += 1
     let cancel = start()
@@ -277,12 +277,12 @@ final class ConnectionHandler: ChannelInboundHandler {
     cancel?()
   }
 
-  /// A client that pipelines faster than it is answered is not read from for a while.
+  /// Pauses reading from a client that pipelines faster than it gets responses.
   private func pauseOrResume() {
     let pauses = isPaused ? entries.count > Self.pipelined.few : entries.count >= Self.pipelined.most
     guard pauses != isPaused, let context else { return }
     isPaused = pauses
-    // Fails only on a channel that is closed, where nothing is read any more.
+    // Fails only on a closed channel, which is not read any more.
     try? context.channel.syncOptions?.setOption(.autoRead, value: !pauses)
   }
 }

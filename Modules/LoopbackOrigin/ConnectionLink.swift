@@ -9,19 +9,19 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The origin's end of one connection, next to the socket: holds arriving bytes back by the link's latency, hands departing
-/// ones to the shared pipe, and feeds the socket what has come through. Used on its event loop alone.
+/// The origin's end of one connection, next to the socket. It delays arriving bytes by the link's latency, passes departing bytes
+/// to the shared pipe, and writes those that have come through to the socket. Used on its event loop only.
 final class ConnectionLink: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// What goes to the client, in order.
+  /// The output for the client, in order.
   enum Item {
     case bytes(ByteBuffer, isBody: Bool, path: String?)
-    /// The end, in good order.
+    /// An orderly close.
     case close
-    /// The end, by RST.
+    /// A close by RST.
     case reset
   }
 
@@ -30,9 +30,9 @@ final class ConnectionLink: ChannelInboundHandler {
     case end
   }
 
-  /// What one write hands to the kernel at most: bodies are counted in such steps.
+  /// The maximum number of bytes in one write. Sent body bytes are counted per write.
   private static let writeSize = 65_536
-  /// How long a client may keep its side open after ours is closed.
+  /// The time for which a client may keep its side open after ours was closed.
   private static let lingering = TimeAmount.seconds(2)
 
   private let pipe: LinkPipe
@@ -46,11 +46,11 @@ final class ConnectionLink: ChannelInboundHandler {
   private var arrivalTimer: Scheduled<Void>?
   private var unattributedBytes = 0
 
-  /// Waits for a turn in the pipe.
+  /// The items that wait for a slot in the pipe.
   private var waiting: CircularBuffer<Item> = []
-  /// Items in the pipe, whole or in part, that have not come out of it.
+  /// The number of items in the pipe, including partial ones.
   private var inPipe = 0
-  /// Through the pipe; waits for the socket.
+  /// The items that have left the pipe and wait for the socket.
   private var ready: CircularBuffer<Item> = []
   private var isDraining = false
   private var isEnding = false
@@ -117,7 +117,7 @@ final class ConnectionLink: ChannelInboundHandler {
     }
   }
 
-  /// Bytes read since the last call: they belong to the request that is complete now.
+  /// Returns the number of bytes received since the last call. They belong to the request that has just been completed.
   func attributeBytes() -> Int {
     defer { unattributedBytes = 0 }
     return unattributedBytes
@@ -126,8 +126,7 @@ final class ConnectionLink: ChannelInboundHandler {
   private func arrived(_ arrival: Arrival) {
     let latency = pipe.latency
     guard latency > 0 || !arrivals.isEmpty else { return pass(arrival) }
-    // Loopback shakes hands at once, the link that is modelled does not: a client there could not have sent before a round
-    // trip.
+    // A loopback handshake takes no time. On the simulated link, a client cannot send before one round trip.
     let sent = max(LinkPipe.now, acceptedAt + 2 * latency)
     lastDue = max(lastDue, sent + latency)
     arrivals.append((lastDue, arrival))
@@ -159,7 +158,7 @@ final class ConnectionLink: ChannelInboundHandler {
 
   // MARK: To the client
 
-  /// Sends when `flush()` is called. After a close or a reset nothing is taken any more.
+  /// Queues an item until `flush()` is called. After a close or a reset, items are ignored.
   func send(_ item: Item) {
     guard !isEnding else { return }
     var size = 0
@@ -176,7 +175,7 @@ final class ConnectionLink: ChannelInboundHandler {
     }
   }
 
-  /// Whether what is sent now goes to the socket at once.
+  /// Whether bytes sent now are written to the socket at once.
   var takesMore: Bool { inPipe == 0 && ready.isEmpty && (context?.channel.isWritable ?? false) }
 
   func flush() {
@@ -184,7 +183,7 @@ final class ConnectionLink: ChannelInboundHandler {
     drain()
   }
 
-  /// The next packet of the flow; a slice, never a copy.
+  /// Returns the next packet of the flow as a slice, without copying.
   func take(_ bytes: Int) -> Item? {
     guard let item = waiting.first else { return nil }
     guard case .bytes(var buffer, let isBody, let path) = item, buffer.readableBytes > bytes,
@@ -195,13 +194,13 @@ final class ConnectionLink: ChannelInboundHandler {
     return .bytes(slice, isBody: isBody, path: path)
   }
 
-  /// A packet has come out of the pipe.
+  /// Receives a packet that has left the pipe.
   func deliver(_ item: Item) {
     inPipe -= 1
     if context?.channel.isActive ?? false { ready.append(item) }
   }
 
-  /// Feeds the socket as much as it takes.
+  /// Writes to the socket as long as it is writable.
   func drain() {
     guard !isDraining, let context else { return }
     isDraining = true
@@ -223,7 +222,8 @@ final class ConnectionLink: ChannelInboundHandler {
     context.flush()
   }
 
-  /// Counted first, so that a client which has the bytes finds them counted; taken back if they could not be sent.
+  /// Writes bytes. They are counted before they are sent, so that a client which has received them finds them counted. If the
+  /// write fails, the count is reduced again.
   private func write(_ buffer: ByteBuffer, isBody: Bool, path: String?, _ context: ChannelHandlerContext) {
     let bytes = buffer.readableBytes
     let recorder = recorder
@@ -233,7 +233,7 @@ final class ConnectionLink: ChannelInboundHandler {
     context.write(wrapOutboundOut(buffer), promise: promise)
   }
 
-  /// Closing a channel drops what it has not written yet, so an end waits for the writes before it.
+  /// Runs `end` after the pending writes, because closing a channel drops them.
   private func afterWrites(_ context: ChannelHandlerContext, _ end: @escaping () -> Void) {
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in end() }
   }
@@ -244,12 +244,12 @@ final class ConnectionLink: ChannelInboundHandler {
     guard let context, !hasSentEnd else { return }
     hasSentEnd = true
     guard !hasInputEnded else { return context.close(promise: nil) }
-    // Closing both ways while the client still sends would answer it with RST, which can overtake what it has not read yet.
+    // Closing both directions while the client still sends would cause an RST, which can overtake unread bytes.
     context.close(mode: .output, promise: nil)
     lingerTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingering) { self.context?.close(promise: nil) }
   }
 
-  /// Resets the connection now, whatever is queued.
+  /// Resets the connection at once and discards queued items.
   func abort() {
     guard let context else { return }
     isEnding = true
@@ -258,7 +258,7 @@ final class ConnectionLink: ChannelInboundHandler {
     socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in channel.close(promise: nil) }
   }
 
-  /// Closes the connection now; nil when it is gone already.
+  /// Closes the connection at once. Returns `nil` if it is already closed.
   func closeNow() -> EventLoopFuture<Void>? {
     guard let channel = context?.channel else { return nil }
     isEnding = true

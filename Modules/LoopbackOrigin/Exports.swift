@@ -1,2 +1,2 @@
-// The interfaces of LoopbackOrigin consist of CacheCore's types, so one import brings both.
+// The interfaces of LoopbackOrigin consist of CacheCore's types, so one import provides both.
 @_exported public import CacheCore

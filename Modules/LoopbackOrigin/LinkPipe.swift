@@ -1,13 +1,13 @@
 #if Origin
 internal import NIOCore
 
-/// The one pipe that all connections of an origin share, and the list of those connections. Used on its event loop alone.
+/// The pipe that all connections of an origin share, and its list of connections. Used on its event loop only.
 final class LinkPipe {
   private let loop: any EventLoop
   private var link: NetworkLink?
   private var schedule = LinkSchedule(bitsPerSecond: nil, latency: 0)
   private var ends: [Int: ConnectionLink] = [:]
-  /// On their way, by arrival.
+  /// The packets in transit, in order of arrival.
   private var inFlight: CircularBuffer<(arrival: Int64, end: ConnectionLink, item: ConnectionLink.Item)> = []
   private var timer: Scheduled<Void>?
   private var timerInstant: Int64 = .max
@@ -20,7 +20,7 @@ final class LinkPipe {
 
   var isOffline: Bool { link?.isOffline ?? false }
   var isShaped: Bool { link != nil }
-  /// One way, in nanoseconds.
+  /// The one-way latency in nanoseconds.
   var latency: Int64 { schedule.latency }
 
   static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }
@@ -48,7 +48,7 @@ final class LinkPipe {
     self.link = link
     let latency = (link?.latency ?? .zero).components
     let (nanoseconds, overflow) = latency.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    // A latency of centuries would overflow the sums; a year is as good as never.
+    // A latency of centuries would overflow the sums, so it is limited to a year.
     let bounded = overflow ? Int64.max : nanoseconds.addingReportingOverflow(latency.attoseconds / 1_000_000_000).partialValue
     schedule.change(bitsPerSecond: link?.bitsPerSecond, latency: min(bounded, 31_536_000_000_000_000), at: Self.now)
   }
@@ -57,8 +57,8 @@ final class LinkPipe {
 
   func enqueue(bytes: Int, flow: Int) { schedule.enqueue(bytes: bytes, flow: flow, at: Self.now) }
 
-  /// Delivers what has arrived, starts what may start, and sets the timer for the next of either: always at an instant of the
-  /// schedule, never "so long from now", so that lateness does not add up.
+  /// Delivers packets that have arrived, starts those that may start, and sets the timer for the next event. The timer uses
+  /// absolute times of the schedule, so that delays do not accumulate.
   func wake() {
     let now = Self.now
     for packet in schedule.advance(to: now) {

@@ -1,37 +1,37 @@
 #if Origin
-/// When each packet leaves a link and arrives: the arithmetic of the pipe, without a socket or a clock.
+/// The departure and arrival times of packets on a link, computed without a socket or a clock.
 ///
-/// Instants are nanoseconds of any monotonic clock. Flows take turns packet by packet. A slot begins where the one before it
-/// ended, however late the caller looks at it, so that late timers do not slow the link down: the rate has no drift.
+/// Times are nanoseconds of any monotonic clock. Flows alternate packet by packet. Each slot begins at the end of the previous
+/// one, regardless of the time of the call. Late timers therefore do not slow the link down.
 struct LinkSchedule {
-  /// One turn of one flow. A packet of no bytes takes no time; it marks an event that must keep its place, such as a close.
+  /// One slot of one flow. A packet of zero bytes takes no time. It marks an event that must keep its position, such as a close.
   struct Packet: Hashable {
     var flow: Int
     var bytes: Int
-    /// When it is with the client.
+    /// The time at which the client receives the packet.
     var arrival: Int64
   }
 
-  /// What Ethernet leaves a TCP segment, in bytes.
+  /// The maximum payload of a TCP segment on Ethernet, in bytes.
   static let packetSize = 1460
 
   private var rate: Int?
   private(set) var latency: Int64
-  /// Where the next slot begins.
+  /// The start of the next slot.
   private var nextFree: Int64 = .min
-  /// What integer division left over, in units of 1 / rate nanoseconds.
+  /// The remainder of the integer division, in units of 1 / rate nanoseconds.
   private var remainder = 0
   private var lastArrival: Int64 = .min
-  /// The flow whose slot is under way, when it has more to send: it queues again when the slot ends, behind what came
+  /// The flow of the current slot, if it has more to send. It is queued again at the end of the slot, after flows that were added
   /// meanwhile.
   private var served: Int?
-  /// Flows that wait, the next one first; each stands here once.
+  /// The waiting flows in order. Each is listed once.
   private var turns: [Int] = []
   private var firstTurn = 0
   private var queues: [Int: Queue] = [:]
   private var reserved: [Packet] = []
 
-  /// Sizes that wait, with the part of the first that has gone already taken off.
+  /// The sizes of waiting items. The sent part of the first one is already subtracted.
   private struct Queue {
     var sizes: [Int] = []
     var first = 0
@@ -55,10 +55,10 @@ struct LinkSchedule {
     self.latency = max(0, latency)
   }
 
-  /// When `advance(to:)` has something to do next; nil while nothing waits.
+  /// The time of the next work for `advance(to:)`, or `nil` if nothing waits.
   var nextSlot: Int64? { hasWork ? nextFree : nil }
 
-  /// Puts bytes at the end of a flow.
+  /// Appends bytes to a flow.
   mutating func enqueue(bytes: Int, flow: Int, at now: Int64) {
     reserve(upTo: now)
     if !hasWork, nextFree < now { (nextFree, remainder) = (now, 0) }
@@ -66,24 +66,24 @@ struct LinkSchedule {
     queues[flow, default: Queue()].sizes.append(max(0, bytes))
   }
 
-  /// The packets whose slots have begun by now, in order of arrival.
+  /// Returns the packets whose slots have begun by now, in order of arrival.
   mutating func advance(to now: Int64) -> [Packet] {
     reserve(upTo: now)
     defer { reserved = [] }
     return reserved
   }
 
-  /// From now on the link is another one. Slots that have begun keep their arrival, and nothing overtakes them.
+  /// Changes the properties of the link. Slots that have begun keep their arrival time, and no packet overtakes them.
   mutating func change(bitsPerSecond: Int?, latency: Int64, at now: Int64) {
     reserve(upTo: now)
     rate = bitsPerSecond.flatMap { $0 > 0 ? $0 : nil }
     self.latency = max(0, latency)
     remainder = 0
-    // The slot under way may have been cut for a far lower rate; the new link is busy for one packet of its own at most.
+    // The current slot may be long because of a much lower rate. On the new link it lasts at most one packet.
     nextFree = min(nextFree, now + duration(Self.packetSize))
   }
 
-  /// Forgets what a flow still had to send.
+  /// Discards the unsent bytes of a flow.
   mutating func remove(flow: Int) {
     guard queues.removeValue(forKey: flow) != nil else { return }
     if served == flow { served = nil }

@@ -1,19 +1,20 @@
 #if Origin
-/// The pipe between the origin and its clients: one for all connections.
+/// The simulated link between an origin and its clients, shared by all connections.
 public struct NetworkLink: Sendable, Hashable {
-  /// Rate from the origin to the clients, in bits a second, shared by all connections. Unlimited when nil (or not positive).
+  /// The rate from the origin to the clients in bits per second, shared by all connections. It is unlimited if `nil` or not
+  /// positive.
   public var bitsPerSecond: Int?
-  /// One way, in both directions: a round trip costs twice as much, and a new connection one round trip more.
+  /// The one-way latency in each direction. A round trip takes twice as long. A new connection needs an additional round trip.
   public var latency: Duration
 
   var isOffline = false
 
-  /// A link that is up.
+  /// Creates a link that is up.
   public init(bitsPerSecond: Int? = nil, latency: Duration = .zero) {
     (self.bitsPerSecond, self.latency) = (bitsPerSecond, latency)
   }
 
-  /// A link that is down: connections are reset, new ones as soon as they are accepted.
+  /// A link that is down. Open connections are reset at once, new ones when they are accepted.
   public static var offline: Self {
     var link = Self()
     link.isOffline = true

@@ -10,14 +10,14 @@ internal import Foundation
 #endif
 
 extension OriginAnswer {
-  /// What a request gets: status and fields without framing, and the bytes.
+  /// The response to a request: the status, the fields without framing, and the content.
   struct Response {
     var status: HTTPResponse.Status
     var fields: HTTPFields
     var content: ByteBuffer
   }
 
-  /// Looks at credential, conditions and range, in this order.
+  /// Returns the response to a request. It checks the credential, the conditions and the range, in this order.
   func response(to request: ReceivedRequest, date: Date) -> Response {
     if let credential, !credential.accepts(request.fields[.authorization]) {
       return Self.refusal(of: credential, date: date)
@@ -40,7 +40,7 @@ extension OriginAnswer {
     return Response(status: text.status, fields: text.allFields(date: date), content: text.content)
   }
 
-  /// The origin's own fields, where the test has not set them, then the test's.
+  /// Returns the origin's fields that the test has not set, then the test's.
   private func allFields(date: Date) -> HTTPFields {
     let own: [(HTTPField.Name, String?)] = [
       (.date, HTTPDate(date).description), (.contentType, contentType), (.eTag, etag?.description),
@@ -52,7 +52,7 @@ extension OriginAnswer {
     return all
   }
 
-  /// A 304 repeats what a 200 would have said, but for what describes a body (RFC 9110 §15.4.5).
+  /// Returns whether a field describes content. A 304 omits such fields and repeats all others of the 200 (RFC 9110 §15.4.5).
   private static func describesContent(_ name: HTTPField.Name) -> Bool {
     name.canonicalName.hasPrefix("content-") && name != .contentLocation || name == .transferEncoding
   }
@@ -61,7 +61,7 @@ extension OriginAnswer {
 
   // MARK: Conditions
 
-  /// RFC 9110 §13.2.2: `If-Modified-Since` counts only where there is no `If-None-Match`.
+  /// Evaluates the conditions. `If-Modified-Since` is used only without `If-None-Match` (RFC 9110 §13.2.2).
   private func isUnchanged(for request: HTTPFields) -> Bool {
     if let condition = request[.ifNoneMatch] {
       if condition.trimmed == "*" { return true }
@@ -77,12 +77,12 @@ extension OriginAnswer {
     return changed <= since
   }
 
-  /// A tag among the test's own fields goes before `etag`, as it does on the wire.
+  /// The current tag. A tag in the test's fields replaces `etag`, as in the response.
   private var currentETag: OriginETag? { fields[.eTag].map { OriginETag.list($0).first } ?? etag }
 
   // MARK: Ranges
 
-  /// RFC 9110 §13.1.5: by strong comparison, or by the exact date.
+  /// Returns whether `If-Range` matches, by strong comparison or by the exact date (RFC 9110 §13.1.5).
   private func rangeApplies(to request: HTTPFields) -> Bool {
     guard let condition = request[.ifRange] else { return true }
     if let tag = OriginETag.list(condition).first { return currentETag.map(tag.stronglyMatches) ?? false }
@@ -107,7 +107,7 @@ extension OriginAnswer {
 }
 
 extension String {
-  /// Without the spaces and tabs around a field value.
+  /// The string without leading and trailing spaces and tabs.
   var trimmed: Substring {
     let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
     var rest = drop(while: isBlank)

@@ -7,34 +7,33 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What the origin has at a path, and how it is sent.
+/// The content of a path and its delivery.
 ///
-/// The origin turns it into the response that the request asks for: 304 to a condition that holds, 206 to a range, the head
-/// alone to HEAD, 401 without the credential. `Date`, `Content-Length`, `ETag` and the like are added unless `fields` has them.
+/// The origin creates the response that the request calls for: 304 if a condition holds, 206 for a range, the head alone for
+/// HEAD, 401 without the credential. It adds `Date`, `Content-Length`, `ETag` and similar fields unless `fields` contains them.
 public struct OriginAnswer: Sendable {
-  /// 200 by default. Conditions and ranges are looked at for 200 only.
+  /// The status, 200 by default. Conditions and ranges are evaluated only for a 200.
   public var status: HTTPResponse.Status
-  /// `Content-Type`; none when nil.
+  /// The value of `Content-Type`, or `nil` for none.
   public var contentType: String?
-  /// `ETag`; none when nil.
+  /// The value of `ETag`, or `nil` for none.
   public var etag: OriginETag?
-  /// `Last-Modified`, sent in whole seconds; none when nil.
+  /// The value of `Last-Modified`, sent in whole seconds, or `nil` for none.
   public var lastModified: Date?
-  /// Further header fields, in order, repeated ones too. A field that stands here replaces the one the origin would add.
+  /// Additional header fields, in order, which may be repeated. They replace the origin's own fields of the same name.
   public var fields: HTTPFields
-  /// Whether a single byte range is honoured (RFC 9110 §14), and `Accept-Ranges: bytes` sent.
+  /// Whether a single byte range is supported (RFC 9110 §14) and `Accept-Ranges: bytes` is sent.
   public var acceptsRanges: Bool
-  /// Whether `If-None-Match` and `If-Modified-Since` are honoured (RFC 9110 §13). An origin that ignores them always sends the
-  /// body.
+  /// Whether `If-None-Match` and `If-Modified-Since` are evaluated (RFC 9110 §13). If not, the origin always sends the body.
   public var honoursConditions: Bool
-  /// What the request must bring, else the answer is 401.
+  /// The credential that a request must have. Otherwise the response is a 401.
   public var credential: OriginCredential?
-  /// When and how the answer travels.
+  /// The timing, framing and faults of the response.
   public var delivery: OriginDelivery
 
   var content: ByteBuffer
 
-  /// An answer with a body of bytes. The bytes are copied once, here.
+  /// Creates a response with a body of bytes, which are copied once.
   public init(
     _ body: Data = Data(), contentType: String? = nil, etag: OriginETag? = nil, lastModified: Date? = nil,
     fields: HTTPFields = [:], status: HTTPResponse.Status = .ok, acceptsRanges: Bool = false, honoursConditions: Bool = true,
@@ -46,7 +45,7 @@ public struct OriginAnswer: Sendable {
     (self.credential, self.delivery) = (credential, delivery)
   }
 
-  /// A small text, such as an error's.
+  /// Creates a response with a short text, such as an error message.
   public init(
     text: String, status: HTTPResponse.Status = .ok, etag: OriginETag? = nil, fields: HTTPFields = [:],
     delivery: OriginDelivery = OriginDelivery()
@@ -55,12 +54,12 @@ public struct OriginAnswer: Sendable {
       Data(text.utf8), contentType: "text/plain; charset=utf-8", etag: etag, fields: fields, status: status, delivery: delivery)
   }
 
-  /// A redirect to an absolute or relative reference, sent as it stands.
+  /// Creates a redirect to an absolute or relative reference, which is sent unchanged.
   public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> Self {
     Self(fields: [.location: location], status: status)
   }
 
-  /// The bytes. Reading and setting copies them: O(n).
+  /// The bytes of the body. Reading and setting copy them: O(n).
   public var body: Data {
     get { Data(content.readableBytesView) }
     set { content = ByteBuffer(bytes: newValue) }

@@ -10,10 +10,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What the server and its connections share. It knows no `OriginServer`, so that one which is dropped can go away.
+/// The state that the server shares with its connections. It has no reference to `OriginServer`, so that a released server can
+/// close.
 final class OriginCore: Sendable {
-  /// The threads of all origins of the process, apart from NIO's own: a client under test that runs on those must not disturb
-  /// the timing here. One origin keeps to one of them.
+  /// The threads of all origins in the process. They are separate from NIO's shared ones, so that a client under test does not
+  /// affect the timing. Each origin uses one of them.
   private static let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
   let routes: RouteTable
@@ -25,7 +26,7 @@ final class OriginCore: Sendable {
   private let loop: any EventLoop
   private let pipe: NIOLoopBound<LinkPipe>
   private let listener = Lock<(any Channel)?>(nil)
-  /// Holds the listener's port, also after the listener is closed. A client of a stopped origin must not reach another server.
+  /// The reservation of the port. It outlives the listener, so that a client of a stopped origin does not reach another server.
   private let reservation = Lock<ReservedPort?>(nil)
 
   init(
@@ -76,16 +77,16 @@ final class OriginCore: Sendable {
   }
 
   func setLink(_ link: NetworkLink?) async {
-    // Fails only when the loop has ended, and this one never does.
+    // Fails only if the loop has ended, which this one never does.
     _ = try? await loop.submit { [pipe] in pipe.value.setLink(link) }.get()
   }
 
-  /// Begins to close everything; the future is done when all of it is closed.
+  /// Begins to close the listener and all connections. The future completes when they are closed.
   @discardableResult
   func shutDown() -> EventLoopFuture<Void> {
     let channel = listener.withLock { $0 }
     recorder.close()
-    // A route's closure may hold the origin.
+    // A route's closure may retain the origin.
     routes.removeAll()
     channel?.close(promise: nil)
     return loop.flatSubmit { [loop, pipe] in

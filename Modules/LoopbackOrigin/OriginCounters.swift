@@ -1,28 +1,29 @@
 #if Origin
-/// What an origin, or one path of it, has seen and sent.
+/// The counters of an origin or of one of its paths.
 ///
-/// Numbers are raised before the bytes they are about leave, so a client that has read an answer finds it counted.
+/// Counters are increased before the bytes are sent, so a client that has received a response finds it counted.
 public struct OriginCounters: Sendable, Hashable {
-  /// Requests that were read whole.
+  /// The number of requests that were received completely.
   public var requests = 0
-  /// Connections accepted since the last reset. Zero in the counters of a path.
+  /// The number of connections accepted since the last reset. Zero in the counters of a path.
   public var connectionsAccepted = 0
-  /// Connections open now; a reset leaves it. Zero in the counters of a path.
+  /// The number of open connections, which a reset does not change. Zero in the counters of a path.
   public var openConnections = 0
-  /// Requests with `If-None-Match` or `If-Modified-Since`.
+  /// The number of requests with `If-None-Match` or `If-Modified-Since`.
   public var conditionalRequests = 0
-  /// Answers 304.
+  /// The number of 304 responses.
   public var notModified = 0
-  /// Body bytes handed to the kernel, chunk framing not included.
+  /// The number of body bytes passed to the kernel, without chunk framing.
   public var bodyBytesSent = 0
-  /// Body bytes of requests, without chunk framing, counted as they come: those of unfinished and of refused requests too.
+  /// The number of received body bytes, without chunk framing. They are counted on arrival, including those of incomplete and
+  /// refused requests.
   public var requestBodyBytes = 0
-  /// All bytes handed to the kernel: heads, framing and bodies.
+  /// The number of all bytes passed to the kernel: heads, framing and bodies.
   public var bytesSent = 0
-  /// All bytes read. For a path: what came on the connection up to the end of its request and belongs to no earlier request.
+  /// The number of all bytes received. For a path: the bytes up to the end of its requests that belong to no earlier request.
   public var bytesReceived = 0
 
-  /// All zero.
+  /// Creates counters that are zero.
   public init() {}
 }
 #endif

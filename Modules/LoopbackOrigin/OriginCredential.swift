@@ -5,16 +5,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a protected path asks for: HTTP Basic (RFC 7617).
+/// The credential of a protected path: HTTP Basic (RFC 7617).
 public struct OriginCredential: Sendable, Hashable {
-  /// The user name; without a colon.
+  /// The user name, without a colon.
   public var user: String
   /// The password.
   public var password: String
-  /// Named in the challenge.
+  /// The realm in the challenge.
   public var realm: String
 
-  /// A credential that must come with the request; else the answer is 401 with `WWW-Authenticate: Basic`.
+  /// Creates a credential. Without it, the response is a 401 with `WWW-Authenticate: Basic`.
   public init(user: String, password: String, realm: String = "origin") {
     (self.user, self.password, self.realm) = (user, password, realm)
   }
@@ -22,7 +22,7 @@ public struct OriginCredential: Sendable, Hashable {
   /// The value of `WWW-Authenticate` or `Proxy-Authenticate`.
   var challenge: String { "Basic realm=\"\(realm)\", charset=\"UTF-8\"" }
 
-  /// Whether the value of an `Authorization` or `Proxy-Authorization` field is this credential.
+  /// Returns whether the value of an `Authorization` or `Proxy-Authorization` field is this credential.
   func accepts(_ authorization: String?) -> Bool {
     guard let authorization else { return false }
     let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)

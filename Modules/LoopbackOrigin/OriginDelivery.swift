@@ -2,41 +2,41 @@
 public import CacheTesting
 public import HTTPTypes
 
-/// When and how an answer travels: delays, gates, framing, and what goes wrong on the way.
+/// The timing of a response, its framing and its faults.
 public struct OriginDelivery: Sendable {
-  /// An answer that comes before the final one, such as 103 Early Hints.
+  /// An interim response, such as 103 Early Hints.
   public struct Interim: Sendable, Hashable {
-    /// 1xx.
+    /// The status, which is 1xx.
     public var status: HTTPResponse.Status
     /// The header fields.
     public var fields: HTTPFields
 
-    /// 103 with `Link` fields, say.
+    /// Creates an interim response, for example a 103 with `Link` fields.
     public init(_ status: HTTPResponse.Status = .earlyHints, fields: HTTPFields = [:]) {
       (self.status, self.fields) = (status, fields)
     }
   }
 
-  /// Sent at once, in order, before any gate or delay of the final answer.
+  /// The interim responses, sent in order before any gate or delay of the final response.
   public var interim: [Interim]
-  /// Holds the answer before its head, until the test opens it.
+  /// A gate that blocks the response before its head.
   public var gate: Gate?
-  /// Waited before the head, after the gate.
+  /// The delay before the head, after the gate.
   public var headDelay: Duration
-  /// Waited between head and body.
+  /// The delay between the head and the body.
   public var bodyDelay: Duration
-  /// Holds the answer after `bodyGateOffset` body bytes: head and those bytes are sent, the rest waits for the test.
+  /// A gate that blocks the response after `bodyGateOffset` body bytes. The head and those bytes are sent before.
   public var bodyGate: Gate?
-  /// In body bytes; see `bodyGate`.
+  /// The position of `bodyGate` in body bytes.
   public var bodyGateOffset: Int
-  /// How the end of the body is told.
+  /// The framing of the body.
   public var framing: OriginFraming
-  /// What goes wrong. It applies to whatever is sent, a 304 too.
+  /// The fault, or `nil` for none. It applies to every response, including a 304.
   public var fault: OriginFault?
-  /// Whether the answer says `Connection: close` and the connection is closed after it.
+  /// Whether the response has `Connection: close` and the connection is closed after it.
   public var closesAfterwards: Bool
 
-  /// Everything is optional; the default is an ordinary answer at once.
+  /// Creates a delivery. By default the response is sent completely and without delay.
   public init(
     interim: [Interim] = [], gate: Gate? = nil, headDelay: Duration = .zero, bodyDelay: Duration = .zero,
     bodyGate: Gate? = nil, bodyGateOffset: Int = 0, framing: OriginFraming = .contentLength, fault: OriginFault? = nil,
@@ -47,13 +47,13 @@ public struct OriginDelivery: Sendable {
     self.closesAfterwards = closesAfterwards
   }
 
-  /// An answer that fails in this way.
+  /// Creates a delivery with a fault.
   public static func fault(_ fault: OriginFault) -> Self { Self(fault: fault) }
 
-  /// An answer that waits at this gate before its head.
+  /// Creates a delivery that waits at a gate before the head.
   public static func gated(by gate: Gate) -> Self { Self(gate: gate) }
 
-  /// An answer in chunks of so many bytes, without a length.
+  /// Creates a delivery in chunks of the given size in bytes, without a length.
   public static func chunked(of size: Int = 16_384) -> Self { Self(framing: .chunked(of: size)) }
 }
 #endif

@@ -1,35 +1,35 @@
 #if Origin
-/// An entity tag (RFC 9110 §8.8.3). A string literal is a strong one: `etag: "v1"` sends `ETag: "v1"`, quotes included.
+/// An entity tag (RFC 9110 §8.8.3). A string literal creates a strong tag: `etag: "v1"` sends `ETag: "v1"`, including the quotes.
 public struct OriginETag: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
   /// The text between the quotes.
   public var opaque: String
   /// Whether the tag is sent with `W/` before it.
   public var isWeak: Bool
 
-  /// A tag that vouches for the bytes.
+  /// Creates a strong tag, which identifies the exact bytes.
   public static func strong(_ opaque: String) -> Self { Self(opaque: opaque, isWeak: false) }
 
-  /// A tag that vouches for the meaning only; ranges cannot be combined by it.
+  /// Creates a weak tag, which identifies equivalent content. Ranges cannot be combined by it.
   public static func weak(_ opaque: String) -> Self { Self(opaque: opaque, isWeak: true) }
 
-  /// A strong tag.
+  /// Creates a strong tag.
   public init(stringLiteral value: String) { self = .strong(value) }
 
   init(opaque: String, isWeak: Bool) {
     (self.opaque, self.isWeak) = (opaque, isWeak)
   }
 
-  /// The field value, quotes included.
+  /// The field value, including the quotes.
   public var description: String { isWeak ? "W/\"\(opaque)\"" : "\"\(opaque)\"" }
 
-  /// RFC 9110 §8.8.3.2: what `If-None-Match` compares by.
+  /// Compares the tags as `If-None-Match` does (RFC 9110 §8.8.3.2).
   func weaklyMatches(_ other: Self) -> Bool { opaque == other.opaque }
 
-  /// RFC 9110 §8.8.3.2: what `If-Range` compares by.
+  /// Compares the tags as `If-Range` does (RFC 9110 §8.8.3.2).
   func stronglyMatches(_ other: Self) -> Bool { !isWeak && self == other }
 
-  /// The tags of an `If-None-Match` or `If-Range` value. A comma may stand between the quotes of a tag, so splitting at commas
-  /// would not do. Reading stops at the first thing that is no tag.
+  /// Parses the tags of an `If-None-Match` or `If-Range` value. The value is not split at commas, because a tag may contain one.
+  /// Parsing stops at the first invalid tag.
   static func list(_ value: String) -> [Self] {
     var tags: [Self] = []
     var rest = Substring(value)

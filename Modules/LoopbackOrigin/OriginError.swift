@@ -1,14 +1,14 @@
 #if Origin
-/// Why an origin could not be started.
+/// The error of an origin that could not be started.
 public struct OriginError: Error, CustomStringConvertible {
-  /// The port that was asked for; 0 for any.
+  /// The requested port, or 0 for any free port.
   public let port: Int
-  /// What the system said.
+  /// The error of the system.
   public let underlying: any Error
 
-  /// For a person to read.
+  /// A description of the error.
   public var description: String {
-    "The origin cannot listen on 127.0.0.1, \(port == 0 ? "any free port" : "port \(port)"): \(underlying)"
+    "cannot listen on 127.0.0.1, \(port == 0 ? "any free port" : "port \(port)"): \(underlying)"
   }
 }
 #endif

@@ -5,44 +5,42 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What goes wrong with an answer. Byte counts are of body bytes: chunk heads are not counted.
+/// A fault in a response. Byte counts refer to body bytes, without chunk headers.
 public enum OriginFault: Sendable, Hashable {
-  /// The connection is closed in good order before a byte of the answer.
+  /// The connection is closed in an orderly way before the first byte of the response.
   case closeBeforeHead
-  /// The connection is closed in the middle of the header section, after the status line and half of the fields' bytes.
+  /// The connection is closed in the middle of the header section, after the status line and half of the field bytes.
   case closeMidHead
-  /// The connection is reset (RST) in the middle of the header section, where `closeMidHead` closes it.
+  /// The connection is reset (RST) at the position of `closeMidHead`.
   case resetMidHead
-  /// Header fields follow one another for ever, as fast as the client reads them.
+  /// Header fields are sent without end, as fast as the client reads them.
   case endlessHead
-  /// The head comes one byte at a time, each after that pause; the body follows as it should.
+  /// The head is sent one byte at a time, with the given pause after each. The body follows normally.
   case trickleHead(every: Duration)
-  /// The body comes one byte at a time, each after that pause: never silent, and as good as never done.
+  /// The body is sent one byte at a time, with the given pause after each. It is never silent and practically never complete.
   case trickle(every: Duration)
-  /// The connection is closed after so many body bytes. With chunks it ends in mid-chunk, and the last chunk is never sent,
-  /// even when the number covers the whole body.
+  /// The connection is closed after the given number of body bytes. With chunks it is closed in the middle of a chunk. The last
+  /// chunk is never sent, even if the number covers the whole body.
   case cut(afterBodyBytes: Int)
-  /// The connection is reset (RST) before a byte of the answer.
+  /// The connection is reset (RST) before the first byte of the response.
   case resetBeforeHead
-  /// The connection is reset (RST) after so many body bytes. A reset drops what the client's full receive window still kept in
-  /// the kernel of the origin, so keep the number below a few hundred KB.
+  /// The connection is reset (RST) after the given number of body bytes. A reset discards bytes that the origin's kernel has not
+  /// yet sent to the client. Use at most a few hundred KB.
   case reset(afterBodyBytes: Int)
-  /// No byte is ever sent; the connection stays open until the client, or `stop()`, ends it.
+  /// No byte is sent. The connection stays open until the client or `stop()` closes it.
   case stallBeforeHead
-  /// Nothing more is sent after so many body bytes; the connection stays open.
+  /// No more bytes are sent after the given number of body bytes. The connection stays open.
   case stall(afterBodyBytes: Int)
-  /// After so many body bytes, in chunks whatever `framing` says, comes a chunk whose size is no number; then the connection is
-  /// closed.
+  /// A chunk with an invalid size follows the given number of body bytes. Then the connection is closed. Chunks are used
+  /// regardless of `framing`.
   case malformedChunk(afterBodyBytes: Int)
-  /// The answer is whole, and these bytes follow it that nobody announced. The connection stays open, spoiled.
+  /// The complete response is followed by these unannounced bytes. The connection stays open in an invalid state.
   case surplus(Data)
-  /// The answer is whole and promises that the connection stays open; it is closed all the same. The client's next request meets
-  /// it, or its end.
+  /// The connection is closed after a complete response that promised to keep it open. The client's next request fails on it.
   case closeAfterwards
-  /// Bytes that no HTTP parser accepts come instead of the answer, then the connection is closed.
+  /// Bytes that no HTTP parser accepts are sent instead of the response. Then the connection is closed.
   case garbage
-  /// These bytes come instead of the answer, as they are. With `thenCloses` false the connection stays open for the next
-  /// request.
+  /// These bytes are sent instead of the response. If `thenCloses` is `false`, the connection stays open for the next request.
   case raw(Data, thenCloses: Bool = true)
 }
 #endif

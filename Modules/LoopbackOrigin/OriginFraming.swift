@@ -1,15 +1,14 @@
 #if Origin
-/// How the client can tell where the body ends (RFC 9112 §6).
+/// The method that marks the end of a body (RFC 9112 §6).
 public enum OriginFraming: Sendable, Hashable {
-  /// `Content-Length` with the true length.
+  /// `Content-Length` with the actual length.
   case contentLength
-  /// `Content-Length` with a length of the test's own, in bytes. When more was promised than there is, the connection is closed
-  /// after the body; when less, the surplus follows all the same and spoils the connection, so it is closed too.
+  /// `Content-Length` with the given length in bytes, which may be false. The connection is closed after a body of another
+  /// length. If the body is longer, all of it is sent.
   case claimedLength(Int)
-  /// `Transfer-Encoding: chunked`, no length, in chunks of so many bytes (at least 1). To an HTTP/1.0 client it is
-  /// `untilClose`.
+  /// `Transfer-Encoding: chunked`, in chunks of the given size in bytes (at least 1). For an HTTP/1.0 client it is `untilClose`.
   case chunked(of: Int = 16_384)
-  /// Neither: the body ends where the connection does.
+  /// Neither of both: the body ends with the connection.
   case untilClose
 }
 #endif

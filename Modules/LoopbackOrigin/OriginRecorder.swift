@@ -3,7 +3,7 @@ internal import CacheTesting
 internal import HTTPTypes
 internal import NIOCore
 
-/// Counts and remembers what passes through the origin.
+/// The recorder of an origin's requests and counters.
 final class OriginRecorder: Sendable {
   private struct State: Sendable {
     var total = OriginCounters()
@@ -23,7 +23,7 @@ final class OriginRecorder: Sendable {
 
   init(logLimit: Int) { self.logLimit = max(0, logLimit) }
 
-  // MARK: What happens
+  // MARK: Events
 
   func connectionOpened() -> Int {
     state.update { state in
@@ -40,7 +40,7 @@ final class OriginRecorder: Sendable {
 
   func receivedBody(bytes: Int, path: String) { state.update { $0.count(path) { $0.requestBodyBytes += bytes } } }
 
-  /// Enters a request into log and counters, and gives it its place in the order.
+  /// Adds a request to the log and the counters, and assigns its position.
   func record(_ request: ReceivedRequest, bytes: Int) -> ReceivedRequest {
     state.update { [logLimit] state in
       var request = request
@@ -59,7 +59,7 @@ final class OriginRecorder: Sendable {
 
   func answeredNotModified(_ path: String) { state.update { $0.count(path) { $0.notModified += 1 } } }
 
-  /// Negative when bytes that were counted could not be sent after all.
+  /// Counts sent bytes. The numbers are negative if bytes that were counted could not be sent.
   func sent(bytes: Int, ofBody: Int, path: String?) {
     state.update {
       $0.count(path) {
@@ -69,7 +69,7 @@ final class OriginRecorder: Sendable {
     }
   }
 
-  // MARK: What is asked
+  // MARK: Queries
 
   var total: OriginCounters { state.read { $0.total } }
 
@@ -101,7 +101,7 @@ final class OriginRecorder: Sendable {
 
   func waitForOpenConnections(atMost count: Int) async { await state.wait { $0.total.openConnections <= count } }
 
-  /// Releases all who wait.
+  /// Resumes all waiting calls.
   func close() { state.close() }
 }
 #endif

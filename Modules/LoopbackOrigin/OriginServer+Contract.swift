@@ -8,13 +8,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An engine with sockets is run through `DownloaderContract` against this origin.
+/// The conformance that lets `DownloaderContract` test engines with sockets against this origin.
 extension OriginServer: ContractOrigin {
   public var hasSockets: Bool { true }
 
   public func serve(_ answers: [ContractAnswer]) async throws -> URL {
     let path = "/contract/\(Revision.random())"
-    guard !answers.isEmpty else { throw ContractViolation("an origin was given no answer to serve") }
+    guard !answers.isEmpty else { throw ContractViolation("the origin has no response to serve") }
     setRoute(path, Route(inTurn: answers.map(Self.answer)))
     return url(path)
   }
@@ -29,16 +29,16 @@ extension OriginServer: ContractOrigin {
 
   public func bodyBytesSent(at url: URL) async -> Int? { counters(for: url.path(percentEncoded: true)).bodyBytesSent }
 
-  /// Port 1 of this machine. The port of an origin that has stopped would not do: the system gives it to the next one that
-  /// starts.
+  /// Returns a URL with port 1 of this machine. The port of a stopped origin is not suitable, because the system may assign it to
+  /// another one.
   public func refusingURL() async throws -> URL {
-    guard let url = URL(string: "http://127.0.0.1:1/refused") else { throw ContractViolation("no URL for a port") }
+    guard let url = URL(string: "http://127.0.0.1:1/refused") else { throw ContractViolation("invalid URL for a port") }
     return url
   }
 
-  /// A name that RFC 6761 §6.4 keeps free for ever.
+  /// Returns a URL with a name that RFC 6761 §6.4 reserves.
   public func unresolvableURL() async throws -> URL {
-    guard let url = URL(string: "http://no-such-host.invalid/") else { throw ContractViolation("no URL for a name") }
+    guard let url = URL(string: "http://no-such-host.invalid/") else { throw ContractViolation("invalid URL for a name") }
     return url
   }
 

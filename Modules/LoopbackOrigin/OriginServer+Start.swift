@@ -9,14 +9,14 @@ extension OriginServer {
   /// Starts an origin on 127.0.0.1.
   ///
   /// - Parameters:
-  ///   - link: The pipe to the clients; nil is bare loopback.
-  ///   - port: 0 takes a free one. The port of an origin that was stopped can be taken again: a server that restarts.
-  ///   - now: What `Date` fields tell; a manual clock can drive it.
-  ///   - requestBodyLimit: Bytes; a request with a larger body is answered 413, and the connection closed.
-  ///   - keptBodyLimit: Bytes of each request's body that are remembered. Of a longer one the rest is counted, and a digest made
-  ///     of the whole: what a test of large uploads wants, with a larger `requestBodyLimit`.
-  ///   - logLimit: How many requests are remembered; the oldest are forgotten first. Counters are not concerned.
-  /// - Throws: `OriginError` when the port cannot be had.
+  ///   - link: The link to the clients, or `nil` for none.
+  ///   - port: The port, or 0 for a free one. The port of a stopped origin can be used again, to simulate a restart.
+  ///   - now: A closure that returns the time for `Date` fields, for example of a manual clock.
+  ///   - requestBodyLimit: The maximum size of a request body in bytes. A larger one gets a 413, and the connection is closed.
+  ///   - keptBodyLimit: The maximum number of bytes recorded of each request body. A longer body is counted, and a digest of it
+  ///     is recorded. Use it with a larger `requestBodyLimit` to test large uploads.
+  ///   - logLimit: The maximum number of recorded requests. The oldest are removed first. The counters are not affected.
+  /// - Throws: `OriginError` if the origin cannot listen on the port.
   public static func start(
     link: NetworkLink? = nil, port: Int = 0, now: @escaping @Sendable () -> Date = { Date() }, requestBodyLimit: Int = 64 << 20,
     keptBodyLimit: Int = .max, logLimit: Int = .max

@@ -7,7 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A request's body as it comes: its first bytes are kept, all of them counted, and a digest made where not all are kept.
+/// The body of a request as it arrives. Its first bytes are stored and all are counted. A digest is computed if some are not
+/// stored.
 struct ReceivedBody {
   private let kept: Int
   private var buffer = ByteBuffer()
@@ -16,10 +17,10 @@ struct ReceivedBody {
 
   init(kept: Int) { self.kept = max(0, kept) }
 
-  /// What is kept.
+  /// The stored bytes.
   var start: Data { Data(buffer.readableBytesView) }
 
-  /// Of the whole body; nil when all of it is kept.
+  /// The digest of the whole body, or `nil` if all of it is stored.
   var digest: UInt64? { hash }
 
   mutating func append(_ part: ByteBuffer) {
@@ -30,7 +31,7 @@ struct ReceivedBody {
     if var slice = part.getSlice(at: part.readerIndex, length: min(room, part.readableBytes)) { buffer.writeBuffer(&slice) }
   }
 
-  /// 64-bit FNV-1a: it tells bytes that were lost, doubled or swapped, which is all that a test asks.
+  /// Computes the 64-bit FNV-1a digest. It detects lost, duplicated and swapped bytes, which is sufficient for tests.
   static func digest(of bytes: some Sequence<UInt8>) -> UInt64 { hash(bytes, from: offsetBasis) }
 
   private static let offsetBasis: UInt64 = 0xcbf2_9ce4_8422_2325

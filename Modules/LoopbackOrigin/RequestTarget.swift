@@ -1,14 +1,14 @@
 #if Origin
 internal import HTTPTypes
 
-/// A request target, taken apart (RFC 9112 §3.2).
+/// A parsed request target (RFC 9112 §3.2).
 struct RequestTarget: Hashable {
   var scheme: String
-  /// The host that the target itself names; nil in origin form, where `Host` does.
+  /// The authority in the target, or `nil` in origin form, where the `Host` field has it.
   var authority: String?
   var path: String?
 
-  /// Whether the form is one that only a proxy gets.
+  /// Whether the form is used only for proxies.
   var isForProxy: Bool { authority != nil }
 
   init(_ text: String, method: HTTPRequest.Method) {

@@ -9,21 +9,21 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A port of 127.0.0.1 that the system gives to no other socket while this object lives.
+/// A reservation of a port on 127.0.0.1. While this object lives, the system assigns the port to no other socket.
 ///
-/// Its socket is bound and does not listen, so connections to the port are refused. A socket that sets `SO_REUSEADDR` can listen
-/// on the port meanwhile. When that socket is closed, connections are refused again: without the reservation, the next socket
-/// that asks for a free port could get this one.
+/// Its socket is bound but does not listen, so connections to the port are refused. Another socket that sets `SO_REUSEADDR` can
+/// listen on the port. After that socket closes, connections are refused again. Without the reservation, the system could then
+/// assign the port to another server.
 ///
-/// On Darwin no socket can listen beside a bound one. There the port was free when the object was made, and is not held.
+/// On Darwin no socket can listen on a port with a bound socket. The port is then free at the time of creation, but not reserved.
 package final class ReservedPort: Sendable {
-  /// The port's number.
+  /// The number of the port.
   package let number: Int
   private let descriptor: Int32
 
   /// Reserves a port.
   ///
-  /// - Parameter number: 0 reserves a free port.
+  /// - Parameter number: The port, or 0 for a free one.
   /// - Throws: `IOError` if a socket listens on the port.
   package init(_ number: Int = 0) throws {
     #if canImport(Glibc)
@@ -54,7 +54,7 @@ package final class ReservedPort: Sendable {
     close(descriptor)
     self.descriptor = -1
     #else
-    // A child process that outlives this one must not hold the port.
+    // A child process that outlives this one must not occupy the port.
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     self.descriptor = descriptor
     #endif

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a path answers with: always the same, or what a closure makes of each request.
+/// The response of a path: one fixed response, several in turn, or the result of a closure.
 public struct Route: Sendable {
   enum Source: Sendable {
     case fixed(OriginAnswer)
@@ -16,10 +16,10 @@ public struct Route: Sendable {
 
   let source: Source
 
-  /// The same answer to every request, conditions and ranges looked at each time.
+  /// Creates a route with one response for every request. Conditions and ranges are evaluated each time.
   public init(_ answer: OriginAnswer) { source = .fixed(answer) }
 
-  /// The same bytes to every request; the parameters are `OriginAnswer`'s.
+  /// Creates a route with the same bytes for every request. The parameters are those of `OriginAnswer`.
   public init(
     _ body: Data, contentType: String? = nil, etag: OriginETag? = nil, lastModified: Date? = nil, fields: HTTPFields = [:],
     status: HTTPResponse.Status = .ok, acceptsRanges: Bool = false, credential: OriginCredential? = nil,
@@ -31,17 +31,18 @@ public struct Route: Sendable {
         acceptsRanges: acceptsRanges, credential: credential, delivery: delivery))
   }
 
-  /// One answer after another, whoever asks; the last one answers all that follow. Without any it is an empty 200.
+  /// Creates a route that gives the responses in turn, across all clients. The last one is repeated. An empty array means an
+  /// empty 200.
   public init(inTurn answers: [OriginAnswer]) { source = .turns(AnswerTurns(answers)) }
 
-  /// What the closure makes of each request. It is held strongly, as long as the route is set or a request is being answered;
-  /// its task is cancelled when the client goes away or the origin stops.
+  /// Creates a route with a closure that creates the response to each request. The closure is retained while the route is set or
+  /// a request is in progress. Its task is cancelled if the client disconnects or the origin stops.
   public init(answering: @escaping @Sendable (ReceivedRequest) async -> OriginAnswer) { source = .closure(answering) }
 
-  /// An ordinary small answer that goes wrong in this way.
+  /// Creates a route with a short response that has a fault.
   public static func fault(_ fault: OriginFault) -> Self { Self(OriginAnswer(text: "faulty", delivery: .fault(fault))) }
 
-  /// A redirect; see `OriginAnswer.redirect(to:status:)`.
+  /// Creates a redirect. See `OriginAnswer.redirect(to:status:)`.
   public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> Self {
     Self(.redirect(to: location, status: status))
   }

@@ -2,7 +2,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Which route a request gets.
+/// The routes of an origin.
 final class RouteTable: Sendable {
   private struct State: Sendable {
     var routes: [String: Route] = [:]
@@ -22,7 +22,7 @@ final class RouteTable: Sendable {
 
   func removeAll() { state.withLock { $0.routes = [:] } }
 
-  /// A route that was set with a query answers that query alone, and goes first.
+  /// Returns the route for a request. A route with a query matches that query only and takes precedence.
   func route(for request: ReceivedRequest) -> Route {
     state.withLock { state in
       if request.isProxied {
@@ -32,8 +32,8 @@ final class RouteTable: Sendable {
               text: "proxy credential required\n", status: .proxyAuthenticationRequired,
               fields: [.proxyAuthenticate: credential.challenge]))
         }
-        // A tunnel would need a second server at its end.
-        if request.method == .connect { return Route(OriginAnswer(text: "no tunnels here\n", status: .notImplemented)) }
+        // A tunnel would need a second server at its other end.
+        if request.method == .connect { return Route(OriginAnswer(text: "CONNECT is not supported\n", status: .notImplemented)) }
       }
       return state.routes[request.target] ?? state.routes[request.path] ?? state.fallback
     }

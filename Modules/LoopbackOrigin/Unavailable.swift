@@ -1,6 +1,6 @@
 #if !Origin
-// The public types of this module. Each says which trait is off. `OriginServer`, `Route` and `NetworkLink` can also be made, with
-// the labels of the real ones, because the compiler reports wrong labels first.
+// Placeholders for the public types of this module. Each names the disabled trait. `OriginServer`, `Route` and `NetworkLink` have
+// initializers with the labels of the real ones, because the compiler reports wrong labels first.
 
 /// Unavailable without the trait `Origin`.
 @available(*, unavailable, message: "enable the trait 'Origin' of the package etagere")
