@@ -17,24 +17,24 @@ import FoundationNetworking
     fixture.origin.setRoute("/a", Route(pattern(5000), credential: credential))
   }
 
-  @Test("a Basic challenge without a credential ends as a 401 with its body")
+  @Test("a Basic challenge without a credential results in the 401 with its body")
   func withoutCredential() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute(
         "/a",
         Route(
-          Data("who are you?".utf8), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
+          Data("credential required".utf8), fields: [.wwwAuthenticate: "Basic realm=\"x\""], status: .unauthorized))
 
       let response = try await fixture.get("/a")
 
       #expect(response.head.status == .unauthorized)
       #expect(response.head.headerFields[.wwwAuthenticate] == "Basic realm=\"x\"")
-      #expect(try await response.body.collect() == Data("who are you?".utf8))
+      #expect(try await response.body.collect() == Data("credential required".utf8))
       #expect(fixture.origin.counters(for: "/a").requests == 1)
     }
   }
 
-  @Test("a 401 of any kind ends", arguments: ["Digest realm=\"x\", nonce=\"abc\"", "Bearer realm=\"x\"", "Negotiate", "odd"])
+  @Test("any 401 ends the download", arguments: ["Digest realm=\"x\", nonce=\"abc\"", "Bearer realm=\"x\"", "Negotiate", "odd"])
   func otherSchemes(challenge: String) async throws {
     let asked = Recorder<String>()
     let handler: AuthenticationChallenge.Handler = { challenge in
@@ -65,7 +65,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a credential from the handler is tried, and the first 401 is not delivered")
+  @Test("a credential from the handler is sent, and the first 401 is not returned")
   func fromHook() async throws {
     let asked = Recorder<String?>()
     let handler: AuthenticationChallenge.Handler = { challenge in
@@ -84,7 +84,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a response that a credential of the handler opened must not be stored, and other responses may")
+  @Test("a response to a credential of the handler must not be stored, but other responses may be")
   func notForTheCache() async throws {
     let asked = Recorder<Void>()
     let fields: HTTPFields = [.cacheControl: "max-age=60, must-understand", .eTag: "\"a\""]
@@ -111,7 +111,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "a credential among the added fields fails every download by its name, and no request is sent",
+    "with a credential in the additional headers, every download fails with the field's name, and no request is sent",
     arguments: [HTTPField.Name.authorization, .cookie, .proxyAuthorization])
   func addedCredential(name: HTTPField.Name) async throws {
     var configuration = SessionDownloader.Configuration()
@@ -128,7 +128,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a credential that is refused again and again ends as a 401")
+  @Test("a credential that is refused repeatedly results in a 401")
   func wrongCredential() async throws {
     let asked = Recorder<Int>()
     let handler: AuthenticationChallenge.Handler = { challenge in
@@ -146,7 +146,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a handler that has no credential makes the 401 the response, with its body")
+  @Test("a handler without a credential makes the 401 the response, with its body")
   func hookDeclines() async throws {
     let asked = Recorder<String>()
     let handler: AuthenticationChallenge.Handler = { challenge in
@@ -165,7 +165,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a cancel while the handler runs ends the download at once")
+  @Test("a cancellation ends the download at once while the handler runs")
   func cancelledMeanwhile() async throws {
     let asked = Recorder<CheckedContinuation<Void, Never>>()
     let handler: AuthenticationChallenge.Handler = { challenge in

@@ -5,8 +5,8 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Time in the background") struct BackgroundHoldTests {
-  /// A system that gives time, and takes it back when a test says so.
+@Suite("Background time") struct BackgroundHoldTests {
+  /// A system that grants background time and reclaims it when the test says so.
   private final class System: BackgroundTime {
     let log = Recorder<String>()
     private let expirations = Lock<[@Sendable () -> Void]>([])
@@ -27,7 +27,7 @@ import Testing
     func expire(_ number: Int) { expirations.withLock { $0[number - 1] }() }
   }
 
-  @Test("one piece is held from the first transfer's start to the last one's end")
+  @Test("one period lasts from the start of the first transfer to the end of the last one")
   func onePiece() {
     let system = System()
     let hold = BackgroundHold(system)
@@ -42,7 +42,7 @@ import Testing
     #expect(system.log.values == ["begin 1", "end 1", "begin 2", "end 2"])
   }
 
-  @Test("time that is taken back is given back once, and a late expiry does not touch the next piece")
+  @Test("reclaimed time is returned once, and a late expiration does not affect the next period")
   func expired() {
     let system = System()
     let hold = BackgroundHold(system)
@@ -58,7 +58,7 @@ import Testing
     #expect(system.log.values.count == 4)
   }
 
-  @Test("time that is taken back while it is given is given back too")
+  @Test("time that is reclaimed while it is granted is returned too")
   func expiredAtOnce() {
     let system = System(expiresAtOnce: true)
     let hold = BackgroundHold(system)
@@ -68,7 +68,7 @@ import Testing
   }
 
   #if Origin
-  @Test("a downloader holds time while its transfers run")
+  @Test("a downloader holds background time while its transfers run")
   func downloader() async throws {
     let system = System()
     let downloader = SessionDownloader(backgroundTime: system)
@@ -80,7 +80,7 @@ import Testing
   #endif
 }
 
-@Suite("What a platform measures") struct TaskTimesTests {
+@Suite("Platform measurements") struct TaskTimesTests {
   private let zero = Date(timeIntervalSinceReferenceDate: 1000)
 
   private func at(_ milliseconds: Double) -> Date { zero.addingTimeInterval(milliseconds / 1000) }
@@ -102,14 +102,14 @@ import Testing
     #expect(milliseconds(metrics.nameLookup) == 10)
     #expect(milliseconds(metrics.connect) == 30)
     #expect(milliseconds(metrics.tls) == 20)
-    #expect(metrics.timeToHead == .milliseconds(91), "our own clock's word stays")
+    #expect(metrics.timeToHead == .milliseconds(91), "the value of our own clock is not replaced")
     #expect(metrics.bytesOnWire == 700)
     #expect(metrics.bytesDecoded == 1000)
     #expect(metrics.protocolName == "h2")
     #expect(metrics.isReusedConnection == false)
   }
 
-  @Test("a connection that is used again has none of them")
+  @Test("a reused connection has no connection steps")
   func reused() {
     let times = TaskTimes(
       fetchStart: at(0), nameLookupStart: at(-50), nameLookupEnd: at(-40), connectStart: at(-40), connectEnd: at(-10),
@@ -125,7 +125,7 @@ import Testing
     #expect(metrics.isReusedConnection == true)
   }
 
-  @Test("moments that are missing, or out of order, make no duration")
+  @Test("times that are missing or out of order give no duration")
   func missing() {
     var metrics = TransferMetrics()
     TaskTimes(fetchStart: at(5), connectStart: at(9), connectEnd: at(8), tlsEnd: at(1), requestStart: at(2)).complete(&metrics)

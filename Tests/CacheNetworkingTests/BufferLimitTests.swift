@@ -8,8 +8,8 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Bodies that nobody reads", .timeLimit(.minutes(30))) struct BufferLimitTests {
-  @Test("a reader that is too far behind ends, and an equal request whose reader keeps up gets everything")
+@Suite("Unread bodies", .timeLimit(.minutes(30))) struct BufferLimitTests {
+  @Test("a reader that exceeds the buffer limit fails, and an equal request with a fast reader completes")
   func tooFarBehind() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.bufferLimit = 100_000
@@ -25,7 +25,7 @@ import Testing
       while let chunk = try await iterator.next() { bytes.append(chunk) }
 
       #expect(bytes == pattern(120_000))
-      // The origin serves both at its own pace: the second body may end later.
+      // The origin serves each body at its own pace, so the second one may end later.
       try await Turns.until { lazy.metrics().bytesOnWire > 100_000 }
       let error = await #expect(throws: CacheError.self) { try await lazy.body.collect() }
       #expect(error?.code == .readerTooSlow)
@@ -33,12 +33,12 @@ import Testing
     }
   }
 
-  @Test("a reader that is given up stops the transfer")
+  @Test("a reader that exceeds the buffer limit stops the transfer")
   func stopped() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.bufferLimit = 50_000
     try await Fixture.run(configuration) { fixture async throws in
-      // The body waits for its reader to have the head: it is the body that nobody reads.
+      // The body is sent after its reader has received the head, so that only the body stays unread.
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(pattern(5_000_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1)))
       let lazy = try await fixture.get("/a")
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("a reader that waits for a chunk gets it, however large it is")
+  @Test("a waiting reader receives a chunk of any size")
   func largeChunk() async {
     let state = Lock(SessionDataTask.State(assembler: ResponseAssembler(method: .get, startedAt: .zero)))
     state.withLock { state in
@@ -72,15 +72,15 @@ import Testing
       Issue.record("\(event)")
       return
     }
-    // No reader waits for the next one.
+    // No reader waits for the next chunk.
     #expect(state.withLock { $0.deliver(Data(count: 5_000), limit: 1_000) }.stops)
     guard case .end(let error?)? = state.withLock({ $0.buffer.next() }), error.code == .readerTooSlow else {
-      Issue.record("the reader goes on")
+      Issue.record("the reader received no end")
       return
     }
   }
 
-  @Test("without a limit everything is held")
+  @Test("without a limit, all bytes are buffered")
   func unlimited() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.bufferLimit = nil

@@ -7,8 +7,8 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(30))) struct CancellationTests {
-  /// A download under way, and how it ended.
+@Suite("Cancellation", .timeLimit(.minutes(30))) struct CancellationTests {
+  /// Starts a download in a task that returns its result.
   private func start(
     _ fixture: Fixture, _ path: String = "/a", as handle: DownloadTask
   ) async throws -> Task<Result<Data, CacheError>, Never> {
@@ -29,7 +29,7 @@ import Testing
     return false
   }
 
-  @Test("one of several equal downloads that is cancelled fails alone")
+  @Test("cancelling one of several equal downloads does not affect the others")
   func oneOfSeveral() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("a cancel stops the transfer, and a new request starts anew")
+  @Test("a cancellation stops the transfer, and a new request starts a new one")
   func lastOneStops() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test("a cancel and an equal request right behind it: the new one is not cancelled with the old")
+  @Test("an equal request right after a cancellation is not cancelled")
   func restartAtOnce() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test("a cancelled task stops waiting for the body, and the error is final")
+  @Test("a cancelled task stops waiting for the body, and its error is final")
   func bodyCancelled() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test("a body that is let go of stops the transfer")
+  @Test("releasing a body stops the transfer")
   func bodyDropped() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -144,7 +144,7 @@ import Testing
     }
   }
 
-  @Test("a body that is cancelled unread stops its own transfer alone")
+  @Test("cancelling an unread body stops only its own transfer")
   func bodyRejected() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -160,7 +160,7 @@ import Testing
     }
   }
 
-  @Test("a cancel before the start is remembered: no request is sent")
+  @Test("a cancellation before the start sends no request")
   func beforeStart() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test("a task that is cancelled already sends no request")
+  @Test("a task that is already cancelled sends no request")
   func cancelledTask() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  @Test("a cancel while the request's body is collected reaches that body")
+  @Test("a cancellation during the collection of a request body cancels that body")
   func whileCollecting() async throws {
     final class Endless: ResourceBody.Source {
       let asked = Recorder<Void>()
@@ -237,7 +237,7 @@ import Testing
     }
   }
 
-  @Test("a handle serves one download")
+  @Test("a handle serves one download only")
   func handleTwice() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
@@ -251,7 +251,7 @@ import Testing
     }
   }
 
-  @Test("cancelling by URL leaves other URLs alone")
+  @Test("cancelling by URL does not affect other URLs")
   func byURL() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -269,7 +269,7 @@ import Testing
     }
   }
 
-  @Test("cancelling all leaves the downloader usable")
+  @Test("a downloader is usable after all its downloads were cancelled")
   func all() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -287,7 +287,7 @@ import Testing
     }
   }
 
-  @Test("whatever is cancelled whenever, each of 300 downloads ends once")
+  @Test("each of 300 downloads that are cancelled at different times ends once")
   func storm() async throws {
     try await Fixture.run { fixture async throws in
       for number in 0..<10 { fixture.origin.setRoute("/\(number)", Route(pattern(40_000))) }

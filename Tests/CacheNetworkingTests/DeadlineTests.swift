@@ -8,13 +8,13 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Time limits, to the millisecond", .timeLimit(.minutes(30))) struct DeadlineTests {
-  /// What a download ends with, from its own task.
+@Suite("Exact time limits", .timeLimit(.minutes(30))) struct DeadlineTests {
+  /// Starts a download in a separate task that returns its error.
   private func outcome(_ fixture: Fixture, _ request: DownloadRequest) -> Task<CacheError?, Never> {
     Task { await fixture.failure(of: request) }
   }
 
-  @Test("silence before the head is ended when the time is over, and not before")
+  @Test("silence before the head fails exactly at the idle timeout")
   func idleBeforeHead() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -23,7 +23,7 @@ import Testing
       await fixture.origin.waitForRequests(path: "/a", count: 1)
       await clock.sleepers(1)
       clock.advance(by: .milliseconds(249))
-      #expect(clock.pendingSleeps == 1, "the watch sleeps on")
+      #expect(clock.pendingSleeps == 1, "the timer is still sleeping")
 
       clock.advance(by: .milliseconds(1))
 
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("silence in the body is ended likewise")
+  @Test("silence in the body fails at the idle timeout")
   func idleInBody() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("what comes puts the end of patience off")
+  @Test("received bytes postpone the idle timeout")
   func activity() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -72,7 +72,7 @@ import Testing
       transfer.noteActivity(at: clock.uptime)
       await clock.sleepers(1)
       clock.advance(by: .seconds(9))
-      // Eighteen seconds after the start, nine after the last sign of life.
+      // Eighteen seconds after the start, nine seconds after the last received bytes.
       #expect(transfer.checkIdleness(at: clock.uptime) == .seconds(19))
       #expect(!transfer.hasEnded)
       gate.open()
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test("head and body together have their limit, however much comes")
+  @Test("the total limit covers head and body, regardless of the received bytes")
   func whole() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test("a limit is its own request's: an equal request without one gets everything")
+  @Test("a limit applies to its own request only, and an equal request without one completes")
   func ownLimit() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test("what has come in time may be read later")
+  @Test("bytes received in time may be read later")
   func readLater() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test("the limit covers the time before the request is sent: the collecting of a body that does not come")
+  @Test("the limit covers the collection of the request body before the request is sent")
   func beforeTheRequest() async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
@@ -162,7 +162,7 @@ import Testing
   }
 }
 
-/// A body whose first chunk does not come before it is cancelled.
+/// A body whose first chunk is delayed until it is cancelled.
 private final class HeldBody: ResourceBody.Source {
   let gate = Gate()
 
@@ -176,8 +176,8 @@ private final class HeldBody: ResourceBody.Source {
   func cancel() { gate.open() }
 }
 
-@Suite("The watch over time limits", .timeLimit(.minutes(30))) struct DeadlineWatchTests {
-  @Test("calls each when it is due, in one task, and again when it asks for that")
+@Suite("Deadline timer", .timeLimit(.minutes(30))) struct DeadlineWatchTests {
+  @Test("the timer calls each action when it is due, in one task, and again at the returned time")
   func calls() async {
     let clock = ManualClock()
     let watch = DeadlineTimer(clock: clock)
@@ -202,7 +202,7 @@ private final class HeldBody: ResourceBody.Source {
     withExtendedLifetime((late, early)) {}
   }
 
-  @Test("an appointment that is let go of is not kept")
+  @Test("a released deadline is not retained")
   func removed() async {
     let clock = ManualClock()
     let watch = DeadlineTimer(clock: clock)
@@ -223,7 +223,7 @@ private final class HeldBody: ResourceBody.Source {
     withExtendedLifetime(second) {}
   }
 
-  @Test("a watch that is let go of stops sleeping")
+  @Test("a released timer stops sleeping")
   func released() async throws {
     let clock = ManualClock()
     var watch: DeadlineTimer? = DeadlineTimer(clock: clock)

@@ -3,8 +3,8 @@ import CacheNetworking
 import HTTPTypes
 import Testing
 
-@Suite("A download's handle", .timeLimit(.minutes(30))) struct DownloadTaskTests {
-  @Test("a handle that is cancelled unused never starts")
+@Suite("Download handles", .timeLimit(.minutes(30))) struct DownloadTaskTests {
+  @Test("a handle that is cancelled before its use never starts")
   func cancelledUnused() async {
     let handle = DownloadTask()
     #expect(!handle.isCancelled)
@@ -17,7 +17,7 @@ import Testing
     #expect(handle.sessionTask == nil)
   }
 
-  @Test("who waits for the start learns of the cancel")
+  @Test("a task that waits for the start is resumed by a cancellation")
   func cancelledWhileWaiting() async {
     let handle = DownloadTask()
     let waiting = Recorder<Void>()
@@ -34,7 +34,7 @@ import Testing
     #expect(await second == false)
   }
 
-  @Test("a cancelled task stops waiting for the start, and the handle stays as it was")
+  @Test("a cancelled task stops waiting for the start, and the handle is not affected")
   func waiterCancelled() async {
     let handle = DownloadTask()
     let waiter = Task { await handle.started }
@@ -45,7 +45,7 @@ import Testing
     #expect(!handle.isCancelled)
   }
 
-  @Test("a download that can't be made never starts")
+  @Test("a download that cannot be made never starts")
   func failed() async {
     let downloader = SessionDownloader()
     downloader.close()

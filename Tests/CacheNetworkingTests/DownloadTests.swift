@@ -7,7 +7,7 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-/// How many are there at once, and how many were at most.
+/// A counter of concurrent requests and of their maximum.
 private final class Tally: Sendable {
   private let counts = Lock((present: 0, most: 0))
 
@@ -23,12 +23,12 @@ private final class Tally: Sendable {
   func leave() { counts.withLock { $0.present -= 1 } }
 }
 
-@Suite("Downloading", .timeLimit(.minutes(30))) struct DownloadTests {
-  @Test("the bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
+@Suite("Downloads", .timeLimit(.minutes(30))) struct DownloadTests {
+  @Test("the downloaded bytes are the origin's", arguments: [0, 1, 20_000, 3_000_000])
   func bytes(count: Int) async throws {
     try await Fixture.run { fixture async throws in
-      let picture = pattern(count)
-      fixture.origin.setRoute("/a.png", Route(picture, contentType: "image/png", etag: "v1"))
+      let image = pattern(count)
+      fixture.origin.setRoute("/a.png", Route(image, contentType: "image/png", etag: "v1"))
 
       let response = try await fixture.get("/a.png")
 
@@ -36,11 +36,11 @@ private final class Tally: Sendable {
       #expect(response.head.headerFields[.eTag] == "\"v1\"")
       #expect(response.head.headerFields[.contentType] == "image/png")
       #expect(response.body.length == Int64(count))
-      #expect(try await response.body.collect() == picture)
+      #expect(try await response.body.collect() == image)
     }
   }
 
-  @Test("a hundred URLs at once")
+  @Test("a hundred concurrent URLs are downloaded")
   func parallel() async throws {
     try await Fixture.run { fixture async throws in
       for number in 0..<100 { fixture.origin.setRoute("/\(number)", Route(pattern(1000 + number))) }
@@ -55,7 +55,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("no more requests than connections per host are at the origin at once")
+  @Test("the number of concurrent requests to a host does not exceed the connection limit")
   func connectionsPerHost() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.connectionsPerHost = 2
@@ -77,7 +77,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("every status is an answer", arguments: [200, 201, 203, 300, 400, 403, 404, 410, 418, 429, 500, 503])
+  @Test("every status is a response", arguments: [200, 201, 203, 300, 400, 403, 404, 410, 418, 429, 500, 503])
   func statuses(code: Int) async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/", Route(Data("why".utf8), status: .init(code: code)))
@@ -89,7 +89,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("a 304 to the caller's condition arrives as 304, with its validators and without a body")
+  @Test("a 304 to the caller's condition is returned with its validators and without a body")
   func notModified() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(500), etag: "v1", fields: [.cacheControl: "max-age=60"]))
@@ -105,7 +105,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("nothing is cached here: each request reaches the origin")
+  @Test("each request reaches the origin, because the downloader caches nothing")
   func neverCached() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5), fields: [.cacheControl: "max-age=3600"]))
@@ -116,7 +116,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("HEAD brings the head, with the length that GET would bring")
+  @Test("HEAD returns the head with the length of the GET response")
   func head() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(500)))
@@ -129,7 +129,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("a redirect is not followed: it is the answer")
+  @Test("a redirect is returned and not followed")
   func redirect() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/old", .redirect(to: "/new", status: .movedPermanently))
@@ -144,7 +144,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("a redirect without a target is an answer too")
+  @Test("a redirect without a target is returned")
   func redirectWithoutLocation() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/old", Route(Data("nowhere".utf8), status: .found))
@@ -153,12 +153,12 @@ private final class Tally: Sendable {
       let body = try await response.body.collect()
 
       #expect(response.head.status == .found)
-      // Linux swallows this body; the head must not promise it then.
+      // Linux discards this body. The head must then not announce it.
       #expect(response.head.headerFields[.contentLength].map { $0 == "\(body.count)" } ?? body.isEmpty)
     }
   }
 
-  @Test("an interim answer is not the answer")
+  @Test("an interim response is not the final one")
   func earlyHints() async throws {
     try await Fixture.run { fixture async throws in
       let delivery = OriginDelivery(interim: [.init(.earlyHints, fields: [.init("Link")!: "</x>; rel=preload"])])
@@ -172,7 +172,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("repeated fields come as one list")
+  @Test("repeated fields are combined into one list")
   func repeatedFields() async throws {
     try await Fixture.run { fixture async throws in
       var fields = HTTPFields()
@@ -186,7 +186,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("a body that the platform decodes has a head that describes the decoded bytes")
+  @Test("the head of a body that the platform decodes describes the decoded bytes")
   func decoded() async throws {
     try await Fixture.run { fixture async throws in
       let packed = try #require(Data(base64Encoded: "H4sIAAAAAAACA+3BMQEAAADCoNqLbwo/oAAAAACAtwEm8NsAiBMAAA=="))
@@ -203,7 +203,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("metrics tell the body's bytes and the time to the head")
+  @Test("the metrics have the number of body bytes and the time to the head")
   func metrics() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(12_345)))
@@ -216,7 +216,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("progress by chunks, in order, ending at the total", arguments: [true, false])
+  @Test("progress is reported per chunk, in order, up to the total", arguments: [true, false])
   func progress(knowsLength: Bool) async throws {
     try await Fixture.run { fixture async throws in
       let whole = pattern(300_000)
@@ -229,7 +229,7 @@ private final class Tally: Sendable {
       #expect(response.body.length == (knowsLength ? 300_000 : nil))
       var iterator = response.body.makeAsyncIterator()
       var data = try await read(100_000, from: &iterator)
-      #expect(data == whole.prefix(100_000), "what is there can be read before the rest comes")
+      #expect(data == whole.prefix(100_000), "received bytes can be read before the rest arrives")
       gate.open()
       data += try await read(.max, from: &iterator)
 
@@ -237,7 +237,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("the request carries method, fields and body")
+  @Test("the request has the method, fields and body")
   func requestParts() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.userAgent = "Test/1"
@@ -264,7 +264,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("a body without a type is called octets, not a form")
+  @Test("a body without a type is sent as octets and not as a form")
   func untypedBody() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/", Route(Data()))
@@ -277,7 +277,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("cookies are neither kept nor sent")
+  @Test("cookies are neither stored nor sent")
   func cookies() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/", Route(Data(), fields: [.setCookie: "a=b; Path=/"]))
@@ -288,7 +288,7 @@ private final class Tally: Sendable {
     }
   }
 
-  @Test("what can't be downloaded fails before anything is sent")
+  @Test("a request that cannot be sent fails before any byte is sent")
   func refusedRequests() async throws {
     try await Fixture.run { fixture async throws in
       let file = DownloadRequest(head: HTTPRequest(method: .get, scheme: "file", authority: nil, path: "/etc/hosts"))

@@ -5,10 +5,9 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("The contract of downloaders, on URLSession", .timeLimit(.minutes(30)))
+@Suite("URLSession and the downloader contract", .timeLimit(.minutes(30)))
 struct DownloaderContractTests {
-  /// What the platform makes impossible, with the reason; `Modules/CacheNetworking/CacheNetworking.docc/CacheNetworking.md` has
-  /// the same list.
+  /// The statements that the platform cannot satisfy, with the reason. The page CacheNetworking lists them too.
   private static let known: [String: Comment] = [
     "a body goes out as it is made": "URLSession is given a request's body whole, since it may have to send it twice",
     "a damaged content coding is an error of its own, or handed over as it is":
@@ -21,16 +20,16 @@ struct DownloaderContractTests {
   private static let lethal: Set<DownloaderContract.Trait> = []
   #endif
 
-  @Test("holds", arguments: DownloaderContract.cases.filter { $0.needs.isDisjoint(with: lethal) })
+  @Test("the statement holds", arguments: DownloaderContract.cases.filter { $0.needs.isDisjoint(with: lethal) })
   func contract(_ statement: DownloaderContract.Case) async throws {
-    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a
-    // request's.
+    // The engine's own time-outs must not fire before a statement's limits, even on a busy machine, or replace those of a
+    // request.
     var configuration = SessionDownloader.Configuration()
     configuration.idleTimeout = .seconds(3_600)
     let isKnown = Self.known[statement.name] != nil
     try await Fixture.run(configuration) { fixture in
       try await withKnownIssue(Self.known[statement.name]) {
-        // What fails by waiting in vain is not waited for long.
+        // A statement that is known to time out gets a short limit.
         try await statement.run(on: fixture.downloader, origin: fixture.origin, within: .seconds(isKnown ? 20 : 1_800))
       } when: {
         isKnown
@@ -38,14 +37,14 @@ struct DownloaderContractTests {
     }
   }
 
-  @Test("names only statements that there are")
+  @Test("the known issues name only existing statements")
   func names() {
     let names = Set(DownloaderContract.cases.map(\.name))
     #expect(names.isSuperset(of: Self.known.keys))
   }
 
   @Test(
-    "is not tried where it would end the process",
+    "a statement is skipped if it would terminate the process",
     .disabled("Foundation on Linux traps when a server closes in the middle of the header section"),
     arguments: DownloaderContract.cases.filter { !$0.needs.isDisjoint(with: lethal) })
   func lethalStatements(_ statement: DownloaderContract.Case) async throws {

@@ -12,7 +12,7 @@ import FoundationNetworking
 #endif
 
 @Suite("Equal requests", .timeLimit(.minutes(30))) struct EqualRequestTests {
-  @Test("equal requests from ten threads are sent each, and all complete")
+  @Test("ten threads send equal requests separately, and all complete")
   func threads() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(50_000)))
@@ -31,7 +31,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a raise of the request's priority reaches the platform's task, and the priority is never lowered")
+  @Test("raising the priority of a request raises that of the platform's task, which is never lowered")
   func priority() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -53,7 +53,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a priority that many downloads have used has no observers left, however they end")
+  @Test("a priority has no observers left after many downloads have used it")
   func observersEnd() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(100)))

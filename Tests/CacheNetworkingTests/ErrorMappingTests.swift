@@ -8,9 +8,9 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("What URLSession's errors mean") struct ErrorMappingTests {
+@Suite("Mapping of URLSession errors") struct ErrorMappingTests {
   @Test(
-    "each kind of failure has a code of its own",
+    "each kind of failure has its own code",
     arguments: [
       (URLError.Code.cancelled, CacheError.Code.cancelled), (.cannotFindHost, .hostNotFound), (.dnsLookupFailed, .hostNotFound),
       (.cannotConnectToHost, .connectionRefused), (.networkConnectionLost, .connectionLost), (.timedOut, .timedOut),
@@ -28,7 +28,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "on Linux the text tells apart what shares one code",
+    "on Linux the error text distinguishes failures with the same code",
     arguments: [
       ("transfer closed with 495 bytes remaining to read", CacheError.Code.truncatedBody),
       ("Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server", .connectionRefused),
@@ -60,7 +60,7 @@ import FoundationNetworking
   }
   #endif
 
-  @Test("an unknown error after the head is a body that broke off, told with both numbers")
+  @Test("an unknown error after the head is a truncated body with both numbers")
   func truncated() {
     let platform = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "something new"])
 
@@ -71,7 +71,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "the platform gets whole seconds, rounded up, and never zero",
+    "the platform gets whole seconds, rounded up and never zero",
     arguments: [
       (Duration.zero, 1), (.milliseconds(500), 1), (.seconds(1), 1), (.milliseconds(1001), 2), (.seconds(60), 60),
       (.seconds(Int64.max), 31_536_000), (.seconds(-5), 1),

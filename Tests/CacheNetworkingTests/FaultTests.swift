@@ -7,10 +7,10 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-// A close in the middle of the header section is missing here: Foundation on Linux traps on it.
-@Suite("When the server or the network fails", .timeLimit(.minutes(30))) struct FaultTests {
+// A close in the middle of the header section is not tested here, because Foundation on Linux traps on it.
+@Suite("Server and network failures", .timeLimit(.minutes(30))) struct FaultTests {
   @Test(
-    "each fault has an error of its own",
+    "each fault has its own error",
     arguments: [
       (OriginDelivery(fault: .cut(afterBodyBytes: 400)), CacheError.Code.truncatedBody),
       (OriginDelivery(fault: .cut(afterBodyBytes: 0)), .truncatedBody),
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test("a body cut short tells how much came of how much, after the bytes that came")
+  @Test("a truncated body reports both numbers after the received bytes")
   func truncatedNumbers() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(1000), delivery: .fault(.cut(afterBodyBytes: 400))))
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("a server that claims less than it sends is believed")
+  @Test("a response shorter than the sent bytes ends at its announced length")
   func claimsLess() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(1000), delivery: OriginDelivery(framing: .claimedLength(400))))
@@ -73,10 +73,10 @@ import Testing
     }
   }
 
-  @Test("nobody listens")
+  @Test("a refused connection is reported")
   func refused() async throws {
     try await Fixture.run { fixture async throws in
-      // Not the port of an origin that has stopped: the next one that starts may get it.
+      // Not the port of a stopped origin, because the system may assign it to the next one.
       let request = DownloadRequest(head: try HTTPRequest(resource: try await fixture.origin.refusingURL()))
 
       let error = await fixture.failure(of: request)
@@ -84,16 +84,16 @@ import Testing
       #expect(error?.code == .connectionRefused)
       #expect(error?.reason == "connection refused")
       #expect(error?.underlying != nil)
-      #expect(error?.url == nil, "who asked knows it")
+      #expect(error?.url == nil, "the caller knows the URL")
     }
   }
 
-  @Test("the name does not resolve")
+  @Test("a host name that does not resolve is reported")
   func unresolved() async throws {
     let downloader = SessionDownloader()
     defer { downloader.close() }
     let head = try HTTPRequest(resource: #require(URL(string: "http://no-such-host.invalid/")))
-    // Patient: a resolver waits long for a name server that is silent.
+    // A long timeout, because a resolver may wait long for a silent name server.
     let request = DownloadRequest(head: head, idleTimeout: .seconds(600))
 
     let error = await #expect(throws: CacheError.self) { try await downloader.download(request) }
@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "silence before the head, and in the body, times out",
+    "silence before the head or in the body times out",
     arguments: [OriginFault.stallBeforeHead, .stall(afterBodyBytes: 100)])
   func stalls(fault: OriginFault) async throws {
     try await Fixture.run { fixture async throws in
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test("a damaged content coding is the answer's fault")
+  @Test("a damaged content coding is an error of the response")
   func damagedCoding() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(Data("no gzip".utf8), fields: [.contentEncoding: "gzip"]))
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test("a failure leaves the downloader usable")
+  @Test("a downloader is usable after a failure")
   func afterwards() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", .fault(.garbage))

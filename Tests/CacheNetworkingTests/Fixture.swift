@@ -6,13 +6,13 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// An origin and a downloader for one test. Both are closed in order, whatever the test does.
+/// An origin and a downloader for one test. Both are closed in order, even if the test fails.
 struct Fixture {
   let origin: OriginServer
   let downloader: SessionDownloader
   /// The URL path and the error of each transfer that has ended.
   let transferEnds = Recorder<TransferEnd>()
-  /// An element for each session that has ended: whether it ended in order.
+  /// An element for each session that has ended, which is `true` if it was ended on purpose.
   let sessionEnds = Recorder<Bool>()
 
   struct TransferEnd: Equatable {
@@ -41,7 +41,7 @@ struct Fixture {
   ) {
     self.origin = origin
     var configuration = configuration
-    // Between two moments of a test there may be any time when the machine is busy.
+    // On a busy machine any time may pass between two steps of a test.
     if configuration.idleTimeout == SessionDownloader.Configuration().idleTimeout { configuration.idleTimeout = .seconds(3_600) }
     downloader = SessionDownloader(
       configuration: configuration, clock: clock, challengeHandler: challengeHandler
@@ -70,7 +70,7 @@ struct Fixture {
     try await downloader.download(request(path, fields: fields))
   }
 
-  /// The code of the error that loading head and body ends with; nil when it succeeds.
+  /// Loads head and body and returns the error, or `nil` on success.
   func failure(of request: DownloadRequest) async -> CacheError? {
     do {
       _ = try await downloader.download(request).body.collect()
@@ -81,10 +81,10 @@ struct Fixture {
   }
 }
 
-/// Bytes that tell their own order.
+/// Returns bytes whose order can be verified.
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
 
-/// Reads until at least so many bytes have come.
+/// Reads until at least `count` bytes were received.
 func read(_ count: Int, from iterator: inout ResourceBody.AsyncIterator) async throws -> Data {
   var data = Data()
   while data.count < count, let chunk = try await iterator.next() { data.append(chunk) }

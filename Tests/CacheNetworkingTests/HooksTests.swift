@@ -7,7 +7,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// Hooks that write down what they are told, and do what a test has them do.
+/// Hooks that record their calls and respond as a test specifies.
 final class RecordingHooks: DownloaderHooks {
   typealias Chunk = @Sendable (Data, DownloadExchange) async throws(CacheError) -> Data
 
@@ -61,7 +61,7 @@ final class RecordingHooks: DownloaderHooks {
   }
 }
 
-@Suite("The hooks of a download", .timeLimit(.minutes(30))) struct HooksTests {
+@Suite("Download hooks", .timeLimit(.minutes(30))) struct HooksTests {
   private final class Silent: DownloaderHooks {}
 
   private func fetch(_ fixture: Fixture, _ hooks: RecordingHooks, fields: HTTPFields = [:]) async throws -> Data {
@@ -69,7 +69,7 @@ final class RecordingHooks: DownloaderHooks {
     return try await fixture.get("/a", fields: fields).body.collect()
   }
 
-  @Test("are called in their order, each with what it is about")
+  @Test("hooks are called in order with their arguments")
   func order() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(100)))
@@ -81,7 +81,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("that only have their defaults change nothing")
+  @Test("hooks with default implementations change nothing")
   func defaults() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(70_000), status: .notFound))
@@ -97,7 +97,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("are held weakly")
+  @Test("hooks are retained weakly")
   func weaklyHeld() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
@@ -111,7 +111,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("see the request as it is sent, with the fields that the configuration adds")
+  @Test("hooks see the request as it is sent, with the fields that the configuration adds")
   func request() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.additionalHeaders = [.accept: "image/*"]
@@ -129,7 +129,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("may take a status for no answer, and a head for one that is not wanted; the body is not taken")
+  @Test("hooks may refuse a response by its status or its head, and the body is not read")
   func refusedAnswer() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5000), status: .notFound, delivery: OriginDelivery(bodyGate: Gate())))
@@ -140,18 +140,18 @@ final class RecordingHooks: DownloaderHooks {
       #expect(first?.status == 404)
       #expect(byStatus.calls.values == ["will start", "status 404", "failed unacceptableStatus"])
 
-      let byHead = RecordingHooks(verdict: .refuse("no picture"))
+      let byHead = RecordingHooks(verdict: .refuse("not an image"))
       fixture.downloader.hooks = byHead
       let second = await fixture.failure(of: try fixture.request("/a"))
       #expect(second?.code == .refused)
-      #expect(second?.reason == "no picture")
+      #expect(second?.reason == "not an image")
       #expect(second?.status == 404)
       #expect(byHead.calls.values == ["will start", "status 404", "response", "failed refused"])
       await fixture.origin.waitForOpenConnections(atMost: 0)
     }
   }
 
-  @Test("may replace bytes: by as many others, or by any number when they have said so")
+  @Test("hooks may replace bytes by as many others, or by any number after announcing it")
   func replaced() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(100)))
@@ -173,7 +173,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("may swallow bytes: who reads gets no empty chunk")
+  @Test("hooks may drop bytes, and the reader gets no empty chunk")
   func swallowed() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(70_000)))
@@ -185,7 +185,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("get the decoded bytes up to their limit, and beyond it the number alone", arguments: [(100, true), (99, false)])
+  @Test("hooks get the decoded bytes up to their limit, and only the number beyond it", arguments: [(100, true), (99, false)])
   func decodedLimit(limit: Int, isKept: Bool) async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(100)))
@@ -195,7 +195,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("learn of a failure in the middle of the body, and of a body that is let go of; an answer without a body is whole unread")
+  @Test("hooks learn of a failure in the body and of a released body, and a response without a body is complete when unread")
   func ends() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/cut", Route(pattern(1000), delivery: .fault(.cut(afterBodyBytes: 400))))
@@ -206,7 +206,7 @@ final class RecordingHooks: DownloaderHooks {
 
       #expect(await fixture.failure(of: try fixture.request("/cut"))?.code == .truncatedBody)
       #expect(hooks.calls.values.last == "failed truncatedBody")
-      // What is let go of is told of by who lets go of it last, and that may be a thread that has not got there yet.
+      // The thread that releases the body last reports it, possibly after this point.
       _ = try await fixture.get("/held").head
       try await Turns.until { hooks.calls.values.last == "failed cancelled" }
       _ = try await fixture.get("/none").head
@@ -214,7 +214,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("hooks of one download do not touch another: one is slow, one refuses, one gets everything")
+  @Test("a slow hook and a refusing hook do not affect other downloads")
   func apart() async throws {
     try await Fixture.run { fixture async throws in
       let (bodyGate, slowGate) = (Gate(), Gate())
@@ -237,7 +237,7 @@ final class RecordingHooks: DownloaderHooks {
       let slowBytes = Task { try await slow.body.collect() }
       bodyGate.open()
 
-      #expect(try await third.body.collect() == pattern(300_000), "while the first is held")
+      #expect(try await third.body.collect() == pattern(300_000), "while the first is waiting")
       let error = await #expect(throws: CacheError.self) { try await refusing.body.collect() }
       #expect(error?.reason == "not for me")
       await slowGate.arrived()
@@ -246,7 +246,7 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
-  @Test("can be put around any engine")
+  @Test("hooks work with any engine")
   func anyEngine() async throws {
     let url = try #require(URL(string: "https://origin/a"))
     let network = ScriptedDownloader()
@@ -273,8 +273,8 @@ private final class PonderingHooks: DownloaderHooks {
   }
 }
 
-@Suite("Hooks that take their time", .timeLimit(.minutes(30))) struct SlowHooksTests {
-  @Test("over an answer are ended by the handle, and by the request's time limit", arguments: [false, true])
+@Suite("Slow hooks", .timeLimit(.minutes(30))) struct SlowHooksTests {
+  @Test("a hook that judges a response is cancelled by the handle and by the request's time limit", arguments: [false, true])
   func pondering(_ isByTime: Bool) async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in

@@ -10,7 +10,7 @@ import Testing
   #if os(Linux)
   // libcurl connects every name below `localhost` to the loopback interface (RFC 6761 §6.3), without DNS.
   @Test(
-    "an international host is asked in its ASCII form, however it is written",
+    "an international host is requested in its ASCII form, regardless of its notation",
     arguments: ["bücher.localhost", "BÜCHER。localhost", "b%C3%BCcher.localhost", "xn--bcher-kva.localhost"])
   func international(host: String) async throws {
     try await Fixture.run { fixture in
@@ -30,8 +30,8 @@ import Testing
     }
   }
 
-  // Each in a process of its own: the environment is a whole process's.
-  @Test("a proxy is asked for the ASCII form of an international host")
+  // Each in a separate process, because the environment belongs to a whole process.
+  @Test("a proxy gets the ASCII form of an international host")
   func proxied() async {
     await #expect(processExitsWith: .success) {
       let proxy = try await OriginServer.start()
@@ -66,7 +66,7 @@ import Testing
   @Test("the error of an IPv6 literal does not blame the URL")
   func addressLiteral() async throws {
     try await Fixture.run { fixture in
-      // Nothing listens at this address: a Foundation that takes the URL says so.
+      // No server listens at this address. A Foundation that accepts the URL reports that.
       let head = HTTPRequest(method: .get, scheme: "http", authority: "[::1]:\(fixture.origin.port)", path: "/")
       let error = try #require(await fixture.failure(of: DownloadRequest(head: head)))
       #expect(error.code == .unsupported || error.code == .connectionRefused)

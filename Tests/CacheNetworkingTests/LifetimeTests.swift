@@ -8,7 +8,7 @@ import LoopbackOrigin
 import Testing
 
 @Suite("Lifetime", .timeLimit(.minutes(30))) struct LifetimeTests {
-  /// Records its own end.
+  /// An object that records its own deinitialization.
   private final class Witness: Sendable {
     private let ended: Recorder<Void>
 
@@ -17,7 +17,7 @@ import Testing
     deinit { ended.record(()) }
   }
 
-  @Test("a downloader that is released lets its transfers end, then nothing of it is left")
+  @Test("a released downloader completes its transfers and is then deallocated")
   func released() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -36,7 +36,7 @@ import Testing
       response = try await downloader.download(DownloadRequest(head: head))
     }
 
-    #expect(observed == nil, "a transfer does not keep its downloader")
+    #expect(observed == nil, "a transfer does not retain its downloader")
     #expect(sessionEnded.values.isEmpty, "the transfer still runs")
     gate.open()
     #expect(try await response?.body.collect() == pattern(50_000))
@@ -46,7 +46,7 @@ import Testing
     await origin.stop()
   }
 
-  @Test("a closed downloader cancels what runs and refuses what comes")
+  @Test("a closed downloader cancels its transfers and refuses new downloads")
   func closed() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("a downloader that is closed gently lets its transfers end")
+  @Test("a downloader closed with finishingTransfers completes its transfers")
   func closedGently() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -100,8 +100,8 @@ import Testing
   }
 
   #if os(Linux)
-  // In a process of its own: descriptors are counted for a whole process.
-  @Test("500 requests, whole, failed and cancelled, leak no descriptor")
+  // In a separate process, because descriptors are counted per process.
+  @Test("500 requests that complete, fail or are cancelled leak no descriptor")
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       try await Fixture.run { fixture async throws in
@@ -128,9 +128,9 @@ import Testing
     }
   }
 
-  // In a process of its own: a session that is asked for a task after its end ends the process.
+  // In a separate process, because an ended session that is asked for a task terminates the process.
   @Test(
-    "a downloader that is closed while downloads begin: each of them ends, whole, cancelled or refused", arguments: [true, false])
+    "each download that begins while the downloader closes completes, is cancelled or is refused", arguments: [true, false])
   func closedAmongBeginners(finishing: Bool) async {
     await #expect(processExitsWith: .success) { [finishing] in
       let origin = try await OriginServer.start()
@@ -157,8 +157,8 @@ import Testing
     }
   }
 
-  // In a process of its own: sessions that go away have crashed Foundation (swift-corelibs-foundation #5469).
-  @Test("downloaders that come and go, busy and idle, do not crash")
+  // In a separate process, because released sessions have crashed Foundation (swift-corelibs-foundation #5469).
+  @Test("downloaders can be created and released, busy or idle, without a crash")
   func comeAndGo() async {
     await #expect(processExitsWith: .success) {
       let origin = try await OriginServer.start()

@@ -7,8 +7,8 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("What happens before a transfer starts", .timeLimit(.minutes(30))) struct PreparationTests {
-  /// A body of so many chunks of 100 bytes, which counts those that are taken.
+@Suite("Preparation of a transfer", .timeLimit(.minutes(30))) struct PreparationTests {
+  /// A body of `count` chunks of 100 bytes, which counts the chunks that are read.
   private final class CountedBody: ResourceBody.Source {
     private let count: Int
     private let gate: Gate?
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  /// A system that is used by somebody who uses the downloader, too.
+  /// A system whose caller also uses the downloader.
   private final class BusySystem: BackgroundTime {
     let log = Recorder<String>()
     private let downloader = Lock<SessionDownloader?>(nil)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("a download that prepares while the session is replaced keeps to the old one, which ends after it")
+  @Test("a download in preparation uses the old session after a replacement, and the session ends after it")
   func replaced() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.userAgent = "Old/1"
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test("a download that prepares while the downloader is closed sends nothing")
+  @Test("a download in preparation sends nothing if the downloader is closed")
   func closed() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test("the system is asked for time where it may use the downloader")
+  @Test("background time is requested where the system may call the downloader")
   func reentrant() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/a", Route(pattern(10)))
@@ -101,7 +101,7 @@ import Testing
     await origin.stop()
   }
 
-  @Test("time is held as long as transfers run, and no longer")
+  @Test("background time is held exactly while transfers run")
   func whileRunning() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test("a GET whose body is empty is sent", arguments: [nil, 0] as [Int64?])
+  @Test("a GET with an empty body is sent", arguments: [nil, 0] as [Int64?])
   func empty(_ length: Int64?) async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(10)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Which proxies can be had") struct ProxyRoutingTests {
+@Suite("Proxy routing") struct ProxyRoutingTests {
   typealias Source = SessionDownloader.Configuration.ProxySource
 
   private let plain: URL
@@ -16,7 +16,7 @@ import Testing
     secure = try #require(URL(string: "https://origin/"))
   }
 
-  @Test("on Linux the platform's are the environment's, as curl reads them")
+  @Test("on Linux the platform's proxies are the environment's, as curl reads them")
   func environment() throws {
     let routing = ProxyRouting(
       .platform, environment: ["http_proxy": "proxy:1", "HTTP_PROXY": "other:1", "HTTPS_PROXY": "proxy:1"],
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "on Linux what the environment does not say is refused, request by request, and never sent another way",
+    "on Linux a request is refused if its route differs from the environment's",
     arguments: [
       (Source.none, [:], true), (.none, ["http_proxy": "proxy:1"], false),
       (.none, ["http_proxy": "proxy:1", "no_proxy": "origin"], true),
@@ -62,7 +62,7 @@ import Testing
     #expect(error?.code == .invalidConfiguration)
   }
 
-  @Test("elsewhere the platform is told, and its own settings are its secret")
+  @Test("on other platforms the session gets the settings, and the platform's own are unknown")
   func told() throws {
     let settings = ProxySettings(http: proxy)
     let routing = ProxyRouting(.settings(settings), environment: ["http_proxy": "other:1"], hasOnlyEnvironment: false)
@@ -74,7 +74,7 @@ import Testing
     #expect(ProxyRouting(.none, environment: [:], hasOnlyEnvironment: false).settings == ProxySettings())
   }
 
-  @Test("the dictionary that CFNetwork takes")
+  @Test("the proxy settings are converted to CFNetwork's dictionary")
   func dictionary() {
     let settings = ProxySettings(
       http: .init(host: "a", port: 1), https: .init(kind: .socks5, host: "b", port: 2, user: "u", password: "secret"),
@@ -104,9 +104,9 @@ import CacheTesting
 import HTTPTypes
 import LoopbackOrigin
 
-// Each in a process of its own: the environment is a whole process's.
-@Suite("Through a proxy", .timeLimit(.minutes(30))) struct ProxyTests {
-  @Test("a request goes there, in absolute form, and what is excepted goes directly")
+// Each in a separate process, because the environment belongs to a whole process.
+@Suite("Requests through a proxy", .timeLimit(.minutes(30))) struct ProxyTests {
+  @Test("a request is sent to the proxy in absolute form, and an excepted host is contacted directly")
   func used() async {
     await #expect(processExitsWith: .success) {
       let (proxy, direct) = (try await OriginServer.start(), try await OriginServer.start())
@@ -134,11 +134,11 @@ import LoopbackOrigin
     }
   }
 
-  @Test("a proxy that is not there, does not resolve, wants a credential or opens no tunnel is a proxy's failure")
+  @Test("a proxy that is missing, does not resolve, requires a credential or opens no tunnel is a proxy failure")
   func failures() async {
     await #expect(processExitsWith: .success) {
       let proxy = try await OriginServer.start()
-      // Patient: a resolver waits long for a name server that is silent.
+      // A long timeout, because a resolver may wait long for a silent name server.
       func request(_ scheme: String) -> DownloadRequest {
         let head = HTTPRequest(method: .get, scheme: scheme, authority: "host.invalid", path: "/")
         return DownloadRequest(head: head, idleTimeout: .seconds(600))
@@ -157,7 +157,7 @@ import LoopbackOrigin
       }
       proxy.setFallback { _ in
         OriginAnswer(
-          text: "who are you?", status: .proxyAuthenticationRequired, fields: [.proxyAuthenticate: "Basic realm=\"x\""])
+          text: "credential required", status: .proxyAuthenticationRequired, fields: [.proxyAuthenticate: "Basic realm=\"x\""])
       }
       let live = proxy.url("/").absoluteString
       var codes = [await code(plain, live), await code(secure, live)]

@@ -1,6 +1,6 @@
 import CacheCore
 
-/// What a test's callbacks have seen, in order, and a way to wait for it.
+/// The values that a test's callbacks have recorded, in order. A test can wait for them.
 final class Recorder<Value: Sendable>: Sendable {
   private struct Waiter {
     let id: Int
@@ -28,7 +28,7 @@ final class Recorder<Value: Sendable>: Sendable {
     for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// Returns the values once there are so many, or when the test's time limit cancels it.
+  /// Waits until there are `count` values and returns them. Returns early if the test's time limit cancels it.
   @discardableResult
   func wait(for count: Int) async -> [Value] {
     let id = state.withLock { state in

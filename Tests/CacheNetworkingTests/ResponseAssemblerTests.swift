@@ -9,13 +9,13 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("What a task says, made into one answer") struct ReceptionTests {
+@Suite("Response assembly") struct ReceptionTests {
   private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
     let url = try #require(URL(string: "http://origin/a"))
     return try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
   }
 
-  /// The events in short.
+  /// Returns a short description of the events.
   private func told(_ events: [SessionDataTask.Event]) -> [String] {
     events.map { event in
       switch event {
@@ -30,7 +30,7 @@ import FoundationNetworking
     ResponseAssembler(method: method, startedAt: .seconds(1))
   }
 
-  @Test("a platform that takes a short body for a whole one is not believed")
+  @Test("a short body that the platform reports as complete is an error")
   func short() throws {
     var reception = reception()
     _ = try reception.receive(response(200, ["Content-Length": "10"]), at: .seconds(3), holdsUnauthorized: false)
@@ -43,7 +43,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "lengths that don't measure what is delivered are not compared",
+    "a length that does not count the delivered bytes is not compared",
     arguments: [
       (200, ["Content-Length": "10", "Content-Encoding": "gzip"], HTTPRequest.Method.get),
       (200, ["Content-Length": "10", "Content-Encoding": "gzip, br"], .get), (200, ["Content-Length": "10"], .head),
@@ -57,7 +57,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "a length that is none, and two that differ, break the rules", arguments: ["5, 10", "-10", "ten", "", "99999999999999999999"])
+    "an invalid length and two different lengths are errors", arguments: ["5, 10", "-10", "ten", "", "99999999999999999999"])
   func impossibleLength(text: String) {
     var reception = reception()
     let error = #expect(throws: CacheError.self) {
@@ -75,7 +75,7 @@ import FoundationNetworking
     #expect(told(reception.end(nil, response: nil, at: .seconds(4))) == ["end truncatedBody"])
   }
 
-  @Test("a coding that the platform leaves on stays in the head")
+  @Test("a coding that the platform does not remove stays in the head")
   func unknownCoding() throws {
     let head = try #require(ReceivedHead(response(200, ["Content-Encoding": "aes128gcm", "Content-Length": "3"]), method: .get))
 
@@ -84,7 +84,7 @@ import FoundationNetworking
     #expect(head.bodyLength == 3)
   }
 
-  @Test("names that are no tokens are dropped")
+  @Test("a field name that is not a token is dropped")
   func names() throws {
     let head = try #require(ReceivedHead(response(200, ["X Y": "1", "X-Z": "2", "Etag": "\"v\""]), method: .get))
 
@@ -92,7 +92,7 @@ import FoundationNetworking
     #expect(head.response.headerFields[.eTag] == "\"v\"")
   }
 
-  @Test("a held 401 is superseded by the answer to the credential, body and all")
+  @Test("the response to the credential supersedes a held 401 with its body")
   func superseded() throws {
     var reception = reception()
     #expect(try told(reception.receive(response(401), at: .seconds(2), holdsUnauthorized: true)).isEmpty)
@@ -105,7 +105,7 @@ import FoundationNetworking
     #expect(reception.metrics.bytesOnWire == 5)
   }
 
-  @Test("a held 401 that nothing supersedes is the answer, and a very long one is let through")
+  @Test("a held 401 that is not superseded is the response, and a very long one is passed on")
   func released() throws {
     var short = reception()
     _ = try short.receive(response(401), at: .seconds(2), holdsUnauthorized: true)
@@ -120,7 +120,7 @@ import FoundationNetworking
     #expect(!long.isHolding)
   }
 
-  @Test("an end without a head is no answer, but a head without a callback is one")
+  @Test("an end without a head is an error, but a head without a callback is a response")
   func late() throws {
     var nothing = reception()
     #expect(told(nothing.end(nil, response: nil, at: .seconds(4))) == ["end malformedResponse"])
@@ -129,7 +129,7 @@ import FoundationNetworking
     #expect(try told(late.end(nil, response: response(302, ["Content-Length": "7"]), at: .seconds(4))) == ["head 302", "end "])
   }
 
-  @Test("interim answers are not told, nor bytes before the head")
+  @Test("interim responses are not reported, nor are bytes before the head")
   func interim() throws {
     var reception = reception()
     #expect(try told(reception.receive(response(103), at: .seconds(2), holdsUnauthorized: false)).isEmpty)
@@ -137,7 +137,7 @@ import FoundationNetworking
     #expect(try told(reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)) == ["head 200"])
   }
 
-  @Test("the total is told once everything has come")
+  @Test("the total is reported after the last byte")
   func total() throws {
     var reception = reception()
     _ = try reception.receive(response(200, ["Content-Length": "3"]), at: .seconds(2), holdsUnauthorized: false)
@@ -149,7 +149,7 @@ import FoundationNetworking
     #expect(reception.metrics.total == .seconds(3))
   }
 
-  @Test("what the platform measured completes what was measured here")
+  @Test("the platform's measurements complete our own")
   func platformTimes() throws {
     var reception = reception()
     _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
@@ -159,7 +159,7 @@ import FoundationNetworking
   }
 }
 
-@Suite("An answer through a proxy") struct ProxiedReceptionTests {
+@Suite("Responses through a proxy") struct ProxiedReceptionTests {
   private let proxy = ProxySettings.Proxy(host: "proxy", port: 8080)
 
   private func response(_ status: Int, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
@@ -181,14 +181,14 @@ import FoundationNetworking
     return error
   }
 
-  @Test("the proxy's word that the tunnel stands is not the server's head")
+  @Test("the proxy's success response to CONNECT is not the server's head")
   func established() throws {
     var reception = tunnel()
     let first = try reception.receive(response(200, ["X-Proxy": "1"]), at: .seconds(2), holdsUnauthorized: false)
     let second = try reception.receive(response(404, ["Content-Length": "3"]), at: .seconds(3), holdsUnauthorized: false)
     #expect(first.isEmpty)
     #expect(second.isEmpty)
-    #expect(!reception.isHolding, "no credential is waited for")
+    #expect(!reception.isHolding, "no credential is expected")
 
     let events = reception.receive(Data(count: 3))
 
@@ -198,7 +198,7 @@ import FoundationNetworking
     #expect(reception.metrics.timeToHead == .seconds(2))
   }
 
-  @Test("an answer without a body through a tunnel is told at its end")
+  @Test("a response without a body through a tunnel is reported at its end")
   func withoutBody() throws {
     var reception = tunnel()
     _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
@@ -208,7 +208,7 @@ import FoundationNetworking
     #expect(end(reception.end(nil, response: nil, at: .seconds(4))) == nil)
   }
 
-  @Test("a proxy that opens no tunnel is a failure of the proxy, not an answer with its status")
+  @Test("a proxy that opens no tunnel is a proxy failure and not a response with its status")
   func refused() throws {
     var reception = tunnel()
     _ = try reception.receive(response(502), at: .seconds(2), holdsUnauthorized: false)
@@ -220,7 +220,7 @@ import FoundationNetworking
     #expect(reception.metrics.timeToHead == nil)
   }
 
-  @Test("a handshake that fails in the tunnel is TLS's, not a body cut short")
+  @Test("a failed handshake in the tunnel is a TLS failure and not a truncated body")
   func handshake() throws {
     var reception = tunnel()
     _ = try reception.receive(response(200), at: .seconds(2), holdsUnauthorized: false)
@@ -230,7 +230,7 @@ import FoundationNetworking
     #expect(end(reception.end(error, response: nil, at: .seconds(3)))?.code == .tlsFailure)
   }
 
-  @Test("who is not there is the proxy", arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost])
+  @Test("a failure to connect is reported as the proxy's", arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost])
   func unreachable(code: URLError.Code) {
     var reception = ResponseAssembler(method: .get, startedAt: .zero, proxy: proxy)
     let error = end(reception.end(URLError(code), response: nil, at: .seconds(1)))
@@ -239,7 +239,7 @@ import FoundationNetworking
     #expect(error?.underlying != nil)
   }
 
-  @Test("a 407 is the proxy's, and no answer")
+  @Test("a 407 is a proxy failure and not a response")
   func credential() throws {
     var reception = ResponseAssembler(method: .get, startedAt: .zero, proxy: proxy)
     let answer = try response(407)
@@ -252,6 +252,6 @@ import FoundationNetworking
     var direct = ResponseAssembler(method: .get, startedAt: .zero)
     #expect(
       head(try direct.receive(answer, at: .seconds(1), holdsUnauthorized: false)) != nil,
-      "without a proxy, every status is an answer")
+      "without a proxy, every status is a response")
   }
 }

@@ -7,8 +7,8 @@ import CacheTesting
 import LoopbackOrigin
 import Testing
 
-@Suite("A session's task", .timeLimit(.minutes(30))) struct SessionDataTaskTests {
-  /// A transfer that stands at the gate, after `offset` bytes of the body.
+@Suite("Session data tasks", .timeLimit(.minutes(30))) struct SessionDataTaskTests {
+  /// Starts a transfer that waits at the gate after `offset` bytes of the body.
   private func running(
     _ fixture: Fixture, _ gate: Gate, offset: Int = 1000
   ) async throws -> (task: SessionDataTask, handle: DownloadTask, response: DownloadResponse) {
@@ -19,7 +19,7 @@ import Testing
     return (try #require(handle.sessionTask), handle, response)
   }
 
-  @Test("a cancel ends the reader at once, and stops the transfer")
+  @Test("a cancellation ends the reader at once and stops the transfer")
   func cancel() async throws {
     try await Fixture.run { fixture async throws in
       let (task, _, response) = try await running(fixture, Gate(), offset: 0)
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("resuming again changes nothing")
+  @Test("a second resume does nothing")
   func resume() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("a body that two tasks read at once tells so, and goes on for the first")
+  @Test("a body that two tasks read reports misuse to the second and continues for the first")
   func twoReaders() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -66,7 +66,7 @@ import Testing
         }
       }
 
-      #expect(await codes.wait(for: 1) == [.misuse], "one of the two waits, the other learns that")
+      #expect(await codes.wait(for: 1) == [.misuse], "one task waits, and the other gets the error")
       gate.open()
       #expect(await codes.wait(for: 2) == [.misuse, nil])
     }

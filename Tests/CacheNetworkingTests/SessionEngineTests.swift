@@ -10,10 +10,10 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Session engine", .timeLimit(.minutes(30))) struct SessionEngineTests {
+@Suite("Session engines", .timeLimit(.minutes(30))) struct SessionEngineTests {
   #if os(Linux)
-  // In a process of its own: a session that is asked for a task after its end ends the process.
-  @Test("a session's end waits for a task that is being made, and the session makes no task after it")
+  // In a separate process, because an ended session that is asked for a task terminates the process.
+  @Test("the end of a session waits for a task in creation, and the session creates no task afterwards")
   func endWaits() async {
     await #expect(processExitsWith: .success) {
       let origin = try await OriginServer.start()

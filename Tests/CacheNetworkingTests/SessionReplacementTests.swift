@@ -11,8 +11,8 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("Settings that are replaced at run time", .timeLimit(.minutes(30))) struct SessionReplacementTests {
-  @Test("what runs ends in the old session, what comes goes through the new one")
+@Suite("Replacement of settings at run time", .timeLimit(.minutes(30))) struct SessionReplacementTests {
+  @Test("running transfers end in the old session, and new ones use the new session")
   func replaced() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.userAgent = "Old/1"
@@ -36,7 +36,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("a cancel reaches the transfers of the old session")
+  @Test("a cancellation reaches the transfers of the old session")
   func alone() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
@@ -61,7 +61,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("whatever the session is based on, it has no cache, no cookies and no added fields of its own")
+  @Test("a session has no cache, cookies or additional fields of its platform configuration")
   func basedOn() async throws {
     let platform = URLSessionConfiguration.default
     platform.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
@@ -85,8 +85,8 @@ import FoundationNetworking
   }
 
   #if os(Linux)
-  // In a process of its own: sessions that go away have crashed Foundation (swift-corelibs-foundation #5469).
-  @Test("2,000 downloads while the session is replaced 300 times: every one ends, whole or cancelled, and nothing crashes")
+  // In a separate process, because released sessions have crashed Foundation (swift-corelibs-foundation #5469).
+  @Test("2,000 downloads complete or are cancelled without a crash while the session is replaced 300 times")
   func underLoad() async {
     await #expect(processExitsWith: .success) {
       let origin = try await OriginServer.start()

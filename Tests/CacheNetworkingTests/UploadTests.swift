@@ -8,8 +8,8 @@ import Testing
 
 @testable import CacheNetworking
 
-@Suite("Bodies of requests", .timeLimit(.minutes(30))) struct UploadTests {
-  /// Chunks of a test's own, which may wait, or end with an error.
+@Suite("Request bodies", .timeLimit(.minutes(30))) struct UploadTests {
+  /// A body with the given chunks, which may wait or end with an error.
   private final class Source: ResourceBody.Source {
     private struct State {
       var chunks: [Data]
@@ -44,7 +44,7 @@ import Testing
     var trailers: HTTPFields? { nil }
   }
 
-  /// A fixture whose downloader keeps 1,000 bytes in memory, and the folder where it writes longer ones.
+  /// Runs a test with a downloader that collects up to 1,000 bytes in memory, and with the folder for longer bodies.
   private func run(_ body: (Fixture, _ files: () throws -> [String]) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("etagere-uploads-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -62,7 +62,7 @@ import Testing
     return (0..<count).map { Data(whole[$0 * size..<($0 + 1) * size]) }
   }
 
-  @Test("arrive whole, whether they are kept in memory or written to a file", arguments: [1, 10, 11, 5000])
+  @Test("request bodies arrive complete, from memory or from a file", arguments: [1, 10, 11, 5000])
   func whole(count: Int) async throws {
     try await run { fixture, files in
       let gate = Gate()
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test("a file is for its owner alone")
+  @Test("only its owner can read an upload file")
   func permissions() async throws {
     let folder = FileManager.default.temporaryDirectory
     var file: SpoolFile? = try SpoolFile(in: folder)
@@ -96,7 +96,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
-  @Test("a file is gone when the transfer fails, and when it is cancelled")
+  @Test("an upload file is removed when the transfer fails or is cancelled")
   func removed() async throws {
     try await run { fixture, files in
       fixture.origin.setRoute("/reset", .fault(.resetBeforeHead))
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("a body that breaks off, or is given up while it is written, leaves nothing and sends nothing")
+  @Test("a body that fails or is cancelled while it is written leaves no file and sends nothing")
   func broken() async throws {
     try await run { fixture, files in
       let broken = Source(chunks(50, of: 100), then: CacheError(.connectionLost, reason: "no more"))
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test("a folder that is not there is an error that says so, and the body is given up")
+  @Test("a missing upload folder is reported, and the body is cancelled")
   func noFolder() async throws {
     var configuration = SessionDownloader.Configuration()
     configuration.uploadMemoryLimit = 10
