@@ -11,10 +11,10 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("Where async-http-client may connect to", .timeLimit(.minutes(30)))
+@Suite("Addresses and async-http-client", .timeLimit(.minutes(30)))
 struct AddressTests {
   @Test(
-    "addresses, and names that lead to them, are refused before anything is connected",
+    "refused addresses, and names that resolve to them, are refused before a connection is made",
     arguments: ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "127.1", "0x7f000001"])
   func refused(host: String) async throws {
     try await Fixture.run(.init { $0.addressPolicy = .publicOnly }) { fixture in
@@ -25,7 +25,7 @@ struct AddressTests {
     }
   }
 
-  @Test("an address that is excepted may be loaded from, by name too")
+  @Test("an excepted address is allowed, also by name")
   func excepted() async throws {
     let own = try #require(IPAddress("127.0.0.1"))
     try await Fixture.run(.init { $0.addressPolicy = AddressPolicy(refusing: .all, except: [own]) }) { fixture in
@@ -35,9 +35,9 @@ struct AddressTests {
     }
   }
 
-  @Test("a name that leads elsewhere when the connection is made is refused then, before a byte of HTTP is sent")
+  @Test("a name that resolves to another address for the connection is refused before a byte of HTTP is sent")
   func rebound() async throws {
-    // The check of names is left out, as if it had been told another address than the connection is.
+    // The name check is omitted, as if it had received another address than the connection.
     let configuration = AsyncHTTPDownloader.Configuration { $0.addressPolicy = .publicOnly }
     let client = HTTPClient(
       eventLoopGroup: configuration.eventLoopGroup, configuration: try configuration.client(counting: ConnectionCount()))
@@ -46,7 +46,7 @@ struct AddressTests {
         let error = await fixture.failure(of: try fixture.request("/"))
         #expect(error?.code == .addressRefused)
       }
-      // The system has taken them before the origin sees them.
+      // The system accepts the connections before the origin sees them.
       try await Turns.until { fixture.origin.counters.connectionsAccepted > 0 }
       await fixture.origin.waitForOpenConnections()
       #expect(fixture.origin.counters.bytesReceived == 0)
@@ -54,13 +54,13 @@ struct AddressTests {
     try await client.shutdown()
   }
 
-  @Test("looking a name up takes no longer than it may, and is given up by who is cancelled")
+  @Test("a name lookup ends at its time limit, and at once if its task is cancelled")
   func lookUpLimit() async throws {
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
     let check = NameCheck(.publicOnly, on: threads)
     let loop = MultiThreadedEventLoopGroup.singleton.any()
-    // The thread that could look it up is busy, as behind a name server that is silent.
+    // The only thread is busy, as if it waited for a silent name server.
     let gate = DispatchSemaphore(value: 0)
     threads.submit { _ in gate.wait() }
     await #expect { try await check.check("name.invalid", within: .milliseconds(50), on: loop) } throws: {
@@ -73,11 +73,11 @@ struct AddressTests {
     try await threads.shutdownGracefully()
   }
 
-  @Test("a name that does not resolve is told as such")
+  @Test("a name that does not resolve is reported")
   func unresolved() async throws {
     let configuration = AsyncHTTPDownloader.Configuration {
       $0.addressPolicy = .publicOnly
-      // More than a resolver waits for a name server that is silent.
+      // Longer than a resolver waits for a silent name server.
       $0.connectTimeout = .seconds(600)
     }
     try await Fixture.run(configuration) { fixture in

@@ -3,12 +3,12 @@ import AsyncHTTPNetworking
 import CacheTesting
 import Testing
 
-@Suite("The contract of downloaders, on async-http-client", .timeLimit(.minutes(30)))
+@Suite("async-http-client and the downloader contract", .timeLimit(.minutes(30)))
 struct ContractTests {
-  @Test("holds", arguments: DownloaderContract.cases)
+  @Test("the statement holds", arguments: DownloaderContract.cases)
   func statement(_ statement: DownloaderContract.Case) async throws {
-    // No time-out of the engine's own comes before a statement's bounds, however busy the machine is, nor in the place of a
-    // request's.
+    // The engine's own time-outs must not fire before a statement's limits, even on a busy machine, or replace those of a
+    // request.
     let configuration = AsyncHTTPDownloader.Configuration {
       $0.idleTimeout = .seconds(3_600)
       $0.connectTimeout = .seconds(3_600)

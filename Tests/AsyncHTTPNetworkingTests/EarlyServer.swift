@@ -4,8 +4,8 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// A server that refuses at the first byte of a request and reads no more: the answer's end is told by its last chunk alone, the
-/// connection stays open.
+/// A server that refuses a request at its first byte and reads no more. Only the last chunk marks the end of the response, and
+/// the connection stays open.
 final class EarlyServer: Sendable {
   let url: URL
   private let channel: any Channel
@@ -15,7 +15,7 @@ final class EarlyServer: Sendable {
     self.url = url
   }
 
-  /// - Parameter host: the address that it listens on, as it stands in a URL.
+  /// - Parameter host: The address to listen on, in the form of a URL.
   static func start(on host: String = "127.0.0.1") async throws -> EarlyServer {
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 16)

@@ -8,7 +8,7 @@ import NIOHTTP1
 import NIOSSL
 import Testing
 
-@Suite("What errors of async-http-client and SwiftNIO mean")
+@Suite("Mapping of async-http-client and SwiftNIO errors")
 struct ErrorTests {
   static let table: [(any Error, CacheError.Code)] = [
     (HTTPClientError.cancelled, .cancelled),
@@ -43,7 +43,7 @@ struct ErrorTests {
     (NIOSSLError.unableToValidateCertificate, .tlsFailure),
   ]
 
-  @Test("has a code of ours, one sentence, and the error itself", arguments: table)
+  @Test("an error has a code of this package, one sentence, and the original error", arguments: table)
   func meaning(_ error: any Error, code: CacheError.Code) {
     let told = CacheError(clientError: error)
     #expect(told.code == code)
@@ -52,7 +52,7 @@ struct ErrorTests {
     #expect(told.errno == (error as? IOError)?.errnoCode)
   }
 
-  @Test("a connection that breaks after the head has cut the body")
+  @Test("a connection lost after the head is a truncated body")
   func cut() {
     let progress = TransferState.Progress(hasHead: true, received: 5, expected: 9)
     for error in [HTTPClientError.remoteConnectionClosed, HTTPParserError.invalidEOFState, ChannelError.eof] as [any Error] {
@@ -62,7 +62,7 @@ struct ErrorTests {
     }
   }
 
-  @Test("our own errors pass as they are")
+  @Test("an error of this package is passed on unchanged")
   func own() {
     let own = CacheError(.addressRefused, reason: "no")
     #expect(CacheError(clientError: own).code == .addressRefused)

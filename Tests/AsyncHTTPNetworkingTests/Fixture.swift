@@ -6,7 +6,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// An origin and a downloader of the test's own, closed in good order whatever the test does.
+/// An origin and a downloader for one test. Both are closed in order, even if the test fails.
 struct Fixture {
   let origin: OriginServer
   let downloader: AsyncHTTPDownloader
@@ -15,7 +15,7 @@ struct Fixture {
     _ configuration: AsyncHTTPDownloader.Configuration = .init(), _ body: (Fixture) async throws -> Void
   ) async throws {
     var configuration = configuration
-    // Between two moments of a test there may be any time when the machine is busy.
+    // On a busy machine any time may pass between two steps of a test.
     let usual = AsyncHTTPDownloader.Configuration()
     if configuration.idleTimeout == usual.idleTimeout { configuration.idleTimeout = .seconds(3_600) }
     if configuration.connectTimeout == usual.connectTimeout { configuration.connectTimeout = .seconds(3_600) }
@@ -47,11 +47,11 @@ struct Fixture {
     try await downloader.download(request(path, fields: fields))
   }
 
-  /// The error that loading head and body ends with; nil when it succeeds.
+  /// Loads head and body and returns the error, or `nil` on success.
   func failure(of request: DownloadRequest) async -> CacheError? { await AsyncHTTPNetworkingTests.failure(downloader, request) }
 }
 
-/// The error that loading head and body ends with; nil when it succeeds.
+/// Loads head and body and returns the error, or `nil` on success.
 func failure(_ downloader: AsyncHTTPDownloader, _ request: DownloadRequest) async -> CacheError? {
   do {
     _ = try await downloader.download(request).body.collect()
@@ -61,10 +61,10 @@ func failure(_ downloader: AsyncHTTPDownloader, _ request: DownloadRequest) asyn
   }
 }
 
-/// Bytes that tell their own order.
+/// Returns bytes whose order can be verified.
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
 
-/// A request's body that is made while it is sent, and tells whether it was given up.
+/// A request body that produces its chunks on demand and records its cancellation.
 final class MadeBody: ResourceBody.Source {
   private let pieces: Lock<[Result<Data, CacheError>]>
   private let wasCancelled = Lock(false)

@@ -12,9 +12,9 @@ import NIOPosix
 import ServiceLifecycle
 import Testing
 
-@Suite("The end of a downloader on async-http-client", .timeLimit(.minutes(30)))
+@Suite("Lifetime of a downloader on async-http-client", .timeLimit(.minutes(30)))
 struct LifetimeTests {
-  @Test("a closed downloader loads nothing more, and closing again does nothing")
+  @Test("a closed downloader refuses downloads, and a second close does nothing")
   func closed() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/a", Route(Data("a".utf8)))
@@ -28,7 +28,7 @@ struct LifetimeTests {
     await origin.stop()
   }
 
-  @Test("loads run on the process's own event loops, and on none that may end before them")
+  @Test("loads run on the process's shared event loops and not on a group that may end before them")
   func executor() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let downloader = AsyncHTTPDownloader()
@@ -37,7 +37,7 @@ struct LifetimeTests {
     let executor = try #require(downloader.preferredExecutor)
     await withTaskExecutorPreference(executor) {
       #expect(MultiThreadedEventLoopGroup.currentEventLoop != nil)
-      // Who is on a loop stays on it.
+      // A task on a loop stays on it.
       #expect(downloader.preferredExecutor.map { ObjectIdentifier($0) } == ObjectIdentifier(executor))
     }
     await elsewhere.close()
@@ -45,7 +45,7 @@ struct LifetimeTests {
     try await group.shutdownGracefully()
   }
 
-  @Test("closing ends what runs, before the head and in the body, and the requests that wait for a connection")
+  @Test("a close ends transfers before the head and in the body, and requests that wait for a connection")
   func closedMidTransfer() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -66,7 +66,7 @@ struct LifetimeTests {
     await origin.stop()
   }
 
-  @Test("closing in good order waits for what runs; a cancelled wait ends it")
+  @Test("a graceful close waits for the running transfers, and its cancellation ends them")
   func graceful() async throws {
     for isCancelled in [false, true] {
       let origin = try await OriginServer.start()
@@ -88,7 +88,7 @@ struct LifetimeTests {
     }
   }
 
-  @Test("a downloader that is released lets its transfers come to their end, and its connections go")
+  @Test("a released downloader completes its transfers and then closes its connections")
   func released() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -103,7 +103,7 @@ struct LifetimeTests {
     await origin.stop()
   }
 
-  @Test("a client of the caller's own is used, and left running")
+  @Test("a caller's client is used and not shut down")
   func injected() async throws {
     let client = HTTPClient(
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: .init(redirectConfiguration: .disallow))
@@ -117,7 +117,7 @@ struct LifetimeTests {
     try await client.shutdown()
   }
 
-  @Test("a client of the caller's own that has been shut down too early is told, with a body or without")
+  @Test("a caller's client that was shut down too early is reported, with or without a request body")
   func shutDownClient() async throws {
     let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
     try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
@@ -129,7 +129,7 @@ struct LifetimeTests {
     }
   }
 
-  @Test("a client that follows redirects is found out")
+  @Test("a client that follows redirects is detected")
   func followingClient() async throws {
     let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
     try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
@@ -143,7 +143,7 @@ struct LifetimeTests {
     try await client.shutdown()
   }
 
-  @Test("as a service it ends when its task is cancelled")
+  @Test("a service ends when its task is cancelled")
   func service() async throws {
     let downloader = AsyncHTTPDownloader()
     let running = Task { try await (downloader as any Service).run() }

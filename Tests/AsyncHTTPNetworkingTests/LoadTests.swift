@@ -9,13 +9,13 @@ import Testing
 
 @Suite("async-http-client under load", .timeLimit(.minutes(30)))
 struct LoadTests {
-  @Test("more requests than connections wait for their turn, and say how long")
+  @Test("requests beyond the connection limit wait and report the time")
   func queued() async throws {
     try await Fixture.run(.init { $0.connectionsPerHost = 2 }) { fixture in
       let gate = Gate()
       fixture.origin.setRoute("/", Route(Data("x".utf8), delivery: .gated(by: gate)))
       let request = try fixture.request("/")
-      // On the loop, which takes one after the other: who comes behind them finds them all in the queue.
+      // The loop runs one task after the other, so the next one finds all requests in the queue.
       let loop = try #require(fixture.downloader.preferredExecutor)
       let tasks = (0..<50).map { _ in
         Task(executorPreference: loop) {
@@ -34,7 +34,7 @@ struct LoadTests {
     }
   }
 
-  @Test("cancelled while waiting for a turn, a request takes none")
+  @Test("a request that is cancelled in the queue uses no connection")
   func cancelledInQueue() async throws {
     try await Fixture.run(.init { $0.connectionsPerHost = 1 }) { fixture in
       let gate = Gate()
@@ -53,7 +53,7 @@ struct LoadTests {
     }
   }
 
-  @Test("a request that waits for a turn for too long, while nobody has one, ends")
+  @Test("a queued request fails if no other request makes progress for too long")
   func stuckQueue() async throws {
     try await Fixture.run(.init { $0.connectionsPerHost = 1 }) { fixture in
       let gate = Gate()
@@ -66,7 +66,7 @@ struct LoadTests {
     }
   }
 
-  @Test("a large body waits in the server for a reader that is slow")
+  @Test("the server waits with a large body for a slow reader")
   func backPressure() async throws {
     try await Fixture.run { fixture in
       let size = 2 * SocketBuffers.limit + (40 << 20)
@@ -77,7 +77,7 @@ struct LoadTests {
       var ahead = 0
       while let chunk = try await iterator.next() {
         received += chunk.count
-        // The buffers of the connection lie between the origin's count and the reader's.
+        // The connection's buffers lie between the origin's count and the reader's.
         ahead = max(ahead, fixture.origin.counters(for: "/large").bodyBytesSent - received)
         if received < 8 << 20 { for _ in 0..<100 { await Task.yield() } }
       }
@@ -87,12 +87,12 @@ struct LoadTests {
   }
 
   #if os(Linux)
-  // In a process of its own: descriptors are counted for a whole process.
+  // In a separate process, because descriptors are counted per process.
   @Test("5,000 requests, some of them cut, reset, refused or cancelled, leak no descriptor")
   func descriptors() async {
     await #expect(processExitsWith: .success) {
       func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
-      // What is made once for a process is made by the first.
+      // The first pass creates everything that is created once per process.
       try await ask(times: 20)
       let before = try descriptors()
       try await ask(times: 500)
@@ -104,7 +104,7 @@ struct LoadTests {
 }
 
 #if os(Linux)
-/// Ten askers, each of whom asks so often, with a downloader and an origin that are gone afterwards.
+/// Sends the given number of requests from ten tasks each, with a downloader and an origin that are released afterwards.
 private func ask(times: Int) async throws {
   try await Fixture.run { fixture in
     fixture.origin.setRoute("/good", Route(pattern(2_000)))

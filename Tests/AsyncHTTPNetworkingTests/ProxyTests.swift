@@ -23,7 +23,7 @@ struct ProxyTests {
     return DownloadRequest(head: try HTTPRequest(resource: url, method: body == nil ? .get : .post), body: body)
   }
 
-  /// An origin, and a proxy whose tunnels all lead to it.
+  /// Runs a test with an origin and a proxy whose tunnels all lead to it.
   private func run(
     credential: String? = nil, _ body: (OriginServer, TunnelProxy) async throws -> Void
   ) async throws {
@@ -38,7 +38,7 @@ struct ProxyTests {
     try outcome.get()
   }
 
-  @Test("plain http goes through a tunnel, and its server is asked as if there were none")
+  @Test("a plain http request uses a tunnel, and the server gets it as without a proxy")
   func plain() async throws {
     try await run { origin, proxy in
       let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
@@ -58,7 +58,7 @@ struct ProxyTests {
     }
   }
 
-  @Test("a proxy and the server behind it see the ASCII form of an international host, however it is written")
+  @Test("a proxy and the server behind it get the ASCII form of an international host, regardless of its notation")
   func international() async throws {
     try await run { origin, proxy in
       let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
@@ -75,7 +75,7 @@ struct ProxyTests {
       let connects = Set(proxy.log.heads.map { String($0.prefix { $0 != "\r\n" }) })
       #expect(connects == ["CONNECT xn--bcher-kva.example:80 HTTP/1.1", "CONNECT xn--bcher-kva.example:443 HTTP/1.1"])
       #expect(origin.requests.map(\.head.authority) == Array(repeating: "xn--bcher-kva.example", count: 5))
-      // The origin does not speak TLS. The name is in the handshake's first record (RFC 6066 §3).
+      // The origin does not use TLS. The first record of the handshake has the name (RFC 6066 §3).
       #expect(secure?.code == .tlsFailure)
       let hello = try #require(proxy.log.firstBytes.first { $0.first == 22 })
       #expect(Data(hello).range(of: Data("xn--bcher-kva.example".utf8)) != nil)
@@ -96,16 +96,16 @@ struct ProxyTests {
     }
   }
 
-  @Test("https goes through a tunnel, in which TLS begins with the server and not with the proxy")
+  @Test("an https request uses a tunnel in which TLS begins with the server")
   func secure() async throws {
     try await run { origin, proxy in
       let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
       let error = await failure(downloader, try request("https://far.example/a"))
       await downloader.close()
-      // The origin does not speak TLS.
+      // The origin does not use TLS.
       #expect(error?.code == .tlsFailure)
       #expect(proxy.log.heads.allSatisfy { $0.hasPrefix("CONNECT far.example:443 HTTP/1.1\r\n") } && !proxy.log.heads.isEmpty)
-      // A handshake record (RFC 8446 §5.1), and in it the server's name.
+      // A handshake record (RFC 8446 §5.1) that contains the server's name.
       let hello = try #require(proxy.log.firstBytes.first)
       #expect(hello.first == 22 && Data(hello).range(of: Data("far.example".utf8)) != nil)
       #expect(origin.requests.isEmpty)
@@ -113,7 +113,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "https through a tunnel, with a server that speaks TLS",
+    "an https request through a tunnel reaches a server with TLS",
     .enabled(if: ProcessInfo.processInfo.environment["ETAGERE_INTEROP_TLS_ORIGIN"] != nil))
   func secureServer() async throws {
     let environment = ProcessInfo.processInfo.environment
@@ -134,7 +134,7 @@ struct ProxyTests {
     #expect(throws: CacheError.self) { try downloader(.init(kind: .https, host: "127.0.0.1", port: 1)) }
   }
 
-  @Test("the proxy's credential goes to the proxy alone")
+  @Test("the proxy's credential is sent to the proxy only")
   func credential() async throws {
     let expected = "Basic " + Data("me:secret".utf8).base64EncodedString()
     try await run(credential: expected) { origin, proxy in
@@ -147,12 +147,12 @@ struct ProxyTests {
   }
 
   @Test(
-    "a proxy that refuses is an error of its own, and its answer is not taken for the server's",
+    "a proxy that refuses has its own error, and its response is not the server's",
     arguments: ["http://far.example/a", "https://far.example/a"],
     [nil, "wrong", "secret"] as [String?])
   func refused(_ address: String, _ password: String?) async throws {
     let proxy = try await OriginServer.start()
-    // 407 without the right credential; with it 501, since it makes no tunnels.
+    // 407 without the right credential. With it 501, because this proxy creates no tunnels.
     proxy.setProxyCredential(.init(user: "me", password: "secret"))
     let downloader = try downloader(
       .init(host: "127.0.0.1", port: proxy.port, user: password.map { _ in "me" }, password: password))
@@ -160,16 +160,16 @@ struct ProxyTests {
     await downloader.close()
     #expect(error?.code == .proxyFailure && error?.status == nil)
     let isPassed = password == "secret"
-    #expect(error?.reason.contains(isPassed ? "refused" : "wants a credential") == true)
+    #expect(error?.reason.contains(isPassed ? "refused" : "requires a credential") == true)
     let port = address.hasPrefix("https") ? 443 : 80
     #expect(
       proxy.requests.allSatisfy { $0.method == .connect && $0.proxyTarget == "far.example:\(port)" } && !proxy.requests.isEmpty)
     await proxy.stop()
   }
 
-  @Test("a proxy that is not there is an error")
+  @Test("a missing proxy is an error")
   func gone() async throws {
-    // A port that nobody is given.
+    // A port on which no server listens.
     let downloader = try downloader(.init(host: "127.0.0.1", port: 1))
     let error = await failure(downloader, try request("http://far.example/a"))
     await downloader.close()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Requests on async-http-client", .timeLimit(.minutes(30)))
 struct RequestTests {
-  @Test("fields about the message go out as they are; those about the connection, and those that frame the body, do not")
+  @Test("fields of the message are sent unchanged, and fields of the connection and of framing are not sent")
   func fields() async throws {
     try await Fixture.run(.init { $0.userAgent = "tests" }) { fixture in
       let own = try #require(HTTPField.Name("X-Own"))
@@ -32,12 +32,12 @@ struct RequestTests {
   }
 
   @Test(
-    "a target goes out as it was asked for, also where a URL would be written otherwise",
+    "a target is sent unchanged, even if URLs encode it differently",
     arguments: ["/a?filter[x]=1|2", "/{a}", "/100%", "/%zz", "/a%2fb", "/a?"])
   func exactTarget(target: String) async throws {
     try await Fixture.run { fixture in
       var fields = HTTPFields()
-      // What carries it to the connection is not for callers.
+      // Callers cannot set the field that carries the target to the connection.
       fields[try #require(HTTPField.Name("Etagere-Exact-Target"))] = "/elsewhere"
       let head = HTTPRequest(
         method: .get, scheme: "http", authority: "127.0.0.1:\(fixture.origin.port)", path: target, headerFields: fields)
@@ -48,7 +48,7 @@ struct RequestTests {
     }
   }
 
-  @Test("a body goes out with its length where that is known, and in chunks where it is not", arguments: [true, false])
+  @Test("a body is sent with its length if it is known, and in chunks otherwise", arguments: [true, false])
   func framing(isKnown: Bool) async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data()))
@@ -72,7 +72,7 @@ struct RequestTests {
     try await server.stop()
   }
 
-  @Test("an empty body is told as such")
+  @Test("an empty body is sent as empty")
   func empty() async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data("ok".utf8)))
@@ -82,7 +82,7 @@ struct RequestTests {
     }
   }
 
-  @Test("a body that fails ends its request with that error")
+  @Test("a body that fails ends its request with its error")
   func failingBody() async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data()))
@@ -97,7 +97,7 @@ struct RequestTests {
     }
   }
 
-  @Test("a body that is not as long as it says is an error", arguments: [5, 15])
+  @Test("a body whose length differs from the announced one is an error", arguments: [5, 15])
   func wrongLength(claimed: Int64) async throws {
     try await Fixture.run { fixture in
       fixture.origin.setRoute("/", Route(Data()))
@@ -107,7 +107,7 @@ struct RequestTests {
     }
   }
 
-  @Test("an answer that comes before the body has been read is the answer, and the body is let go of")
+  @Test("a response before the end of the request body is returned, and the body is cancelled")
   func earlyAnswer() async throws {
     let server = try await EarlyServer.start()
     let downloader = AsyncHTTPDownloader()
@@ -121,7 +121,7 @@ struct RequestTests {
     try await server.stop()
   }
 
-  @Test("a cancelled upload ends as cancelled, and lets go of the body")
+  @Test("a cancelled upload fails with the cancellation and cancels the body")
   func cancelledUpload() async throws {
     try await Fixture.run { fixture in
       let endless = EndlessBody()
@@ -136,7 +136,7 @@ struct RequestTests {
   }
 
   @Test(
-    "what can't be asked for is told",
+    "a request that cannot be sent is refused",
     arguments: [
       (HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), CacheError.Code.invalidURL),
       (HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/"), .invalidURL),
@@ -147,17 +147,17 @@ struct RequestTests {
       (HTTPRequest(method: .get, scheme: "http", authority: "name.invalid", path: "/"), .hostNotFound),
     ])
   func refused(_ head: HTTPRequest, code: CacheError.Code) async throws {
-    // More than a resolver waits for a name server that is silent.
+    // Longer than a resolver waits for a silent name server.
     let downloader = try AsyncHTTPDownloader(configuration: .init { $0.connectTimeout = .seconds(600) })
     #expect(await failure(downloader, DownloadRequest(head: head, idleTimeout: .seconds(600)))?.code == code)
     await downloader.close()
   }
 }
 
-/// A body whose fourth piece waits until it is cancelled.
+/// A body whose fourth chunk is delayed until it is cancelled.
 private final class EndlessBody: ResourceBody.Source {
   let gate = Gate()
-  /// Ends when the body is cancelled.
+  /// A stream that ends when the body is cancelled.
   let cancellation: AsyncStream<Never>
   private let cancelled: AsyncStream<Never>.Continuation
   private let state = Lock((count: 0, isCancelled: false))

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A downloader on async-http-client as a service", .timeLimit(.minutes(30)))
 struct ServiceTests {
-  @Test("when its group shuts down, what runs comes to its end, and later downloads fail")
+  @Test("running transfers complete when the service group shuts down, and later downloads fail")
   func graceful() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -31,7 +31,7 @@ struct ServiceTests {
       #expect(await failure(downloader, later) == nil)
 
       trigger.triggerGracefulShutdown()
-      // Its task closes it soon: until then downloads are taken.
+      // Its task closes the downloader soon. Until then downloads are accepted.
       var code: CacheError.Code?
       try await Turns.until {
         code = await failure(downloader, later)?.code
@@ -50,7 +50,7 @@ struct ServiceTests {
     await origin.stop()
   }
 
-  @Test("a cancel of its task while it waits for what runs ends that")
+  @Test("cancelling the service's task ends the running transfers that it waits for")
   func cancelled() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()

@@ -5,8 +5,8 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// nginx with TLS and HTTP/2, started by `Scripts/test --interop`, with certificates of an authority of the run's own. Its `/who`
-/// answers with the protocol, and with the client's name in `X-Client`.
+/// nginx with TLS and HTTP/2, started by `Scripts/test --interop`, with certificates of a temporary authority. Its `/who`
+/// responds with the protocol, and with the client's name in `X-Client`.
 private struct SecureServer {
   let address: String
   let certificates: String
@@ -22,7 +22,7 @@ private struct SecureServer {
 
   func url(_ path: String) throws -> URL { try #require(URL(string: address + path)) }
 
-  /// What a downloader of this configuration gets.
+  /// Downloads the path with this configuration.
   func load(
     _ path: String, body: ResourceBody? = nil, _ change: (inout AsyncHTTPDownloader.Configuration) -> Void
   ) async throws -> (DownloadResponse, Data) {
@@ -40,23 +40,23 @@ private struct SecureServer {
   }
 }
 
-@Suite("async-http-client with TLS, against nginx", .enabled(if: SecureServer.shared != nil), .timeLimit(.minutes(30)))
+@Suite("async-http-client with TLS and nginx", .enabled(if: SecureServer.shared != nil), .timeLimit(.minutes(30)))
 struct TLSTests {
   private let server: SecureServer
 
   init() throws { server = try #require(SecureServer.shared) }
 
-  @Test("a server whose authority is unknown is not talked to")
+  @Test("a server with an unknown authority is refused")
   func unknownAuthority() async throws {
     do {
       _ = try await server.load("/who") { _ in }
-      Issue.record("it was talked to")
+      Issue.record("the server was accepted")
     } catch let error as CacheError {
       #expect(error.code == .tlsFailure)
     }
   }
 
-  @Test("with its authority among the roots it is, over HTTP/2 where that is allowed", arguments: [true, false])
+  @Test("a server whose authority is among the roots is accepted, over HTTP/2 if it is allowed", arguments: [true, false])
   func version(isAutomatic: Bool) async throws {
     let (response, body) = try await server.load("/who") {
       $0.tls.additionalRoots = [server.authority]
@@ -66,21 +66,21 @@ struct TLSTests {
     #expect(response.metrics().protocolName == (isAutomatic ? "h2" : "http/1.1"))
   }
 
-  @Test("certificates can be given as bytes, too")
+  @Test("certificates can be given as bytes")
   func bytes() async throws {
     let pem = try Data(contentsOf: URL(filePath: server.certificates + "/ca.pem"))
     let (response, _) = try await server.load("/who") { $0.tls.additionalRoots = [.bytes(Array(pem))] }
     #expect(response.head.status == .ok)
   }
 
-  @Test("a trusted host needs no authority, and another name of it does")
+  @Test("a trusted host needs no authority, but another name of it does")
   func trustedHost() async throws {
     let (response, _) = try await server.load("/who") { $0.tls.trustedHosts = ["localhost"] }
     #expect(response.head.status == .ok)
     await #expect(throws: CacheError.self) { _ = try await server.load("/who") { $0.tls.trustedHosts = ["127.0.0.1"] } }
   }
 
-  @Test("a client's certificate tells the server who asks")
+  @Test("a client certificate identifies the client to the server")
   func identity() async throws {
     let (stranger, _) = try await server.load("/members") { $0.tls.additionalRoots = [server.authority] }
     #expect(stranger.head.status == .forbidden)
@@ -93,7 +93,7 @@ struct TLSTests {
     #expect(body == Data("member".utf8))
   }
 
-  @Test("many requests share one connection of HTTP/2, and cancelled ones harm no other")
+  @Test("many requests share one HTTP/2 connection, and cancelled ones do not affect the others")
   func multiplexing() async throws {
     let downloader = try AsyncHTTPDownloader(
       configuration: .init {
@@ -119,7 +119,7 @@ struct TLSTests {
     await downloader.close()
   }
 
-  @Test("a request with a body goes over HTTP/1.1: over HTTP/2 an early answer would end the process", arguments: [true, false])
+  @Test("a request with a body uses HTTP/1.1, even if HTTP/2 is allowed", arguments: [true, false])
   func upload(isKnown: Bool) async throws {
     let piece = Data(repeating: 1, count: 50_000)
     let body = ResourceBody(length: isKnown ? 100_000 : nil, source: Pieces([piece, piece]))
@@ -127,14 +127,14 @@ struct TLSTests {
     #expect(String(decoding: answer, as: UTF8.self) == "HTTP/1.1")
   }
 
-  @Test("a peer that is refused is refused with TLS, and with HTTP/2, too")
+  @Test("a refused peer is also refused with TLS and HTTP/2")
   func refusedPeer() async throws {
     do {
       _ = try await server.load("/who") {
         $0.tls.additionalRoots = [server.authority]
         $0.addressPolicy = .publicOnly
       }
-      Issue.record("it was loaded")
+      Issue.record("the peer was accepted")
     } catch let error as CacheError {
       #expect(error.code == .addressRefused)
     }
@@ -143,11 +143,11 @@ struct TLSTests {
 
 @Suite("Certificates of a downloader on async-http-client")
 struct CertificateTests {
-  @Test("a file that is not there, or holds no certificate, is a wrong configuration, and names the file")
+  @Test("a file that is missing or contains no certificate is an invalid configuration with the file's path")
   func unreadable() throws {
     let change: [(inout AsyncHTTPDownloader.Configuration) -> Void] = [
       { $0.tls.additionalRoots = [.file("/nowhere/ca.pem")] },
-      { $0.tls.additionalRoots = [.bytes(Array("no certificate".utf8))] },
+      { $0.tls.additionalRoots = [.bytes(Array("not a certificate".utf8))] },
       { $0.tls.privateKey = .file("/nowhere/key.pem") },
       {
         $0.tls.certificateChain = .file("/nowhere/chain.pem")
@@ -157,7 +157,7 @@ struct CertificateTests {
     for change in change {
       do {
         _ = try AsyncHTTPDownloader(configuration: .init(change))
-        Issue.record("it was accepted")
+        Issue.record("the configuration was accepted")
       } catch {
         #expect(error.code == .invalidConfiguration)
       }
@@ -165,7 +165,7 @@ struct CertificateTests {
   }
 }
 
-/// A body of pieces.
+/// A body of the given chunks.
 private final class Pieces: ResourceBody.Source {
   private let pieces: Lock<[Data]>
 

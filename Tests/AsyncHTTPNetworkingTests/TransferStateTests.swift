@@ -8,7 +8,7 @@ import NIOHTTP1
 import NIOPosix
 import Testing
 
-@Suite("What follows from what happens to a transfer")
+@Suite("State of a transfer")
 struct TransferStateTests {
   private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(1_000 + seconds) }
 
@@ -17,7 +17,7 @@ struct TransferStateTests {
     return ReceivedHead(status: 200, version: .http1_1, headers: headers, method: .get)
   }
 
-  /// One that has been sent at second 0 and waits for its head.
+  /// Returns a transfer that was sent at second 0 and waits for its head.
   private static func sent(idle: Int64 = 10, total: Int64? = nil) -> TransferState {
     let limits = TransferLimits(idle: .seconds(idle), total: total.map { .seconds($0) }, unreadBytes: 100)
     var state = TransferState(limits: limits, calledAt: at(0))
@@ -26,7 +26,7 @@ struct TransferStateTests {
     return state
   }
 
-  /// Few enough bytes that nobody is held up.
+  /// Receives few enough bytes that the sender need not wait.
   private static func receive(_ count: Int, at now: NIODeadline, in state: inout TransferState) -> TransferState.Consequences {
     state.receive(ByteBuffer(repeating: 1, count: count), at: now) { MultiThreadedEventLoopGroup.singleton.any().makePromise() }.1
   }
@@ -35,7 +35,7 @@ struct TransferStateTests {
     if case .failure(let error)? = state.take(at: Self.at(0)).0 { error } else { nil }
   }
 
-  @Test("what came before a body broke is handed over before the error, but not to one who has cancelled")
+  @Test("bytes received before a failure are returned before the error, but not after a cancellation")
   func bytesBeforeTheError() throws {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 10), at: Self.at(0))
@@ -49,7 +49,7 @@ struct TransferStateTests {
     #expect(error(of: &cancelled)?.code == .truncatedBody)
   }
 
-  @Test("a server that says nothing before the head has until the idle time-out")
+  @Test("a server that is silent before the head fails at the idle timeout")
   func silentBeforeHead() {
     var state = Self.sent()
     let early = state.look(at: Self.at(9))
@@ -57,10 +57,10 @@ struct TransferStateTests {
     #expect(early.due == Self.at(10))
     #expect(state.look(at: Self.at(10)).end != nil)
     #expect(error(of: &state)?.code == .timedOut)
-    #expect(error(of: &state)?.reason == "nothing came for 10 s")
+    #expect(error(of: &state)?.reason == "no data arrived for 10 s")
   }
 
-  @Test("before the request is out, silence is the client's own affair, whoever looks")
+  @Test("before the request is sent, silence is limited by the client only")
   func connecting() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
@@ -69,7 +69,7 @@ struct TransferStateTests {
     #expect(state.look(at: Self.at(65)).end != nil)
   }
 
-  @Test("every byte gives the server the whole time-out again")
+  @Test("every byte restarts the idle timeout")
   func activity() async throws {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 1_000), at: Self.at(9))
@@ -81,7 +81,7 @@ struct TransferStateTests {
     #expect(try state.take(at: Self.at(18)).0?.get()?.count == 5)
   }
 
-  @Test("time in which nobody reads is not the server's, and begins anew when somebody does")
+  @Test("time without a reader does not count, and the idle timeout restarts with the next read")
   func slowReader() async {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 1_000), at: Self.at(1))
@@ -95,10 +95,10 @@ struct TransferStateTests {
     }
     let error = error(of: &state)
     #expect(error?.code == .timedOut)
-    #expect(error?.reason == "nothing came for 10 s, in mid-body")
+    #expect(error?.reason == "no data arrived for 10 s during the body")
   }
 
-  @Test("time in which the request's own body is not there yet is not the server's")
+  @Test("time in which the request body is not ready does not count")
   func slowUpload() {
     var state = Self.sent()
     _ = state.produces(true, at: Self.at(1))
@@ -107,16 +107,16 @@ struct TransferStateTests {
     #expect(state.look(at: Self.at(70)).end != nil)
   }
 
-  @Test("the whole time-out counts from the call on, whoever is slow")
+  @Test("the total limit counts from the call, regardless of the slow side")
   func total() {
     var state = Self.sent(idle: 10, total: 30)
     _ = state.receive(Self.head(length: nil), at: Self.at(1))
     #expect(state.look(at: Self.at(10)).due == Self.at(30))
     #expect(state.look(at: Self.at(30)).end != nil)
-    #expect(error(of: &state)?.reason == "it was not complete after 30 s")
+    #expect(error(of: &state)?.reason == "the response was not complete after 30 s")
   }
 
-  @Test("who waits for a turn may wait as long as others have theirs")
+  @Test("a queued request may wait as long as others make progress")
   func queue() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     let lastTurn = Lock(Self.at(0))
@@ -130,7 +130,7 @@ struct TransferStateTests {
     #expect(!state.start(at: Self.at(19)).0)
   }
 
-  @Test("a turn that comes is measured")
+  @Test("the time in the queue is measured")
   func queued() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = state.enqueue(progress: { Self.at(0) }, at: Self.at(0))
@@ -143,7 +143,7 @@ struct TransferStateTests {
     #expect(state.metrics.protocolName == "http/1.1")
   }
 
-  @Test("what nobody reads holds the sender up, until it is read")
+  @Test("unread bytes make the sender wait until they are read")
   func backPressure() throws {
     var state = Self.sent()
     _ = state.receive(Self.head(length: nil), at: Self.at(0))
@@ -159,7 +159,7 @@ struct TransferStateTests {
     #expect(consequences.demand != nil)
   }
 
-  @Test("an end before the announced length is a cut body, with both numbers; bytes beyond it are none of it")
+  @Test("an end before the announced length is a truncated body with both numbers, and excess bytes are an error")
   func lengths() throws {
     var short = Self.sent()
     _ = short.receive(Self.head(length: 10), at: Self.at(0))
@@ -175,7 +175,7 @@ struct TransferStateTests {
     #expect(error(of: &long)?.code == .malformedResponse)
   }
 
-  @Test("what is cancelled before its request is stopped is stopped when it is")
+  @Test("a transfer that is cancelled before its request can be stopped stops it later")
   func latchedStop() {
     var state = Self.sent()
     #expect(state.cancel().end?.hadTurn == true)
@@ -183,7 +183,7 @@ struct TransferStateTests {
     #expect(state.cancel().end == nil)
   }
 
-  @Test("a request that was sent again is stopped, not the first one whose stop came late")
+  @Test("the last attempt is stopped, and not the first one whose stop closure arrived late")
   func lateStop() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10), attempts: 3), calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
@@ -196,7 +196,7 @@ struct TransferStateTests {
     #expect(last == 2)
   }
 
-  @Test("what meets a kept connection that is lost is sent again, as often as there may be such, but not after the head")
+  @Test("a request that meets a lost reused connection is sent again up to the limit, but not after the head")
   func sendingAgain() {
     let limits = TransferLimits(idle: .seconds(10), attempts: 3)
     var state = TransferState(limits: limits, calledAt: Self.at(0))
@@ -211,7 +211,7 @@ struct TransferStateTests {
     #expect(state.sendAgain(after: ChannelError.eof) == false)
     #expect(state.metrics.attempts == 3)
 
-    // A new connection that is lost after the request went out: the server may have done what it was asked.
+    // A new connection that is lost after the request was sent. The server may have processed the request.
     var fresh = TransferState(limits: limits, calledAt: Self.at(0))
     _ = fresh.start(at: Self.at(0))
     _ = fresh.sent(overKeptConnection: false, at: Self.at(0))
@@ -234,7 +234,7 @@ struct TransferStateTests {
     #expect(answered.sendAgain(after: ChannelError.eof) == false)
   }
 
-  @Test("a body that has come whole is cancelled all the same, as long as it is unread")
+  @Test("a complete body can be cancelled while it is unread")
   func cancelledWhole() {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 3), at: Self.at(0))

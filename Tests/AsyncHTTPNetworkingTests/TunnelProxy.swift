@@ -5,10 +5,10 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// A proxy that makes tunnels (`CONNECT`, RFC 9110 §9.3.6), all of them to one port of this machine, whatever host they are asked
-/// for.
+/// A proxy that creates tunnels (`CONNECT`, RFC 9110 §9.3.6). All of them lead to one local port, regardless of the requested
+/// host.
 final class TunnelProxy: Sendable {
-  /// The heads of the requests for a tunnel, and the first bytes that went through each.
+  /// The heads of the requests for a tunnel, and the first bytes sent through each.
   final class Log: Sendable {
     private let state = Lock((heads: [String](), firsts: [[UInt8]]()))
 
@@ -26,8 +26,8 @@ final class TunnelProxy: Sendable {
   private init(_ channel: any Channel, port: Int, log: Log) { (self.channel, self.port, self.log) = (channel, port, log) }
 
   /// - Parameters:
-  ///   - destination: the port at the tunnels' other end.
-  ///   - credential: the value that `Proxy-Authorization` must have; nil: none is asked for.
+  ///   - destination: The port at the other end of the tunnels.
+  ///   - credential: The required value of `Proxy-Authorization`, or `nil` for none.
   static func start(to destination: Int, credential: String? = nil) async throws -> TunnelProxy {
     let log = Log()
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -42,7 +42,7 @@ final class TunnelProxy: Sendable {
 
   func stop() async throws { try await channel.close() }
 
-  /// Reads the request for a tunnel, makes it, and passes bytes on from then on.
+  /// Reads the request for a tunnel, creates the tunnel, and then passes bytes on.
   private final class Entrance: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -110,7 +110,7 @@ final class TunnelProxy: Sendable {
     }
   }
 
-  /// Passes on what comes from the other end.
+  /// Passes on the bytes from the other end.
   private final class Exit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
