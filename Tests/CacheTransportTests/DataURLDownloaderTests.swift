@@ -17,7 +17,7 @@ struct DataURLDownloaderTests {
   }
 
   @Test(
-    "carry their bytes, percent-encoded or in Base64",
+    "a data URL contains its bytes, percent-encoded or in Base64",
     arguments: [
       (",A%20brief%20note", "A brief note"), (",", ""), ("text/plain,a,b,,c", "a,b,,c"), (",%C3%A9", "é"), (",100%", "100%"),
       (",%4", "%4"), (",%zz", "%zz"), (",%+1", "%+1"), (",%41%4a%4A", "AJJ"), (",a+b", "a+b"),
@@ -33,7 +33,7 @@ struct DataURLDownloaderTests {
   }
 
   @Test(
-    "tell their type, and mean US-ASCII text where they tell none",
+    "a data URL states its type, and the default is US-ASCII text",
     arguments: [
       (",a", "text/plain;charset=US-ASCII"), (";base64,YQ==", "text/plain;charset=US-ASCII"),
       (";charset=utf-8,a", "text/plain;charset=utf-8"), ("image/png;base64,YQ==", "image/png"), ("text/html,a", "text/html"),
@@ -44,7 +44,7 @@ struct DataURLDownloaderTests {
   }
 
   @Test(
-    "that are none are an error with the reason",
+    "a malformed data URL is an error with the reason",
     arguments: [
       ("text/plain", "comma"), ("", "comma"), (";base64,%%%", "Base64"), (";base64,a", "Base64"), (";base64,é", "Base64"),
     ])
@@ -54,13 +54,13 @@ struct DataURLDownloaderTests {
     #expect(error?.reason.contains(word) == true)
   }
 
-  @Test("have their own scheme and no other, in any case")
+  @Test("only the scheme data is accepted, in any case")
   func schemes() async throws {
     #expect(await failure { _ = try await answer(",a", scheme: "http") }?.code == .unsupportedScheme)
     #expect(try await answer(",a", scheme: "DATA").body.collect() == Data("a".utf8))
   }
 
-  @Test("of a whole URL end at its fragment")
+  @Test("the data ends at the fragment of the URL")
   func fragment() async throws {
     let url = try #require(URL(string: "data:text/plain,one#two"))
     let response = try await DataURLDownloader().download(DownloadRequest(head: HTTPRequest(resource: url)))

@@ -10,11 +10,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Answers that are given back")
+@Suite("Discarded responses")
 struct DiscardTests {
   private let clock = ManualClock()
 
-  /// A body that never comes, until it is cancelled.
+  /// A body without bytes that ends only when it is cancelled.
   private final class SilentBody: ResourceBody.Source {
     private let state = WatchedState(false)
 
@@ -36,7 +36,7 @@ struct DiscardTests {
   }
 
   @Test(
-    "a short one is read while the next request waits for its time, and a long one is cancelled",
+    "a short discarded body is read before the next request, and a long one is cancelled",
     arguments: [(0, false), (16_384, false), (16_385, true)])
   func read(_ size: Int, _ isCancelled: Bool) async throws {
     let refused = BreakingBody(pattern(size))
@@ -57,7 +57,7 @@ struct DiscardTests {
     #expect(try await response.body.collect() == pattern(10))
   }
 
-  @Test("one whose server is slow does not keep the slot that the next request needs", arguments: [false, true])
+  @Test("a slow discarded body does not occupy the slot that the next request needs", arguments: [false, true])
   func slot(isRest: Bool) async throws {
     let silent = SilentBody()
     let whole = pattern(100)
@@ -87,7 +87,7 @@ struct DiscardTests {
     #expect(try await load.value == whole)
   }
 
-  @Test("one is read no further when the load is cancelled")
+  @Test("a discarded body is not read further when the load is cancelled")
   func cancelled() async throws {
     let silent = SilentBody()
     let probe = RequestProbe { [silent] _, _ in answer(.serviceUnavailable, silent, length: 40) }

@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Files as resources")
+@Suite("File downloads")
 struct FileDownloaderTests {
   private let folder: TemporaryFolder
   private let downloader = FileDownloader()
@@ -15,7 +15,7 @@ struct FileDownloaderTests {
     try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: method)))
   }
 
-  @Test("come byte for byte, whatever their size", arguments: [0, 1, 1_000, 262_143, 262_144, 262_145, 3_000_000])
+  @Test("a file is returned byte for byte", arguments: [0, 1, 1_000, 262_143, 262_144, 262_145, 3_000_000])
   func bytes(_ size: Int) async throws {
     try folder.put(pattern(size), "file")
     let response = try await answer(folder.url("file"))
@@ -25,7 +25,7 @@ struct FileDownloaderTests {
     #expect(try await response.body.collect() == pattern(size))
   }
 
-  @Test("stream in chunks, so that a large one is never held whole")
+  @Test("a large file is streamed in chunks")
   func chunks() async throws {
     try folder.put(pattern(1_000_000), "file")
     let response = try await answer(folder.url("file"))
@@ -35,7 +35,7 @@ struct FileDownloaderTests {
     #expect(response.body.data == nil)
   }
 
-  @Test("say when they were changed, and that no cache needs a copy")
+  @Test("a response has the modification date and no-store")
   func fields() async throws {
     try folder.put(Data("x".utf8), "file")
     try FileManager.default.setAttributes(
@@ -46,7 +46,7 @@ struct FileDownloaderTests {
   }
 
   @Test(
-    "that do not exist are an error with path and reason",
+    "a missing file is an error with the path and the reason",
     arguments: [("missing", ENOENT), ("missing/below", ENOENT), ("file/below", ENOTDIR)])
   func missing(_ name: String, _ number: Int32) async throws {
     try folder.put(Data("x".utf8), "file")
@@ -57,7 +57,7 @@ struct FileDownloaderTests {
     #expect(error?.status == nil)
   }
 
-  @Test("that are folders are an error that names them")
+  @Test("a folder is an error with its path")
   func folders() async throws {
     let url = URL(filePath: folder.path, directoryHint: .isDirectory)
     let error = await failure { _ = try await answer(url) }
@@ -67,9 +67,9 @@ struct FileDownloaderTests {
     #expect(error?.errno == EISDIR)
   }
 
-  @Test("that can't be reached are an error with path and reason")
+  @Test("a file that cannot be opened is an error with the path and the reason")
   func unreadable() async throws {
-    // A link to itself: unreadable for everybody, the superuser too.
+    // A link to itself, which even the superuser cannot open.
     let path = folder.url("loop").path(percentEncoded: false)
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
     let error = await failure { _ = try await answer(folder.url("loop")) }
@@ -79,7 +79,7 @@ struct FileDownloaderTests {
     #expect(error?.reason.isEmpty == false)
   }
 
-  @Test("that shrink while they are read end with an error, and never short")
+  @Test("a file that shrinks during the read ends with an error")
   func shrinking() async throws {
     // Given
     try folder.put(pattern(600_000), "file")
@@ -99,7 +99,7 @@ struct FileDownloaderTests {
     #expect(error?.description.contains("300000 of 600000") == true)
   }
 
-  @Test("that grow while they are read are read as they were announced")
+  @Test("a file that grows during the read is read up to the announced length")
   func growing() async throws {
     try folder.put(pattern(1_000), "file")
     let response = try await answer(folder.url("file"))
@@ -110,7 +110,7 @@ struct FileDownloaderTests {
     #expect(try await response.body.collect() == pattern(1_000))
   }
 
-  @Test("are read as they were opened, though they are replaced or removed meanwhile")
+  @Test("a file that is replaced or removed during the read is read as it was opened")
   func replaced() async throws {
     try folder.put(pattern(600_000), "file")
     let response = try await answer(folder.url("file"))
@@ -119,20 +119,20 @@ struct FileDownloaderTests {
     #expect(try await response.body.collect() == pattern(600_000))
   }
 
-  @Test("have any names", arguments: ["a b", "ü", "100%", "a#b", "a?b", "%41", "a;b=c&d"])
+  @Test("a file may have any name", arguments: ["a b", "ü", "100%", "a#b", "a?b", "%41", "a;b=c&d"])
   func names(_ name: String) async throws {
     try folder.put(Data(name.utf8), name)
     #expect(try await answer(folder.url(name)).body.collect() == Data(name.utf8))
   }
 
-  @Test("are named to the end: a NUL in the path opens no other file")
+  @Test("a NUL in the path does not open another file")
   func nul() async throws {
     try folder.put(Data("secret".utf8), "file")
     let url = try #require(URL(string: folder.url("file").absoluteString + "%00.png"))
     #expect(await failure { _ = try await answer(url) }?.code == .invalidURL)
   }
 
-  @Test("answer HEAD without a body, and no other method", arguments: [HTTPRequest.Method.head, .post, .delete])
+  @Test("HEAD returns no body, and other methods are refused", arguments: [HTTPRequest.Method.head, .post, .delete])
   func methods(_ method: HTTPRequest.Method) async throws {
     try folder.put(pattern(1_000), "file")
     let response = try await answer(folder.url("file"), method)
@@ -141,7 +141,7 @@ struct FileDownloaderTests {
     #expect(try await response.body.collect().isEmpty)
   }
 
-  @Test("stop when they are cancelled")
+  @Test("a cancelled read ends")
   func cancelled() async throws {
     try folder.put(pattern(600_000), "file")
     let response = try await answer(folder.url("file"))
@@ -161,13 +161,13 @@ struct FileDownloaderTests {
     #expect(await failure { _ = try await task.value }?.isCancellation == true)
   }
 
-  @Test("have file: URLs and no others", arguments: ["http://example.com/a", "data:,a"])
+  @Test("only file URLs are accepted", arguments: ["http://example.com/a", "data:,a"])
   func otherSchemes(_ text: String) async throws {
     let url = try #require(URL(string: text))
     #expect(await failure { _ = try await answer(url) }?.code == .unsupportedScheme)
   }
 
-  @Test("are answered alike by every provider of files")
+  @Test("all file downloaders are equal")
   func identity() {
     #expect(FileDownloader().id == FileDownloader().id)
     #expect(FileDownloader().id != DataURLDownloader().id)

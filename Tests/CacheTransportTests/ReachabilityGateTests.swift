@@ -4,16 +4,16 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("A reachability gate")
+@Suite("Reachability gates")
 struct ReachabilityGateTests {
-  @Test("is open until it is told otherwise")
+  @Test("a gate is initially open")
   func open() async throws {
     let gate = ReachabilityGate()
     #expect(gate.isOpen)
     try await gate.pass()
   }
 
-  @Test("holds everybody while it is closed, and lets all of them go")
+  @Test("a closed gate blocks all waiters, and opening it resumes them")
   func closed() async throws {
     let gate = ReachabilityGate()
     gate.set(isOpen: false)
@@ -24,7 +24,7 @@ struct ReachabilityGateTests {
     for task in waiting { try await task.value }
   }
 
-  @Test("lets a cancelled task go with an error, cancelled before or while it waits", arguments: [false, true])
+  @Test("a task cancelled before or during its wait gets an error", arguments: [false, true])
   func cancelled(_ isEarly: Bool) async throws {
     let gate = ReachabilityGate()
     gate.set(isOpen: false)

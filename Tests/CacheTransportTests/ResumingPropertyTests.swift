@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Numbers that a seed repeats (SplitMix64).
+/// Random numbers that are determined by a seed (SplitMix64).
 struct SeededNumbers: RandomNumberGenerator {
   var state: UInt64
 
@@ -23,8 +23,8 @@ struct SeededNumbers: RandomNumberGenerator {
   }
 }
 
-/// A resource that changes between requests, behind a server that breaks, errs and misreads ranges as a seed has it; it never
-/// lies about its tags.
+/// A resource that changes between requests, behind an unreliable server. The seed determines its interruptions, errors and wrong
+/// ranges. Its entity tags are always correct.
 final class UnreliableServer: Sendable {
   private struct State {
     var numbers: SeededNumbers
@@ -41,12 +41,12 @@ final class UnreliableServer: Sendable {
     isTagged = Int.random(in: 0..<6, using: &numbers) > 0
     isWeak = Int.random(in: 0..<6, using: &numbers) == 0
     let size = Int.random(in: 1...6_000, using: &numbers)
-    // Some versions have one size: then nothing but the tag tells them apart.
+    // Some versions have the same size, so that only the tag distinguishes them.
     let sizes = (0..<4).map { _ in Bool.random(using: &numbers) ? size : Int.random(in: 1...6_000, using: &numbers) }
     state = Lock(State(numbers: numbers, sizes: sizes))
   }
 
-  /// The bytes of a version: each byte tells its version and its place.
+  /// The bytes of a version. Each byte encodes its version and its position.
   func bytes(_ version: Int) -> Data {
     let size = state.withLock { $0.sizes[abs(version) % 4] }
     return Data((0..<size).map { UInt8(truncatingIfNeeded: ($0 % 61) &+ (version % 4) &* 61) })
@@ -69,7 +69,7 @@ final class UnreliableServer: Sendable {
     func cut(_ count: Int) -> Int? { cutting < 1 ? Int(Double(count) * cutting) : nil }
     let asked = request.head.headerFields[.range].flatMap { Int($0.dropFirst(6).dropLast()) }
     let isCondition = request.head.headerFields[.ifRange].map { $0 == tag && !isWeak } ?? true
-    // Three in twelve know no `If-Range`, no ranges, or no numbers.
+    // Three of twelve servers do not support `If-Range`, do not support ranges, or send wrong positions.
     guard let asked, dice != 2, isCondition || dice == 3 else {
       return .scripted(200, fields, whole, chunk: chunk, cut: cut(whole.count))
     }
@@ -80,9 +80,9 @@ final class UnreliableServer: Sendable {
   }
 }
 
-@Suite("Whatever breaks, and wherever")
+@Suite("Resumption with an unreliable server")
 struct ResumingPropertyTests {
-  @Test("a body is whole, or an error: never a mixture, never a part that passes for the whole", arguments: 0..<40)
+  @Test("a body is complete or an error, and never a mixture or a part", arguments: 0..<40)
   func wholeOrError(_ block: UInt64) async throws {
     var (whole, failed, resumed) = (0, 0, 0)
     for seed in block * 50..<(block + 1) * 50 {

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Bodies that break and go on")
+@Suite("Resumption of bodies")
 struct ResumingTests {
   private let bytes = pattern(10_000)
   private let recorder = RetryRecorder()
@@ -28,7 +28,7 @@ struct ResumingTests {
     return .scripted(206, [.eTag: tag, .contentRange: value], bytes.dropFirst(position), cut: cut)
   }
 
-  /// The first answer, cut at `first`, and then what `rest` makes of the requests that follow.
+  /// Returns a probe whose first response is cut at `first` bytes and whose later responses come from `rest`.
   private func probe(
     cut first: Int, tag: String = #""v1""#, error: CacheError = lost,
     rest: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
@@ -39,7 +39,7 @@ struct ResumingTests {
     }
   }
 
-  /// Reads to the end or the error.
+  /// Reads to the end or to an error.
   private func read(_ response: DownloadResponse) async -> (Data, CacheError?) {
     var data = Data()
     do throws(CacheError) {
@@ -51,7 +51,7 @@ struct ResumingTests {
     }
   }
 
-  @Test("continue where they broke, whatever the place", arguments: [0, 1, 999, 1_000, 1_001, 5_000, 9_999])
+  @Test("a body is resumed at the position of its failure", arguments: [0, 1, 999, 1_000, 1_001, 5_000, 9_999])
   func resumes(_ cut: Int) async throws {
     let probe = probe(cut: cut) { [bytes] _, _ in Self.part(bytes, from: cut) }
     let response = try await probe.resuming(policy()).download(request())
@@ -69,15 +69,15 @@ struct ResumingTests {
     #expect(response.body.source.trailers?[.serverTiming] == "here")
   }
 
-  @Test("are complete when they broke behind the last byte")
+  @Test("a body that fails after its last byte is complete")
   func behindTheEnd() async throws {
-    let probe = probe(cut: 10_000) { _, _ throws(CacheError) in throw CacheError(.other, reason: "nobody asks") }
+    let probe = probe(cut: 10_000) { _, _ throws(CacheError) in throw CacheError(.other, reason: "unexpected request") }
     let (data, error) = await read(try await probe.resuming(policy()).download(request()))
     #expect(data == bytes && error == nil)
     #expect(probe.count == 1)
   }
 
-  @Test("keep what they have over several interruptions, at once the first time and after the policy's waits then")
+  @Test("a body is resumed after several failures, at once the first time and then after the policy's delays")
   func several() async throws {
     let clock = HastyClock()
     var policy = RetryPolicy.exact(4)
@@ -96,7 +96,7 @@ struct ResumingTests {
     #expect(clock.uptime == .seconds(6))
   }
 
-  @Test("go on after the request for the rest has failed, too")
+  @Test("a body is resumed after a failed request for the rest")
   func failuresBetween() async throws {
     let probe = probe(cut: 2_000) { [bytes] number, _ throws(CacheError) in
       switch number {
@@ -110,7 +110,7 @@ struct ResumingTests {
     #expect(recorder.failures.map(\.status) == [nil, nil, 503])
   }
 
-  @Test("throw the last error, with everything before it, when the attempts are used up")
+  @Test("the last error is thrown with its history after the last attempt")
   func exhausted() async throws {
     let probe = probe(cut: 2_000) { _, _ throws(CacheError) in throw CacheError(.connectionRefused, reason: "no") }
     let response = try await probe.resuming(policy(3)).download(request())
@@ -120,13 +120,13 @@ struct ResumingTests {
     #expect(error?.attempt == 3)
     #expect(
       (error?.underlying as? FailureHistory)?.failures.map(\.code) == [.connectionLost, .connectionRefused, .connectionRefused])
-    // An error is final.
+    // The error is final.
     let again = await failure { _ = try await response.body.source.next() }
     #expect(again?.code == .connectionRefused)
     #expect(probe.count == 3)
   }
 
-  @Test("read past what they have when the whole comes again and is the same, whatever breaks on the way")
+  @Test("an unchanged complete response is skipped up to the reader's position")
   func skips() async throws {
     let probe = probe(cut: 4_321) { [bytes] number, _ in
       .scripted(200, [.eTag: #""v1""#], bytes, chunk: 700, cut: number == 2 ? 3_000 : number == 3 ? 4_400 : nil)
@@ -139,7 +139,7 @@ struct ResumingTests {
     #expect(response.metrics().bytesOnWire == 4_321 + 3_000 + 4_400 + 10_000)
   }
 
-  @Test("never become a mixture: what does not fit is an invitation to start over")
+  @Test("a response that does not match throws bodyInterrupted")
   func unfitting() async throws {
     let other = Data(bytes.reversed())
     let answers: [@Sendable () -> DownloadResponse] = [
@@ -166,7 +166,7 @@ struct ResumingTests {
     }
   }
 
-  @Test("break as they broke when the policy has nothing left for starting over")
+  @Test("a body throws its own error if the policy has no attempt left")
   func nothingLeft() async throws {
     let probe = probe(cut: 2_000) { [bytes] _, _ in Self.part(bytes, from: 2_000, tag: #""v2""#) }
     let (_, error) = await read(try await probe.resuming(policy(2)).download(request()))
@@ -174,7 +174,7 @@ struct ResumingTests {
     #expect(error?.attempt == 2)
   }
 
-  @Test("that nothing vouches for pass as they are", arguments: [#"W/"v1""#, "v1", ""])
+  @Test("a body without a strong validator is passed on unchanged", arguments: [#"W/"v1""#, "v1", ""])
   func weak(_ tag: String) async throws {
     let source = BreakingBody(bytes, breaks: (2_000, lost))
     let probe = RequestProbe { _, _ in .scripted(200, tag.isEmpty ? [:] : [.eTag: tag], source, length: 10_000) }
@@ -186,7 +186,7 @@ struct ResumingTests {
     #expect(probe.count == 1)
   }
 
-  @Test("break for good when the error is not worth another request")
+  @Test("a body with an error that is not retried throws that error")
   func notWorthIt() async throws {
     let probe = probe(cut: 2_000, error: CacheError(.bodyTooLarge, reason: "too large")) { _, _ in .scripted() }
     let (_, error) = await read(try await probe.resuming(policy()).download(request()))
@@ -195,7 +195,7 @@ struct ResumingTests {
     #expect(probe.count == 1)
   }
 
-  @Test("are asked for in the order in which they are read: nothing is pulled ahead")
+  @Test("bytes are requested only when they are read")
   func pulls() async throws {
     let source = BreakingBody(bytes)
     let probe = RequestProbe { _, _ in .scripted(200, [.eTag: #""v1""#], source, length: 10_000) }
@@ -207,7 +207,7 @@ struct ResumingTests {
     }
   }
 
-  @Test("end at once when they are cancelled during a wait, by the body or by the task", arguments: [false, true])
+  @Test("a body ends at once when it or its task is cancelled during a delay", arguments: [false, true])
   func cancelled(_ isByTask: Bool) async throws {
     let clock = ManualClock()
     let probe = probe(cut: 2_000) { _, _ throws(CacheError) in throw lost }
@@ -222,7 +222,7 @@ struct ResumingTests {
     #expect(probe.count == 2)
   }
 
-  @Test("stop the transfer behind them when they are let go of, before and after they went on", arguments: [false, true])
+  @Test("releasing a body stops its transfer, before and after a resumption", arguments: [false, true])
   func released(_ hasResumed: Bool) async throws {
     let (first, second) = (BreakingBody(bytes, breaks: (2_000, lost)), BreakingBody(bytes.dropFirst(2_000)))
     let probe = RequestProbe { number, _ in

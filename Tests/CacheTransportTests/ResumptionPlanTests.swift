@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("A plan to continue a body")
+@Suite("Resumption plans")
 struct ResumptionPlanTests {
   private let now = Timestamp(seconds: 1_767_225_600)
   private static let tagged: HTTPFields = [.eTag: #""v1""#, .contentLength: "1000", .contentType: "image/png"]
@@ -20,14 +20,14 @@ struct ResumptionPlanTests {
   }
 
   @Test(
-    "needs a strong validator",
+    "a plan needs a strong validator",
     arguments: [
       (#""v1""#, nil, nil, #""v1""#), (#"  "v1" "#, nil, nil, #""v1""#), (#""""#, nil, nil, #""""#),
       (#""a,b""#, nil, nil, #""a,b""#),
       (#"W/"v1""#, nil, nil, nil), ("v1", nil, nil, nil), (#""v1"#, nil, nil, nil), (#"""#, nil, nil, nil),
       (#""a", "b""#, nil, nil, nil),
       (#""a b""#, nil, nil, nil), ("", nil, nil, nil),
-      // A date counts only where there is no tag at all, and when it is old enough against the answer's own.
+      // A date counts only without any tag, and if it is old enough by the response's own date.
       (nil, "Thu, 01 Jan 2026 00:00:00 GMT", "Thu, 01 Jan 2026 00:01:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"),
       (nil, "Thu, 01 Jan 2026 00:00:00 GMT", "Thu, 01 Jan 2026 00:00:59 GMT", nil),
       (nil, "Thu, 01 Jan 2026 00:00:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT", nil),
@@ -39,7 +39,7 @@ struct ResumptionPlanTests {
     #expect(made([.eTag: tag, .lastModified: modified, .date: date])?.validator.fieldValue == expected)
   }
 
-  @Test("is for whole answers to a GET without a body and a range, whose length and bytes are the resource's")
+  @Test("a plan is made only for the complete response to a GET, whose length and bytes are the resource's")
   func conditions() {
     #expect(made() != nil)
     #expect(made(request: request(method: .head)) == nil)
@@ -47,24 +47,24 @@ struct ResumptionPlanTests {
     #expect(made(request: request(body: ResourceBody(pattern(1)))) == nil)
     #expect(made(request: request(fields: [.range: "bytes=5-"])) == nil)
     for status in [201, 203, 206, 304, 404, 500] { #expect(made(status: status) == nil) }
-    // An engine that decodes takes both away.
+    // An engine that decodes removes both.
     #expect(made([.contentLength: nil], length: nil) == nil)
     #expect(made(length: nil) == nil)
     #expect(made(length: 999) == nil)
     #expect(made([.contentLength: "0"], length: 0) == nil)
     #expect(made([.contentLength: "+1000"]) == nil)
-    // One that leaves the coding on leaves both: then the bytes are the ones that a range counts.
+    // An engine that does not decode leaves both, and a range then counts the same bytes.
     #expect(made([.contentEncoding: "gzip"])?.contentEncoding == "gzip")
   }
 
   @Test(
-    "respects a server that has no ranges",
+    "a plan respects a server without ranges",
     arguments: [("none", false), ("None", false), (" none ", false), ("bytes", true), ("bytes, none", false)])
   func acceptRanges(_ value: String, _ isPossible: Bool) {
     #expect((made([.acceptRanges: value]) != nil) == isPossible)
   }
 
-  @Test("asks for the rest, if nothing has changed")
+  @Test("a plan requests the rest on the condition that nothing has changed")
   func rest() throws {
     let asked = request(fields: [
       .ifNoneMatch: #""old""#, .ifModifiedSince: "x", .accept: "image/*", .authorization: "Basic eA==",
@@ -81,7 +81,7 @@ struct ResumptionPlanTests {
   }
 
   @Test(
-    "takes a part only when it is exactly the one that was asked for",
+    "a part is used only if it is exactly the requested one",
     arguments: [
       ("bytes 400-999/1000", 600, true), ("Bytes 400-999/1000", 600, true), ("bytes 401-999/1000", 599, false),
       ("bytes 399-999/1000", 601, false), ("bytes 400-998/1000", 599, false), ("bytes 400-999/1001", 600, false),
@@ -98,7 +98,7 @@ struct ResumptionPlanTests {
     #expect((try #require(made()).judge(head, bodyLength: length, at: 400) == .append) == isTaken)
   }
 
-  @Test("takes a part only with the validator and the coding that the first answer had")
+  @Test("a part is used only with the validator and the coding of the first response")
   func partsOfOthers() throws {
     let plan = try #require(made())
     func judge(_ fields: HTTPFields) -> Bool {
@@ -114,7 +114,7 @@ struct ResumptionPlanTests {
     #expect(!judge([.eTag: #""v1""#, .contentType: "multipart/byteranges; boundary=x"]))
   }
 
-  @Test("by its date, takes what has that date and no tag")
+  @Test("a plan with a date accepts a response with that date and no tag")
   func dates() throws {
     let date = "Thu, 01 Jan 2026 00:00:00 GMT"
     let plan = try #require(made([.eTag: nil, .lastModified: date, .date: "Thu, 01 Jan 2026 01:00:00 GMT"]))
@@ -127,7 +127,7 @@ struct ResumptionPlanTests {
     #expect(judge([:]) != .skip)
   }
 
-  @Test("reads past what is there in a whole answer that is the same, and takes no other")
+  @Test("an unchanged complete response is skipped, and another one is not used")
   func wholes() throws {
     let plan = try #require(made())
     func judge(_ status: Int, _ fields: HTTPFields, _ length: Int64?) -> Bool {

@@ -9,13 +9,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A downloader whose answers a closure makes, and which keeps the whole requests: attempts, time-outs and bodies too.
+/// A downloader whose responses a closure creates. It records the requests with their attempts, time-outs and bodies.
 final class RequestProbe: Downloader {
   let id = ComponentID.unique(RequestProbe.self)
   private let requests = Lock<[DownloadRequest]>([])
   private let answering: @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
 
-  /// - Parameter answering: gets the number of the request, from 1.
+  /// - Parameter answering: A closure that gets the number of the request, from 1.
   init(_ answering: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse) {
     self.answering = answering
   }
@@ -32,7 +32,7 @@ final class RequestProbe: Downloader {
   }
 }
 
-/// A body in chunks that can break after so many bytes, with any error.
+/// A body in chunks that can fail after a number of bytes, with any error.
 final class BreakingBody: ResourceBody.Source {
   private struct State {
     var position = 0
@@ -55,7 +55,7 @@ final class BreakingBody: ResourceBody.Source {
   var pulls: Int { state.read { $0.pulls } }
   var delivered: Int64 { state.read { Int64($0.position) } }
 
-  /// Returns when so many bytes have been pulled.
+  /// Waits until the given number of bytes was read.
   func delivered(_ count: Int) async { await state.wait { $0.position >= count } }
 
   var trailers: HTTPFields? { [.serverTiming: "here"] }
@@ -78,10 +78,10 @@ final class BreakingBody: ResourceBody.Source {
 }
 
 extension DownloadResponse {
-  /// An answer as an engine gives it: its length told, its bytes counted.
+  /// Returns a response as an engine does, with its length and a byte count.
   static func scripted(
     _ status: Int = 200, _ fields: HTTPFields = [:], _ bytes: Data = Data(), chunk: Int = 1_000, cut: Int? = nil,
-    error: CacheError = CacheError(.connectionLost, reason: "the connection broke")
+    error: CacheError = CacheError(.connectionLost, reason: "connection lost")
   ) -> DownloadResponse {
     let source = BreakingBody(bytes, chunk: chunk, breaks: cut.map { ($0, error) })
     return scripted(status, fields, source, length: Int64(bytes.count))
@@ -102,7 +102,7 @@ extension DownloadResponse {
   }
 }
 
-/// Time that goes by as soon as somebody sleeps: for tests of how long waits are, and not of what happens meanwhile.
+/// A clock that advances at once when a task sleeps, for tests of the length of delays.
 final class HastyClock: CacheClock {
   private let elapsed = Lock(Duration.zero)
 
@@ -117,14 +117,14 @@ final class HastyClock: CacheClock {
   }
 }
 
-/// A network that a test switches off and on.
+/// A network that a test switches on and off.
 final class SwitchedNetwork: NetworkMonitor {
   private let gate = Gate()
   private let isUp = Lock(true)
 
   var isReachable: Bool { isUp.withLock { $0 } }
 
-  /// How many have waited for it.
+  /// A gate that tasks reach when they wait for the network.
   var waits: Gate { gate }
 
   func set(_ isUp: Bool) {
@@ -140,7 +140,7 @@ final class SwitchedNetwork: NetworkMonitor {
 }
 
 extension RetryPolicy {
-  /// Full waits, so that times in a test are exact: 1, 2, 4 seconds.
+  /// Maximum delays, so that the times in a test are exact: 1, 2, 4 seconds.
   static func exact(_ maximumAttempts: Int = 4) -> RetryPolicy {
     var policy = RetryPolicy(
       maximumAttempts: maximumAttempts, backoff: Backoff(base: .seconds(1), cap: .seconds(8), multiplier: 2))
@@ -148,7 +148,7 @@ extension RetryPolicy {
     return policy
   }
 
-  /// No waits at all.
+  /// A policy without delays.
   static func eager(_ maximumAttempts: Int = 4) -> RetryPolicy {
     RetryPolicy(maximumAttempts: maximumAttempts, backoff: Backoff(base: .zero, cap: .zero))
   }
@@ -165,7 +165,7 @@ final class RetryRecorder: Sendable {
 }
 
 func request(
-  _ path: String = "/picture", method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: ResourceBody? = nil,
+  _ path: String = "/image", method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: ResourceBody? = nil,
   timeout: Duration? = nil, attempt: Int = 1
 ) -> DownloadRequest {
   DownloadRequest(
@@ -173,7 +173,7 @@ func request(
     timeout: timeout, attempt: attempt)
 }
 
-let lost = CacheError(.connectionLost, reason: "the connection broke")
+let lost = CacheError(.connectionLost, reason: "connection lost")
 
 extension HTTPField.Name {
   static let serverTiming = HTTPField.Name("Server-Timing") ?? .server

@@ -20,7 +20,7 @@ struct RetryInterruptionTests {
     RequestProbe { [bytes] number, _ in number == 1 ? .scripted(200, fields, bytes, cut: cut, error: lost) : then(number) }
   }
 
-  @Test("a body that breaks before its first byte is asked for again, and nobody sees it")
+  @Test("a body that fails before its first byte is requested again without an error")
   func transparent() async throws {
     let probe = failing([.eTag: #"W/"1""#], cut: 0) { [bytes] number in
       .scripted(200, [.eTag: #"W/"1""#], bytes, cut: number == 2 ? 0 : nil)
@@ -33,7 +33,7 @@ struct RetryInterruptionTests {
     #expect(response.metrics().bytesDecoded == 10_000)
   }
 
-  @Test("but not under a head that does not describe it")
+  @Test("a body is not requested again if the new head does not describe it")
   func otherHead() async throws {
     let others: [@Sendable () -> DownloadResponse] = [
       { [bytes] in .scripted(200, [.eTag: #""2""#], bytes) },
@@ -49,20 +49,20 @@ struct RetryInterruptionTests {
     }
   }
 
-  @Test("a server that does not want to be asked again is not, whatever broke before", arguments: [0, 1_000], [false, true])
+  @Test("a server that refuses further requests gets none after a failed body", arguments: [0, 1_000], [false, true])
   func wantsPeace(_ cut: Int, _ resumes: Bool) async throws {
     let probe = failing([.eTag: #""1""#], cut: cut) { _ in .scripted(503, [.retryAfter: "3600"]) }
     let downloader: any Downloader = resumes ? probe.resuming(.eager()).retrying(.eager()) : probe.retrying(.eager())
     let response = try await downloader.download(request())
     let error = await failure { _ = try await response.body.collect() }
-    // Without resumption nothing more is asked for once bytes were handed over: nobody has heard of the 503.
+    // Without resumption no request is sent after bytes were returned, so the 503 is unknown.
     let hasAsked = resumes || cut == 0
     #expect(error?.code == (hasAsked ? .unacceptableStatus : .bodyInterrupted))
     #expect(error?.status == (hasAsked ? 503 : nil))
     #expect(probe.count == (hasAsked ? 2 : 1))
   }
 
-  @Test("a body that breaks later is an invitation to start over, as long as the policy has a request to give", arguments: 1...4)
+  @Test("a body that fails later throws bodyInterrupted as long as the policy has an attempt left", arguments: 1...4)
   func interrupted(_ attempt: Int) async throws {
     let probe = failing(cut: 1_000) { _ in .scripted() }
     let response = try await probe.retrying(.eager(4)).download(request(attempt: attempt))
@@ -73,7 +73,7 @@ struct RetryInterruptionTests {
     #expect(probe.count == 1)
   }
 
-  @Test("an error that no retry would mend stays what it is")
+  @Test("an error that is not retried stays unchanged")
   func notWorthIt() async throws {
     let probe = RequestProbe { [bytes] _, _ in
       .scripted(200, [:], bytes, cut: 1_000, error: CacheError(.bodyTooLarge, reason: "too large"))
@@ -82,16 +82,16 @@ struct RetryInterruptionTests {
     #expect(await failure { _ = try await response.body.collect() }?.code == .bodyTooLarge)
   }
 
-  @Test("an answer to POST that breaks is told as it is")
+  @Test("a failed response to POST keeps its own error")
   func post() async throws {
     let probe = failing(cut: 1_000) { _ in .scripted() }
     let response = try await probe.retrying(.eager()).download(request(method: .post))
     #expect(await failure { _ = try await response.body.collect() }?.code == .connectionLost)
   }
 
-  @Test("around resumption, the attempts are one budget: whoever starts over comes to an end")
+  @Test("retries around resumption share one budget, so that starting over ends")
   func oneBudget() async throws {
-    // Changes with every request, and breaks each time.
+    // The resource changes with every request, and each body fails.
     let probe = RequestProbe { [bytes] number, _ in .scripted(200, [.eTag: "\"\(number)\""], bytes, cut: 1_000, error: lost) }
     let downloader = probe.resuming(.eager(5)).retrying(.eager(5))
     var attempt = 1
@@ -107,7 +107,7 @@ struct RetryInterruptionTests {
     #expect(probe.received.map(\.attempt) == [1, 2, 3, 4, 5])
   }
 
-  @Test("in either order with resumption, a body goes on", arguments: [false, true])
+  @Test("retries and resumption work in either order", arguments: [false, true])
   func order(_ isResumptionOutside: Bool) async throws {
     let probe = RequestProbe { [bytes] number, _ throws(CacheError) in
       switch number {
@@ -125,7 +125,7 @@ struct RetryInterruptionTests {
     #expect(response.metrics().bytesOnWire == 10_000)
   }
 
-  @Test("bodies that can't break are passed as they are")
+  @Test("a body in memory is passed on unchanged")
   func untouched() async throws {
     let probe = RequestProbe { _, _ in DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(pattern(5))) }
     let response = try await probe.resuming().retrying().download(request())

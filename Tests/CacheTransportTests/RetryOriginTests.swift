@@ -8,7 +8,7 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// An origin and a downloader over sockets, closed in good order whatever the test does.
+/// An origin and a downloader with sockets. Both are closed in order, even if the test fails.
 private struct Wire {
   let origin: OriginServer
   let session: SessionDownloader
@@ -32,12 +32,12 @@ private struct Wire {
     try result.get()
   }
 
-  func request(_ path: String = "/picture") throws -> DownloadRequest {
+  func request(_ path: String = "/image") throws -> DownloadRequest {
     DownloadRequest(head: try HTTPRequest(resource: origin.url(path)))
   }
 
-  /// Answers the n-th request, from 1, for a path as the closure has it.
-  func serve(_ path: String = "/picture", _ answering: @escaping @Sendable (Int) -> OriginAnswer) {
+  /// Sets a closure that returns the n-th response of a path, from 1.
+  func serve(_ path: String = "/image", _ answering: @escaping @Sendable (Int) -> OriginAnswer) {
     let count = Lock(0)
     origin.setRoute(
       path,
@@ -50,7 +50,7 @@ private struct Wire {
       }))
   }
 
-  func read(_ path: String = "/picture") async -> (Data, CacheError?, TransferMetrics) {
+  func read(_ path: String = "/image") async -> (Data, CacheError?, TransferMetrics) {
     var data = Data()
     var metrics = TransferMetrics()
     do {
@@ -65,7 +65,7 @@ private struct Wire {
   }
 }
 
-@Suite("Over sockets")
+@Suite("Retries and resumption with sockets")
 struct RetryOriginTests {
   private let bytes = pattern(300_000)
 
@@ -77,14 +77,14 @@ struct RetryOriginTests {
       delivery: OriginDelivery(fault: cut.map { .cut(afterBodyBytes: $0) }))
   }
 
-  @Test("a body that is cut in the middle is continued with what is missing")
+  @Test("a body cut in the middle is resumed with the missing bytes")
   func cut() async throws {
     try await Wire.run { wire in
       wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil) }
       let (data, error, metrics) = await wire.read()
       #expect(error == nil)
       #expect(data == bytes)
-      let requests = wire.origin.requests(for: "/picture")
+      let requests = wire.origin.requests(for: "/image")
       #expect(requests.map { $0.fields[.range] } == [nil, "bytes=150000-"])
       #expect(requests.last?.fields[.ifRange] == #""v1""#)
       #expect(metrics.attempts == 2)
@@ -93,7 +93,7 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("three interruptions on the way cost no byte twice")
+  @Test("three interruptions transfer no byte twice")
   func three() async throws {
     try await Wire.run { wire in
       wire.serve { answer(bytes, cut: $0 < 4 ? 60_000 : nil) }
@@ -101,14 +101,14 @@ struct RetryOriginTests {
       #expect(error == nil)
       #expect(data == bytes)
       #expect(
-        wire.origin.requests(for: "/picture").map { $0.fields[.range] }
+        wire.origin.requests(for: "/image").map { $0.fields[.range] }
           == [nil, "bytes=60000-", "bytes=120000-", "bytes=180000-"])
       #expect(metrics.attempts == 4)
       #expect(metrics.bytesOnWire == 300_000)
     }
   }
 
-  @Test("a reset is continued like a cut")
+  @Test("a reset body is resumed like a cut one")
   func reset() async throws {
     try await Wire.run { wire in
       wire.serve { [bytes] number in
@@ -122,7 +122,7 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("by a date that is old enough a body is continued, too")
+  @Test("a body is resumed by a date that is old enough")
   func date() async throws {
     try await Wire.run { wire in
       let yesterday = Date(timeIntervalSinceNow: -86_400)
@@ -130,11 +130,11 @@ struct RetryOriginTests {
       let (data, error, _) = await wire.read()
       #expect(error == nil)
       #expect(data == bytes)
-      #expect(wire.origin.requests(for: "/picture").last?.fields[.ifRange]?.hasSuffix("GMT") == true)
+      #expect(wire.origin.requests(for: "/image").last?.fields[.ifRange]?.hasSuffix("GMT") == true)
     }
   }
 
-  @Test("a resource that changes meanwhile is not mixed: the reader is told to start over")
+  @Test("a resource that changes is not mixed, and the reader gets bodyInterrupted")
   func changed() async throws {
     try await Wire.run { wire in
       wire.serve { $0 == 1 ? answer(bytes, cut: 150_000) : answer(Data(bytes.reversed()), tag: "v2") }
@@ -145,18 +145,18 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("a weak tag vouches for no bytes: no range is asked for", arguments: [true, false])
+  @Test("a weak tag does not identify bytes, so no range is requested", arguments: [true, false])
   func weak(_ isWeak: Bool) async throws {
     try await Wire.run { wire in
       wire.serve { answer(bytes, tag: isWeak ? .weak("v1") : nil, cut: $0 == 1 ? 150_000 : nil) }
       let (data, error, _) = await wire.read()
       #expect(error?.code == .bodyInterrupted)
       #expect(data == bytes.prefix(150_000))
-      #expect(wire.origin.requests(for: "/picture").map { $0.fields[.range] } == [nil])
+      #expect(wire.origin.requests(for: "/image").map { $0.fields[.range] } == [nil])
     }
   }
 
-  @Test("a server that ignores ranges sends the whole, and what is there is read past")
+  @Test("a server that ignores ranges sends the whole body, and the received bytes are skipped")
   func ignored() async throws {
     try await Wire.run { wire in
       wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false) }
@@ -167,18 +167,18 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("a server that says it has no ranges is asked for none")
+  @Test("a server without ranges gets no range request")
   func none() async throws {
     try await Wire.run { wire in
       wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false, fields: [.acceptRanges: "none"]) }
       let (_, error, _) = await wire.read()
       #expect(error?.code == .bodyInterrupted)
-      #expect(wire.origin.counters(for: "/picture").requests == 1)
+      #expect(wire.origin.counters(for: "/image").requests == 1)
     }
   }
 
   @Test(
-    "a part that is not the one asked for is not used",
+    "a part other than the requested one is not used",
     arguments: ["bytes 149999-299999/300000", "bytes 150000-299999/400000", "bytes */300000"])
   func wrongPart(_ range: String) async throws {
     try await Wire.run { wire in
@@ -192,7 +192,7 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("a 503 with Retry-After is waited for, and the answer after it is the answer")
+  @Test("the Retry-After of a 503 is respected, and the next response is returned")
   func busy() async throws {
     try await Wire.run { wire in
       wire.serve { number in
@@ -203,11 +203,11 @@ struct RetryOriginTests {
       #expect(response.head.status == .ok)
       #expect(try await response.body.collect() == bytes)
       #expect(clock.uptime == .seconds(7))
-      #expect(wire.origin.counters(for: "/picture").requests == 2)
+      #expect(wire.origin.counters(for: "/image").requests == 2)
     }
   }
 
-  @Test("connections that break before the head are tried again", arguments: [OriginFault.closeBeforeHead, .resetBeforeHead])
+  @Test("a connection that fails before the head is retried", arguments: [OriginFault.closeBeforeHead, .resetBeforeHead])
   func beforeHead(_ fault: OriginFault) async throws {
     try await Wire.run { wire in
       wire.serve { $0 < 3 ? OriginAnswer(text: "", delivery: .fault(fault)) : answer(bytes) }
@@ -217,10 +217,10 @@ struct RetryOriginTests {
     }
   }
 
-  @Test("a port at which nobody listens ends after so many attempts, with the last error")
+  @Test("a port without a server fails after the last attempt with the last error")
   func refused() async throws {
-    // Not the port of an origin that has stopped: the next one that starts may get it.
-    let url = try #require(URL(string: "http://127.0.0.1:1/picture"))
+    // Not the port of a stopped origin, because the system may assign it to the next one.
+    let url = try #require(URL(string: "http://127.0.0.1:1/image"))
     let session = SessionDownloader()
     let asked = DownloadRequest(head: try HTTPRequest(resource: url))
     let error = await failure { _ = try await session.resuming(.eager(3)).retrying(.eager(3)).download(asked) }

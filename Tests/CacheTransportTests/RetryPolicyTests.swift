@@ -3,7 +3,7 @@ import CacheTransport
 import HTTPTypes
 import Testing
 
-@Suite("A retry policy")
+@Suite("Retry policies")
 struct RetryPolicyTests {
   /// 2026-01-01 00:00:00 UTC, a Thursday.
   private let now = Timestamp(seconds: 1_767_225_600)
@@ -25,7 +25,7 @@ struct RetryPolicyTests {
   }
 
   @Test(
-    "repeats after errors of the way to the server alone",
+    "a policy retries only errors of the connection",
     arguments: [
       (CacheError.Code.connectionLost, true), (.connectionRefused, true), (.timedOut, true), (.truncatedBody, true),
       (.hostNotFound, true), (.offline, true), (.bodyInterrupted, true), (.cancelled, false), (.tlsFailure, false),
@@ -40,7 +40,7 @@ struct RetryPolicyTests {
   }
 
   @Test(
-    "repeats after statuses that speak of the moment alone",
+    "a policy retries only transient statuses",
     arguments: [
       (200, false), (304, false), (400, false), (401, false), (403, false), (404, false), (408, true), (410, false), (416, false),
       (425, true), (429, true), (500, true), (501, false), (502, true), (503, true), (504, true), (505, false),
@@ -49,7 +49,7 @@ struct RetryPolicyTests {
     #expect(decide(answer(status)) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
-  @Test("has statuses, errors and methods that can be changed")
+  @Test("the statuses, errors and methods of a policy can be changed")
   func sets() {
     var policy = RetryPolicy.exact()
     policy.statuses = [404]
@@ -62,7 +62,7 @@ struct RetryPolicyTests {
   }
 
   @Test(
-    "repeats idempotent methods alone",
+    "a policy retries only idempotent methods",
     arguments: [
       (HTTPRequest.Method.get, true), (.head, true), (.options, true), (.put, true), (.delete, true), (.trace, true),
       (.post, false),
@@ -73,7 +73,7 @@ struct RetryPolicyTests {
     #expect(decide(answer(503), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
-  @Test("sends so many requests and no more", arguments: 1...5)
+  @Test("a policy limits the number of requests", arguments: 1...5)
   func bound(_ maximum: Int) {
     for attempt in 1...6 {
       let isRetried = decide(.failure(lost), .exact(maximum), attempt: attempt) != .giveUp
@@ -82,29 +82,29 @@ struct RetryPolicyTests {
     #expect(decide(.failure(lost), .never) == .giveUp)
   }
 
-  @Test("waits longer each time, up to its cap")
+  @Test("delays grow up to the cap")
   func growth() {
     let delays = (1...6).map { decide(.failure(lost), .exact(99), attempt: $0) }
     #expect(delays == [1, 2, 4, 8, 8, 8].map { .retry(after: .seconds($0)) })
   }
 
   @Test(
-    "draws the wait from nothing to the limit",
+    "a delay is drawn from zero to its limit",
     arguments: [(0.0, 0), (0.25, 1_000), (0.5, 2_000), (1.0, 4_000), (7.0, 4_000), (-1.0, 0)])
   func jitter(_ fraction: Double, _ milliseconds: Int) {
     #expect(decide(.failure(lost), attempt: 3, fraction: fraction) == .retry(after: .milliseconds(milliseconds)))
   }
 
   @Test(
-    "waits as long as the server asks, by number or by date",
+    "a policy waits as long as the server requests, by number or by date",
     arguments: [
       ("0", nil, 1_000), ("1", nil, 1_000), ("30", nil, 30_000), (" 30 ", nil, 30_000), ("60", nil, 60_000),
       ("Thu, 01 Jan 2026 00:00:30 GMT", nil, 30_000), ("Thu, 01 Jan 2026 00:00:00 GMT", nil, 1_000),
       ("Wed, 31 Dec 2025 23:59:00 GMT", nil, 1_000), ("Thursday, 01-Jan-26 00:00:20 GMT", nil, 20_000),
-      // By the server's own clock, which is an hour ahead of ours, and one which is behind.
+      // By the server's clock: one is an hour ahead of ours, and one is behind.
       ("Thu, 01 Jan 2026 01:00:10 GMT", "Thu, 01 Jan 2026 01:00:00 GMT", 10_000),
       ("Wed, 31 Dec 2025 23:00:05 GMT", "Wed, 31 Dec 2025 23:00:00 GMT", 5_000),
-      // What can't be read is not there.
+      // An invalid value is ignored.
       ("soon", nil, 1_000), ("", nil, 1_000), ("-5", nil, 1_000), ("+5", nil, 1_000), ("1.5", nil, 1_000), ("5, 6", nil, 1_000),
     ] as [(String, String?, Int)])
   func retryAfter(_ value: String, _ date: String?, _ milliseconds: Int) {
@@ -113,7 +113,7 @@ struct RetryPolicyTests {
   }
 
   @Test(
-    "gives up where the server asks for more than the bound, instead of sleeping",
+    "a policy gives up if Retry-After exceeds its limit",
     arguments: [
       "61", "86400", "9223372036854775807", "99999999999999999999999", "Thu, 01 Jan 2026 00:01:01 GMT",
       "Fri, 31 Dec 9999 23:59:59 GMT",
@@ -122,13 +122,13 @@ struct RetryPolicyTests {
     #expect(decide(answer(503, retryAfter: value)) == .giveUp)
   }
 
-  @Test("lets the back-off go beyond what the server asks")
+  @Test("the back-off delay may exceed Retry-After")
   func backoffAboveRetryAfter() {
     #expect(decide(answer(503, retryAfter: "3"), attempt: 3) == .retry(after: .seconds(4)))
   }
 
   @Test(
-    "sends nothing that would come after its time",
+    "no retry is sent after the time limit",
     arguments: [(0, true), (8, true), (9, false), (10, false), (11, false)])
   func time(_ elapsed: Int, _ isRetried: Bool) {
     var policy = RetryPolicy.exact()
@@ -138,7 +138,7 @@ struct RetryPolicyTests {
     #expect(decide(.failure(lost), elapsed: .seconds(elapsed), timeout: .seconds(10)) == expected)
   }
 
-  @Test("lets a closure have its say, within the bounds")
+  @Test("a closure decides within the limits")
   func judge() {
     var policy = RetryPolicy.exact(3)
     policy.judge = { failure in
@@ -158,7 +158,7 @@ struct RetryPolicyTests {
     #expect(decide(answer(404), policy, elapsed: .seconds(2), timeout: .seconds(10)) == .giveUp)
   }
 
-  @Test("never repeats what was cancelled, whatever the closure says")
+  @Test("a cancellation is never retried, regardless of the closure")
   func cancellation() {
     var policy = RetryPolicy.exact()
     policy.errors.insert(.cancelled)
@@ -167,7 +167,7 @@ struct RetryPolicyTests {
   }
 
   @Test(
-    "takes a back-off that makes no sense as the nearest that does",
+    "an invalid back-off is treated as the nearest valid one",
     arguments: [
       (Backoff(base: .seconds(-1), cap: .seconds(5)), 0), (Backoff(base: .seconds(9), cap: .seconds(5)), 5),
       (Backoff(base: .seconds(1), cap: .seconds(5), multiplier: 0.1), 1), (Backoff(base: .seconds(1), cap: .seconds(-5)), 0),
@@ -179,7 +179,7 @@ struct RetryPolicyTests {
     #expect(backoff.delay(after: .max, fraction: .nan) <= .seconds(max(seconds, 0)))
   }
 
-  @Test("draws its own random numbers from the whole range")
+  @Test("random numbers cover the whole range")
   func random() {
     let drawn = (0..<1_000).map { _ in RetryPolicy.standard.random() }
     #expect(drawn.allSatisfy { (0...1).contains($0) })
@@ -187,7 +187,7 @@ struct RetryPolicyTests {
   }
 }
 
-@Suite("The brief retry policy")
+@Suite("Brief retry policy")
 struct BriefRetryPolicyTests {
   private func decide(
     _ reason: Result<HTTPResponse, CacheError>, method: HTTPRequest.Method = .get, attempt: Int = 1
@@ -197,7 +197,7 @@ struct BriefRetryPolicyTests {
       now: Timestamp(seconds: 1_767_225_600))
   }
 
-  @Test("sends two more requests within three quarters of a second")
+  @Test("two retries are sent within three quarters of a second")
   func waits() {
     let lost = Result<HTTPResponse, CacheError>.failure(CacheError(.connectionLost, reason: ""))
     #expect(decide(lost) == .retry(after: .milliseconds(250)))
@@ -206,19 +206,19 @@ struct BriefRetryPolicyTests {
   }
 
   @Test(
-    "asks again by safe methods alone",
+    "only safe methods are retried",
     arguments: [(HTTPRequest.Method.get, true), (.head, true), (.put, false), (.delete, false)])
   func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
     #expect((decide(.failure(CacheError(.connectionLost, reason: "")), method: method) != .giveUp) == isRetried)
   }
 
   @Test(
-    "gives up at once where a stored answer had better be shown",
+    "the policy gives up at once if a stale response should be served",
     arguments: [CacheError.Code.offline, .hostNotFound, .connectionRefused, .timedOut, .tlsFailure])
   func errors(_ code: CacheError.Code) { #expect(decide(.failure(CacheError(code, reason: ""))) == .giveUp) }
 
   @Test(
-    "repeats after what a moment may mend, and waits no longer than two seconds for it",
+    "transient statuses are retried, with a Retry-After of at most two seconds",
     arguments: [(503, nil, true), (503, "2", true), (503, "3", false), (504, nil, true), (500, nil, false), (429, nil, false)])
   func statuses(_ status: Int, _ retryAfter: String?, _ isRetried: Bool) {
     var fields = HTTPFields()

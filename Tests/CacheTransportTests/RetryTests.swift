@@ -21,14 +21,14 @@ struct RetryTests {
     return policy
   }
 
-  /// Runs a download to its end, in no time.
+  /// Runs a download to its end without real delays.
   private func outcome(
     of downloader: some Downloader, _ request: DownloadRequest
   ) async -> Result<DownloadResponse, CacheError> {
     do throws(CacheError) { return .success(try await downloader.download(request)) } catch { return .failure(error) }
   }
 
-  @Test("an answer at once is one request, and costs no wait")
+  @Test("an immediate response needs one request and no delay")
   func nothingToDo() async throws {
     let probe = RequestProbe { _, _ in .scripted(200, [:], pattern(10)) }
     let response = try await probe.retrying(policy(), clock: clock).download(request())
@@ -38,7 +38,7 @@ struct RetryTests {
     #expect(recorder.failures.isEmpty)
   }
 
-  @Test("a request that fails is sent again, numbered, until it succeeds")
+  @Test("a failed request is sent again with the next number until it succeeds")
   func success() async throws {
     let probe = RequestProbe { number, _ throws(CacheError) in
       if number < 3 { throw lost }
@@ -57,7 +57,7 @@ struct RetryTests {
     #expect(metrics.bytesDecoded == 2_500)
   }
 
-  @Test("the last error is thrown, with the number of requests, and all of them behind it")
+  @Test("the last error is thrown with the number of requests and the history")
   func lastError() async throws {
     let codes: [CacheError.Code] = [.connectionLost, .timedOut, .connectionRefused, .hostNotFound]
     let probe = RequestProbe { number, _ throws(CacheError) in
@@ -73,7 +73,7 @@ struct RetryTests {
     #expect(probe.count == 4)
   }
 
-  @Test("a single failure keeps what the engine said of it")
+  @Test("a single failure keeps its underlying error")
   func singleError() async throws {
     let probe = RequestProbe { _, _ throws(CacheError) in
       throw CacheError(.tlsFailure, reason: "no", underlying: CacheError(.other, reason: "the engine's"))
@@ -85,7 +85,7 @@ struct RetryTests {
     #expect(probe.count == 1)
   }
 
-  @Test("an error that is not worth it ends the retries of one that was")
+  @Test("an error that is not retried ends the retries of an earlier one")
   func turn() async throws {
     let probe = RequestProbe { number, _ throws(CacheError) in
       throw number == 1 ? lost : CacheError(.tlsFailure, reason: "no")
@@ -96,7 +96,7 @@ struct RetryTests {
     #expect(error.attempt == 2)
   }
 
-  @Test("the last answer is returned as it is, whatever its status")
+  @Test("the last response is returned, regardless of its status")
   func lastAnswer() async throws {
     let probe = RequestProbe { number, _ in .scripted(503, [:], Data("busy \(number)".utf8)) }
     let response = try await outcome(of: probe.retrying(policy(3), clock: clock), request()).get()
@@ -107,7 +107,7 @@ struct RetryTests {
     #expect(response.metrics().attempts == 3)
   }
 
-  @Test("the server's own wait is kept, and one beyond the bound makes its answer final")
+  @Test("the server's delay is respected, and one beyond the limit makes the response final")
   func retryAfter() async throws {
     let probe = RequestProbe { number, _ in
       .scripted([503, 429, 503][min(number, 3) - 1], [.retryAfter: number == 3 ? "3600" : "7"])
@@ -119,7 +119,7 @@ struct RetryTests {
     #expect(probe.count == 3)
   }
 
-  @Test("a cancel during a wait ends it at once, with no further request")
+  @Test("a cancellation during a delay ends it at once without another request")
   func cancelWhileWaiting() async throws {
     let clock = ManualClock()
     let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
@@ -132,13 +132,13 @@ struct RetryTests {
     #expect(clock.pendingSleeps == 0)
   }
 
-  @Test("a cancel during the second request is not taken for the first one's error")
+  @Test("a cancellation during the second request is not reported as the first error")
   func cancelDuringRetry() async throws {
     let gate = Gate()
     let probe = RequestProbe { number, _ throws(CacheError) in
       if number == 2 {
         await gate.pass()
-        // An engine may tell a cancel as anything.
+        // An engine may report a cancellation as any error.
         throw number == 2 && Task.isCancelled ? lost : CacheError(.other, reason: "not cancelled")
       }
       throw lost
@@ -151,7 +151,7 @@ struct RetryTests {
     #expect(probe.count == 2)
   }
 
-  @Test("a cancellation from below is never retried")
+  @Test("a cancellation from the engine is never retried")
   func cancelledBelow() async {
     let probe = RequestProbe { _, _ throws(CacheError) in throw .cancelled }
     var policy = RetryPolicy.eager()
@@ -161,7 +161,7 @@ struct RetryTests {
     #expect(probe.count == 1)
   }
 
-  @Test("every retry asks for what was asked: address, fields, priority, networks")
+  @Test("every retry repeats the URL, fields, priority and network access of the request")
   func sameRequest() async throws {
     let probe = RequestProbe { number, _ throws(CacheError) in
       if number < 3 { throw lost }
@@ -178,7 +178,7 @@ struct RetryTests {
     }
   }
 
-  @Test("the attempts go on from the request's own number")
+  @Test("the attempts continue from the request's own number")
   func countingOn() async throws {
     let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
     let error = await failure { _ = try await probe.retrying(.eager(4)).download(request(attempt: 3)) }
@@ -186,7 +186,7 @@ struct RetryTests {
     #expect(error?.attempt == 4)
   }
 
-  @Test("two policies, one inside the other, count the same requests")
+  @Test("two nested policies count the same requests")
   func nested() async throws {
     let probe = RequestProbe { _, _ throws(CacheError) in throw lost }
     let error = await failure { _ = try await probe.retrying(.eager(3)).retrying(.eager(5)).download(request()) }
@@ -195,7 +195,7 @@ struct RetryTests {
     #expect((error?.underlying as? FailureHistory)?.failures.count == 5)
   }
 
-  @Test("the time that the request allows is one for all its retries")
+  @Test("all retries share the request's timeout")
   func timeout() async throws {
     let probe = RequestProbe { [clock] _, _ throws(CacheError) in
       clock.advance(by: .seconds(2))
@@ -205,14 +205,14 @@ struct RetryTests {
     let error = try #require(throws: CacheError.self) { try result.get() }
     #expect(error.code == .timedOut)
     #expect(error.attempt == 3)
-    // 2 s + 1 s of wait, then 4 more, and the wait of 4 s that is next would end behind the tenth.
+    // Delays of 2 s and 1 s, then 4 s for the requests. The next delay of 4 s would end after the tenth second.
     #expect(probe.received.map(\.timeout) == [.seconds(10), .seconds(7), .seconds(3)])
   }
 }
 
-@Suite("Retries of requests with a body")
+@Suite("Retries of requests with bodies")
 struct RetryBodyTests {
-  @Test("bytes that are at hand are sent again")
+  @Test("a body in memory is sent again")
   func atHand() async throws {
     let probe = RequestProbe { number, request throws(CacheError) in
       let sent = try await request.body?.collect()
@@ -224,7 +224,7 @@ struct RetryBodyTests {
     #expect(probe.count == 3)
   }
 
-  @Test("a stream is not, since it can be read once", arguments: [false, true])
+  @Test("a streamed body is not sent again, because it can be read only once", arguments: [false, true])
   func stream(_ isAnswered: Bool) async throws {
     let probe = RequestProbe { _, _ throws(CacheError) in
       if isAnswered { return .scripted(503) }
@@ -240,7 +240,7 @@ struct RetryBodyTests {
     #expect(probe.count == 1)
   }
 
-  @Test("a stream is when the policy can make another one")
+  @Test("a streamed body is sent again if the policy can create another one")
   func remade() async throws {
     let probe = RequestProbe { number, request throws(CacheError) in
       let sent = try await request.body?.collect()
@@ -270,13 +270,13 @@ struct RetryNetworkTests {
     return policy
   }
 
-  @Test("use no attempt up while there is none, and go on at once when it is back")
+  @Test("a retry uses no attempt without a network and continues at once when it is back")
   func back() async throws {
     let network = network
     network.set(false)
     let probe = RequestProbe { _, _ throws(CacheError) in
       if network.isReachable { return .scripted(200, [:], pattern(10)) }
-      throw CacheError(.offline, reason: "there is no network")
+      throw CacheError(.offline, reason: "no network is available")
     }
     let downloader = probe.retrying(policy, clock: clock)
     let task = Task { try await downloader.download(request()).body.collect() }
@@ -288,10 +288,10 @@ struct RetryNetworkTests {
     #expect(clock.uptime == .zero)
   }
 
-  @Test("end when none comes in time, with the error there was")
+  @Test("a retry ends with the original error if no network becomes available in time")
   func limit() async throws {
     network.set(false)
-    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "there is no network") }
+    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "no network is available") }
     let downloader = probe.retrying(policy, clock: clock)
     let task = Task { await failure { _ = try await downloader.download(request()) } }
     await clock.sleepers(1)
@@ -302,10 +302,10 @@ struct RetryNetworkTests {
     #expect(probe.count == 1)
   }
 
-  @Test("end at once when they are cancelled")
+  @Test("a cancelled retry ends at once")
   func cancelled() async throws {
     network.set(false)
-    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "there is no network") }
+    let probe = RequestProbe { _, _ throws(CacheError) in throw CacheError(.offline, reason: "no network is available") }
     let downloader = probe.retrying(policy, clock: clock)
     let task = Task { await failure { _ = try await downloader.download(request()) } }
     await network.waits.arrived()
@@ -315,7 +315,7 @@ struct RetryNetworkTests {
     #expect(clock.pendingSleeps == 0)
   }
 
-  @Test("wait for time when the network is there")
+  @Test("a retry waits for its delay if the network is available")
   func reachable() async throws {
     let probe = RequestProbe { number, _ throws(CacheError) in
       if number == 1 { throw lost }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A folder of one test's own, removed when the test lets go of it.
+/// A temporary folder for one test, removed when it is released.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -23,10 +23,10 @@ final class TemporaryFolder: Sendable {
   func url(_ name: String) -> URL { URL(filePath: "\(path)/\(name)", directoryHint: .notDirectory) }
 }
 
-/// Bytes that tell their position, so that a lost or repeated part shows.
+/// Returns bytes that encode their position, so that a lost or repeated part is detected.
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, or `nil` if there is none.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()

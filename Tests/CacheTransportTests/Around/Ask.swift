@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Requests as the suites around an engine make them.
+/// The requests that the tests of this folder send.
 enum Ask {
   static func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
@@ -17,7 +17,7 @@ enum Ask {
   }
 }
 
-/// A generator of numbers that are the same at each run (SplitMix64).
+/// A random number generator that repeats its numbers at each run (SplitMix64).
 struct Seeded: RandomNumberGenerator {
   private var state: UInt64
 
@@ -32,7 +32,7 @@ struct Seeded: RandomNumberGenerator {
   }
 }
 
-/// A downloader that a closure makes, for what a script can't say.
+/// A downloader based on a closure, for responses that a script cannot express.
 struct AnsweringDownloader: Downloader {
   let id = ComponentID.unique(AnsweringDownloader.self)
   let answer: @Sendable (DownloadRequest) async throws(CacheError) -> DownloadResponse

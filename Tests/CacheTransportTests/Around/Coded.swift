@@ -2,9 +2,9 @@
 import CZlib
 import Foundation
 
-/// Bytes in a content coding, for tests.
+/// An encoder for test data.
 enum Coded {
-  /// What `windowBits` means to zlib.
+  /// The `windowBits` of zlib.
   enum Format: Int32, CaseIterable { case gzip = 31, zlib = 15, raw = -15 }
 
   static func encode(_ data: Data, _ format: Format = .gzip) -> Data {
@@ -29,7 +29,7 @@ enum Coded {
     return Data(output[..<written])
   }
 
-  /// Text that compresses to about a third, and tells its position.
+  /// Returns text that compresses to about a third and encodes its position.
   static func text(_ count: Int) -> Data {
     var random = Seeded(UInt64(count))
     return Data((0..<count).map { _ in UInt8.random(in: 97...104, using: &random) })

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("Content codings")
+@Suite("Content decoding")
 struct DecodingTests {
   private let network = ScriptedDownloader()
   private let url: URL
@@ -32,7 +32,7 @@ struct DecodingTests {
   }
 
   @Test(
-    "are undone, whatever the size, the coding, and where the chunks are cut", arguments: [1, 7, 16_384], [0, 1, 1_000, 300_000])
+    "a body is decoded for every size, coding and chunk size", arguments: [1, 7, 16_384], [0, 1, 1_000, 300_000])
   func roundTrip(_ chunks: Int, _ size: Int) async throws {
     guard chunks > 1 || size <= 1_000 else { return }
     let text = Coded.text(size)
@@ -46,7 +46,7 @@ struct DecodingTests {
     }
   }
 
-  @Test("leave a head that describes the decoded bytes, and its entity tag as it is")
+  @Test("the head describes the decoded bytes, and its entity tag stays unchanged")
   func head() async throws {
     let fields = try await ask(Coded.encode(Data("text".utf8)), "gzip").head.headerFields
     #expect(fields[.contentEncoding] == nil)
@@ -54,7 +54,7 @@ struct DecodingTests {
     #expect(fields[.eTag] == #""strong""#)
   }
 
-  @Test("are asked for, unless the request says what it takes, or wants a range")
+  @Test("codings are requested unless the request has Accept-Encoding or a range")
   func acceptEncoding() async throws {
     _ = try await ask(Data(), nil)
     _ = try await ask(Data(), nil, fields: [.acceptEncoding: "identity"])
@@ -65,7 +65,7 @@ struct DecodingTests {
   }
 
   @Test(
-    "are left alone in answers without a whole body",
+    "a response without a whole body is not decoded",
     arguments: [
       (HTTPResponse.Status.partialContent, HTTPRequest.Method.get), (.notModified, .get), (.noContent, .get), (.ok, .head),
     ])
@@ -77,7 +77,7 @@ struct DecodingTests {
     #expect(try await response.body.collect() == encoded)
   }
 
-  @Test("that are unknown go through with their fields", arguments: ["zstd", "gzip, zstd", "zstd, gzip", "compress"])
+  @Test("a response with an unknown coding is returned unchanged", arguments: ["zstd", "gzip, zstd", "zstd, gzip", "compress"])
   func unknown(_ coding: String) async throws {
     let response = try await ask(Data("whatever".utf8), coding)
     #expect(response.head.headerFields[.contentEncoding] == coding)
@@ -85,7 +85,7 @@ struct DecodingTests {
     #expect(try await response.body.collect() == Data("whatever".utf8))
   }
 
-  @Test("are undone in reverse order, and no oftener than allowed")
+  @Test("codings are removed in reverse order, up to the limit")
   func several() async throws {
     let text = Coded.text(50_000)
     let twice = Coded.encode(Coded.encode(text, .zlib))
@@ -101,7 +101,7 @@ struct DecodingTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("of several gzip members are one body (RFC 1952 §2.2), padded with zeros or not", arguments: [1, 5, 10_000])
+  @Test("several gzip members are one body (RFC 1952 §2.2), with or without zero padding", arguments: [1, 5, 10_000])
   func members(_ chunks: Int) async throws {
     let parts = [Coded.text(2_000), Data(), Coded.text(10), Coded.text(3_000)]
     let encoded = parts.map { Coded.encode($0) }.reduce(Data(), +)
@@ -110,14 +110,14 @@ struct DecodingTests {
     #expect(try await ask(encoded + Data(count: 600), "gzip", chunks: chunks).body.collect() == whole)
   }
 
-  @Test("followed by something else are damaged", arguments: ["gzip", "deflate"], [1, 10_000])
+  @Test("a coding followed by other bytes is damaged", arguments: ["gzip", "deflate"], [1, 10_000])
   func garbage(_ coding: String, _ chunks: Int) async {
     let encoded = Coded.encode(Data("text".utf8), coding == "gzip" ? .gzip : .zlib)
     #expect(await failing(encoded + Data("garbage".utf8), coding, chunks: chunks)?.code == .damagedContentCoding)
     #expect(await failing(encoded + Data([0x1f, 0x00, 0x00]), coding, chunks: chunks)?.code == .damagedContentCoding)
   }
 
-  @Test("that end too early are truncated, wherever they are cut")
+  @Test("a coding that ends too early is truncated at every position")
   func truncated() async {
     for format in Coded.Format.allCases {
       let encoded = Coded.encode(Coded.text(2_000), format)
@@ -130,12 +130,12 @@ struct DecodingTests {
     #expect(await failing(member + member.prefix(5), "gzip")?.code == .truncatedBody)
   }
 
-  @Test("are checked: no damaged byte goes unseen where the format has a checksum", arguments: [Coded.Format.gzip, .zlib])
+  @Test("every damaged byte is detected if the format has a checksum", arguments: [Coded.Format.gzip, .zlib])
   func damaged(_ format: Coded.Format) async throws {
     let text = Coded.text(300)
     let encoded = Coded.encode(text, format)
     let coding = format == .gzip ? "gzip" : "deflate"
-    // The header's time, flags and system say nothing about the bytes.
+    // The time, flags and system in the header say nothing about the bytes.
     for index in encoded.indices where format != .gzip || index < 3 || index > 9 {
       var damaged = encoded
       damaged[index] ^= 0x10
@@ -148,7 +148,7 @@ struct DecodingTests {
     #expect(await failing(Data("plain text".utf8), coding)?.code == .damagedContentCoding)
   }
 
-  @Test("stop the transfer when they are damaged, and say so again")
+  @Test("a damaged coding stops the transfer, and its error is repeated")
   func stops() async throws {
     let response = try await ask(Data("plain text, and more of it".utf8), "gzip", chunks: 4)
     for _ in 0..<2 {
@@ -157,7 +157,7 @@ struct DecodingTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("make little at a time: a few KB that mean 16 MB are not made at once")
+  @Test("a decoder works in small steps: a few KB that decode to 16 MB are not decoded at once")
   func steps() async throws {
     let encoded = Coded.encode(Data(count: 16 << 20))
     #expect(encoded.count < 20_000)
@@ -170,7 +170,7 @@ struct DecodingTests {
     #expect(total == 16 << 20)
   }
 
-  @Test("have a limit, to the byte, and what comes before it has been handed over")
+  @Test("a limit is exact to the byte, and earlier bytes are returned")
   func limit() async throws {
     let text = Coded.text(200_000)
     #expect(try await ask(Coded.encode(text), "gzip", limits: DecodingLimits(limit: 200_000)).body.collect() == text)
@@ -182,13 +182,13 @@ struct DecodingTests {
     #expect(received > 199_999 - DecodingLimits.step && received <= 199_999)
   }
 
-  @Test("have a limit between two of them too, so that nothing is made of a bomb whose inside is padding")
+  @Test("a limit applies between two codings, so that a bomb of padding is not decoded")
   func inside() async {
     let inner = Coded.encode(Data("tiny".utf8)) + Data(count: 8 << 20)
     #expect(await failing(Coded.encode(inner), "gzip, gzip", limits: DecodingLimits(limit: 1 << 20))?.code == .bodyTooLarge)
   }
 
-  @Test("may have a largest ratio, of all of them together")
+  @Test("a maximum ratio applies to all codings together")
   func ratio() async throws {
     let bomb = Data(count: 8 << 20)
     let twice = Coded.encode(Coded.encode(bomb))
@@ -201,12 +201,12 @@ struct DecodingTests {
     #expect(await failing(Coded.encode(short), "gzip", limits: DecodingLimits(ratio: 2)) == nil)
   }
 
-  @Test("of nothing are nothing")
+  @Test("an empty body decodes to an empty body")
   func empty() async throws {
     for coding in ["gzip", "deflate"] { #expect(try await ask(Data(), coding).body.collect().isEmpty) }
   }
 
-  @Test("keep the engine's own error, and end when they are cancelled")
+  @Test("an error of the engine is passed on, and a cancellation ends the body")
   func passedOn() async throws {
     let encoded = Coded.encode(Coded.text(10_000))
     network.answer(url, .response(.ok, fields: [.contentEncoding: "gzip"], body: encoded).chunked(by: 500).cut(after: 2_000))
@@ -222,7 +222,7 @@ struct DecodingTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("stop the transfer when the body is let go of")
+  @Test("releasing a decoded body stops the transfer")
   func dropped() async throws {
     do {
       let response = try await ask(Coded.encode(Coded.text(10_000)), "gzip", chunks: 500)
@@ -231,7 +231,7 @@ struct DecodingTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("are limited alike where the numbers and the engine are")
+  @Test("downloaders with equal limits and engines are equal")
   func identity() {
     #expect(network.decoding(limit: 5).id == network.decoding(limit: 5).id)
     #expect(network.decoding(limit: 5).id != network.decoding(limit: 5, ratio: 9).id)

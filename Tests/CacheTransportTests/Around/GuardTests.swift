@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// A resolver that knows what a test has told it.
+/// A resolver with the addresses that a test has given it.
 private final class ScriptedResolver: HostResolver {
   let id = ComponentID.unique(ScriptedResolver.self)
   private let names: [String: [String]]
@@ -29,7 +29,7 @@ private final class ScriptedResolver: HostResolver {
   }
 }
 
-@Suite("Addresses that may be asked")
+@Suite("Restricted addresses")
 struct GuardTests {
   private let network = ScriptedDownloader()
   private let resolver = ScriptedResolver([
@@ -42,7 +42,7 @@ struct GuardTests {
     network.restrictingAddresses(to: .publicOnly, resolver: resolver, clock: ManualClock())
   }
 
-  @Test("are those of the public Internet, when all of a host's are")
+  @Test("a host with public addresses only is allowed")
   func allowed() async throws {
     network.serve(try Ask.url("http://public.com/a")) { _ in .ok("x") }
     let response = try await downloader.download(Ask.request("http://PUBLIC.com/a"))
@@ -51,7 +51,7 @@ struct GuardTests {
   }
 
   @Test(
-    "are no others, and nothing is sent",
+    "a refused host gets no request",
     arguments: [
       ("http://inside.com/", CacheError.Code.addressRefused), ("https://mixed.com/", .addressRefused),
       ("http://six.com./", .addressRefused),
@@ -73,7 +73,7 @@ struct GuardTests {
     #expect(network.requests.isEmpty)
   }
 
-  @Test("may have exceptions")
+  @Test("a refused address may be excepted")
   func exceptions() async throws {
     network.serve(try Ask.url("http://inside.com/")) { _ in .ok("x") }
     let own = try #require(IPAddress("192.168.1.1"))
@@ -83,7 +83,7 @@ struct GuardTests {
   }
 
   @Test(
-    "are judged at each hop of a redirect",
+    "the target of each redirect is checked",
     arguments: [
       "http://127.0.0.1/secret", "http://inside.com/", "//2130706433/", "http://public.com@[::1]/", "http://①②⑦.0.0.1/",
     ])
@@ -95,7 +95,7 @@ struct GuardTests {
     #expect(network.requests.count == 1)
   }
 
-  @Test("are followed by a redirect that stays outside")
+  @Test("a redirect to a public host is followed")
   func goodRedirect() async throws {
     network.serve(try Ask.url("http://public.com/a")) { _ in .redirect(to: "https://public.com/b") }
     network.serve(try Ask.url("https://public.com/b")) { _ in .ok("there") }
@@ -104,7 +104,7 @@ struct GuardTests {
     #expect(resolver.asked == ["public.com", "public.com"])
   }
 
-  @Test("are waited for so long and no longer")
+  @Test("a name lookup ends at its time limit")
   func timeout() async throws {
     let clock = ManualClock()
     let gate = Gate()
@@ -119,10 +119,10 @@ struct GuardTests {
     #expect(network.requests.isEmpty)
   }
 
-  @Test("are waited for by nobody who was cancelled")
+  @Test("a cancelled load does not wait for its name lookup")
   func cancelled() async throws {
     let gate = Gate()
-    // The clock stands still: a busy machine is no reason to give up before the cancel.
+    // The clock does not advance, so that the timeout cannot fire before the cancellation on a busy machine.
     let slow = network.restrictingAddresses(
       to: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), clock: ManualClock())
     let task = Task { try await slow.download(Ask.request("http://public.com/")) }
@@ -131,7 +131,7 @@ struct GuardTests {
     #expect(await failure { _ = try await task.value }?.isCancellation == true)
   }
 
-  @Test("are judged alike where policy, resolver and engine are")
+  @Test("downloaders with equal policies, resolvers and engines are equal")
   func identity() throws {
     #expect(downloader.id == downloader.id)
     #expect(network.restrictingAddresses(to: .publicOnly).id == network.restrictingAddresses(to: .publicOnly).id)

@@ -4,11 +4,11 @@ import CacheTransport
 import HTTPTypes
 import Testing
 
-@Suite("The identity of stacks")
+@Suite("Identity of stacks")
 struct IdentityTests {
   private let network = ScriptedDownloader()
 
-  @Test("equal policies around one engine are alike, and so is what stands around them")
+  @Test("stacks with equal policies around one engine are equal")
   func alike() {
     #expect(network.retrying().id == network.retrying(.standard).id)
     #expect(network.resuming().id == network.resuming(.standard).id)
@@ -19,7 +19,7 @@ struct IdentityTests {
     #expect(network.retrying().id != network.retrying().retrying().id)
   }
 
-  @Test("every rule of a policy tells it from others")
+  @Test("every rule of a policy is part of the identity")
   func rules() {
     let changes: [@Sendable (inout RetryPolicy) -> Void] = [
       { $0.maximumAttempts = 5 }, { $0.backoff.base = .seconds(9) }, { $0.backoff.cap = .seconds(9) },
@@ -35,7 +35,7 @@ struct IdentityTests {
       }
     #expect(Set(policies.map { network.retrying($0).id }).count == policies.count)
     #expect(Set(policies.map { network.resuming($0).id }).count == policies.count)
-    // The same again, and only what tells nothing about answers is different.
+    // Equal policies, with changes only in properties that do not affect responses.
     for var policy in policies {
       let id = network.retrying(policy).id
       policy.random = { 0 }
@@ -43,7 +43,7 @@ struct IdentityTests {
     }
   }
 
-  @Test("what can't be compared is like no other")
+  @Test("a policy that cannot be compared makes a downloader unique")
   func unique() {
     let changes: [@Sendable (inout RetryPolicy) -> Void] = [
       { $0.judge = { _ in nil } }, { $0.onRetry = { _, _ in } }, { $0.network = SwitchedNetwork() },

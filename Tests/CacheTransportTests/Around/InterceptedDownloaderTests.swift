@@ -15,7 +15,7 @@ struct InterceptedDownloaderTests {
 
   init() throws { url = try Ask.url("https://e.com/a") }
 
-  @Test("an interceptor changes the request that is sent, at once or later")
+  @Test("an interceptor changes the request before it is sent, with or without waiting")
   func change() async throws {
     network.serve(url) { _ in .ok("x") }
     let downloader = network.sending { $0.head.headerFields[.userAgent] = "App/1" }
@@ -30,7 +30,7 @@ struct InterceptedDownloaderTests {
 
   struct Locked: Error {}
 
-  @Test("a refusal ends the load, and nothing is sent")
+  @Test("a refusal ends the load without a request")
   func refuse() async throws {
     let refusing = network.sending { _ in throw Locked() }
     let error = await failure { _ = try await refusing.download(DownloadRequest(head: HTTPRequest(resource: url))) }
@@ -48,7 +48,7 @@ struct InterceptedDownloaderTests {
     #expect(network.requests.isEmpty)
   }
 
-  @Test("a load that is cancelled while its interceptor waits ends, and nothing is sent")
+  @Test("a load that is cancelled during its interceptor ends without a request")
   func cancelled() async throws {
     let gate = Gate()
     let downloader = network.sending { _ in await gate.pass() }
@@ -60,7 +60,7 @@ struct InterceptedDownloaderTests {
   }
 
   @Test(
-    "a response to credentials that an interceptor added is not stored for others",
+    "a response to credentials of an interceptor is not stored for other users",
     arguments: [
       (HTTPField.Name.authorization, "", "no-store"), (.cookie, "", "no-store"), (.proxyAuthorization, "", "no-store"),
       (.authorization, "theirs", "no-store"), (.authorization, "ours", "max-age=60"), (.accept, "", "max-age=60"),
@@ -75,7 +75,7 @@ struct InterceptedDownloaderTests {
     #expect(network.requests.first?.headerFields[name] == "ours")
   }
 
-  @Test("a cache above stores no response to credentials that an interceptor added")
+  @Test("a cache above stores no response to credentials of an interceptor")
   func notStored() async throws {
     network.serve(url) { request in
       .ok(request.headerFields[.authorization] ?? "public", fields: [.cacheControl: "max-age=60, must-understand"])
@@ -93,7 +93,7 @@ struct InterceptedDownloaderTests {
     #expect(try await manager.load(url).data == Data("two".utf8))
   }
 
-  @Test("an interceptor sees the target of each redirect, and can set a credential for one host alone")
+  @Test("an interceptor sees the target of each redirect and can set a credential for one host only")
   func redirected() async throws {
     let elsewhere = try Ask.url("https://other.example/b")
     network.serve(url) { _ in .redirect(to: "https://other.example/b") }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("Limits of concurrent transfers")
+@Suite("Concurrency limits")
 struct LimitedDownloaderTests {
   private let clock = ManualClock()
   private let network: ScriptedDownloader
@@ -21,7 +21,7 @@ struct LimitedDownloaderTests {
     network.serve(try Ask.url(text)) { _ in answer }
   }
 
-  @Test("let so many through, and the next as soon as a body has ended")
+  @Test("a limit admits transfers up to its total, and the next one when a body has ended")
   func total() async throws {
     for path in ["a", "b", "c"] { try serve("https://e.com/\(path)", .ok("body of \(path)")) }
     let downloader = limited(TransferLimits(total: 2))
@@ -41,7 +41,7 @@ struct LimitedDownloaderTests {
 
   enum End: CaseIterable { case read, failed, cancelled, dropped, noAnswer }
 
-  @Test("free a slot however its transfer ends", arguments: End.allCases)
+  @Test("a slot is free after each kind of end", arguments: End.allCases)
   func ends(_ end: End) async throws {
     try serve(
       "https://e.com/a", end == .noAnswer ? .failure(.connectionLost) : .ok("some text").cut(after: end == .failed ? 4 : 9))
@@ -60,7 +60,7 @@ struct LimitedDownloaderTests {
     #expect(downloader.activeTransfers == 0)
   }
 
-  @Test("hold no slot for a body that is at hand")
+  @Test("a body in memory occupies no slot")
   func atHand() async throws {
     let downloader = LimitedDownloader(
       ClosureDownloader { _ in Data("here".utf8) }, limits: TransferLimits(total: 1), clock: clock)
@@ -69,7 +69,7 @@ struct LimitedDownloaderTests {
     #expect(try await response.body.collect() == Data("here".utf8))
   }
 
-  @Test("of one host leave the others alone, and its name has no case")
+  @Test("a host limit does not affect other hosts, and host names ignore case")
   func hosts() async throws {
     for host in ["a.com", "b.com", "a.com:8443"] { try serve("https://\(host)/", .ok("x")) }
     let downloader = limited(TransferLimits(total: 5, perHost: 1))
@@ -86,7 +86,7 @@ struct LimitedDownloaderTests {
     _ = (other, port)
   }
 
-  @Test("let an urgent one pass, also one that rises while it waits")
+  @Test("an urgent request goes first, also if its priority is raised while it waits")
   func priorities() async throws {
     for path in 0...3 { try serve("https://e.com/\(path)", .ok("x")) }
     let downloader = limited(TransferLimits(total: 1))
@@ -104,7 +104,7 @@ struct LimitedDownloaderTests {
     #expect(network.requests.map(\.path) == ["/0", "/3", "/2", "/1"])
   }
 
-  @Test("a priority that many transfers have waited with has no observers left, and still raises those that wait")
+  @Test("a priority has no observers left after many transfers, and still raises those that wait")
   func observersEnd() async throws {
     for path in 0...100 { try serve("https://e.com/\(path)", .ok("x")) }
     let downloader = limited(TransferLimits(total: 1))
@@ -112,7 +112,7 @@ struct LimitedDownloaderTests {
     let shared = LoadPriority(.low)
     var tasks: [Task<Void, any Error>] = []
     for path in 1...100 {
-      // The last one waits with a priority of its own, which is higher than the others' before their raise.
+      // The last one has its own priority, which is higher than that of the others before their raise.
       let priority = path == 100 ? LoadPriority(.normal) : shared
       tasks.append(
         Task { _ = try await downloader.download(Ask.request("https://e.com/\(path)", priority: priority)).body.collect() })
@@ -127,11 +127,11 @@ struct LimitedDownloaderTests {
     for task in tasks { _ = await task.result }
     #expect(shared.observers == 0)
     let served = network.requests.map(\.path)
-    // One slot in eight is for the oldest waiter, and the last one is the youngest.
+    // One slot in eight goes to the oldest waiter, and the last one is the youngest.
     #expect(served.count == 51 && served.last == "/100")
   }
 
-  @Test("let go of who is cancelled while it waits, at once, and of who was cancelled before")
+  @Test("a request that is cancelled before or while it waits ends at once")
   func cancelled() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1))
@@ -153,7 +153,7 @@ struct LimitedDownloaderTests {
     _ = first
   }
 
-  @Test("refuse who comes when as many wait as may, with a code of its own")
+  @Test("a request is refused with queueFull when the maximum number of requests wait")
   func full() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1, maximumWaiting: 0))
@@ -163,7 +163,7 @@ struct LimitedDownloaderTests {
     _ = try await downloader.download(Ask.request("https://e.com/a")).body.collect()
   }
 
-  @Test("tell how long somebody waited, and count it into the request's own time")
+  @Test("the wait is measured and counts towards the request's timeout")
   func waiting() async throws {
     let seen = Lock<[Duration?]>([])
     let engine = AnsweringDownloader { request throws(CacheError) in
@@ -183,7 +183,7 @@ struct LimitedDownloaderTests {
     #expect(seen.withLock { $0 } == [.seconds(9), .seconds(7)])
   }
 
-  @Test("end a wait that takes longer than the request may")
+  @Test("a wait ends at the request's timeout")
   func timeout() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1))
@@ -197,7 +197,7 @@ struct LimitedDownloaderTests {
     _ = first
   }
 
-  @Test("are alike where numbers and engine are")
+  @Test("downloaders with equal limits and engines are equal")
   func identity() {
     let limits = TransferLimits(total: 2, perHost: 1)
     #expect(network.limitingConcurrency(limits).id == network.limitingConcurrency(limits).id)
@@ -210,7 +210,7 @@ struct LimitedDownloaderTests {
     #expect(TransferLimits(total: 0, perHost: -1) == TransferLimits(total: 1, perHost: 1))
   }
 
-  @Test("lose no slot and nobody among 10,000 who come and go", arguments: [1, 2] as [UInt64])
+  @Test("10,000 requests that come and go lose no slot and no waiter", arguments: [1, 2] as [UInt64])
   func stress(_ seed: UInt64) async throws {
     let running = Lock((now: 0, most: 0))
     let engine = AnsweringDownloader { request throws(CacheError) in

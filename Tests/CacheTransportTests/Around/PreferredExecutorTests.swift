@@ -3,10 +3,10 @@ import CacheTesting
 import CacheTransport
 import Testing
 
-/// An engine with a place of its own to run, which is never used here.
+/// An engine with its own executor, which no test uses.
 private final class Homely: Downloader {
   private final class Home: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) { Issue.record("nothing is to run here") }
+    func enqueue(_ job: consuming ExecutorJob) { Issue.record("a job ran on the executor") }
   }
 
   let id = ComponentID.unique(Homely.self)
@@ -15,9 +15,9 @@ private final class Homely: Downloader {
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse { throw .cancelled }
 }
 
-@Suite("Where loads run, through a stack")
+@Suite("Preferred executors of stacks")
 struct PreferredExecutorTests {
-  @Test("what stands around an engine leaves its executor as it is")
+  @Test("a wrapper passes on the executor of its engine")
   func handedOn() throws {
     let engine = Homely()
     let home = try #require(engine.preferredExecutor)

@@ -8,7 +8,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-@Suite("Providers of data and closures")
+@Suite("Closures as downloaders")
 struct ProviderTests {
   struct Broken: Error {}
 
@@ -21,7 +21,7 @@ struct ProviderTests {
     return ResourceManager(configuration)
   }
 
-  @Test("answer with the bytes of a closure")
+  @Test("a closure downloader responds with the bytes of its closure")
   func data() async throws {
     let provider = ClosureDownloader(contentType: "text/plain") { _ in Data("bytes".utf8) }
     let response = try await provider.download(Ask.request("any:thing"))
@@ -37,7 +37,7 @@ struct ProviderTests {
     #expect(try await provider.download(Ask.request("any:thing", method: .post)).head.status == .methodNotAllowed)
   }
 
-  @Test("travel the path of the network, by scheme or for one load, kept or not as asked")
+  @Test("a manager uses a closure downloader by scheme or for one load, and caches its responses if allowed")
   func throughManager() async throws {
     let calls = Lock(0)
     let provider = { (lifetime: Duration?) in
@@ -60,7 +60,7 @@ struct ProviderTests {
     #expect(try await manager.load(Ask.url("https://e.com/a"), options: options).data == Data("one".utf8))
   }
 
-  @Test("say for how long they may be kept, unless the answer says so itself")
+  @Test("a closure downloader sets the freshness lifetime unless the response has one")
   func caching() async throws {
     let url = try Ask.request("any:thing")
     let fresh = ClosureDownloader(freshFor: .milliseconds(2_500)) { _ in Data() }
@@ -74,7 +74,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "call only a success fresh",
+    "only a success is fresh",
     arguments: [(200, "max-age=9"), (206, "max-age=9"), (304, nil), (404, nil), (503, nil)] as [(Int, String?)])
   func freshStatus(_ status: Int, _ field: String?) async throws {
     let answering: ClosureDownloader.Answer = { _ in
@@ -86,7 +86,7 @@ struct ProviderTests {
     #expect(try await never.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == "no-store")
   }
 
-  @Test("fail with the error that they throw")
+  @Test("an error of the closure ends the download")
   func errors() async throws {
     for (thrown, code) in [
       (Broken() as any Error, CacheError.Code.other), (CacheError(.offline, reason: "no"), .offline),
@@ -100,7 +100,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("are cancelled with their load")
+  @Test("cancelling a load cancels its closure")
   func cancelled() async throws {
     let gate = Gate()
     let provider = ClosureDownloader { _ in
@@ -115,7 +115,7 @@ struct ProviderTests {
     await gate.emptied()
   }
 
-  @Test("answer alike by their names")
+  @Test("downloaders with equal names are equal")
   func identity() {
     let same = { ClosureDownloader(named: "a") { _ in Data() }.id }
     #expect(same() == same())
@@ -126,7 +126,7 @@ struct ProviderTests {
 
   // MARK: Streams
 
-  /// A body of so many chunks, and what became of it.
+  /// A body of the given number of chunks that counts its calls.
   private final class Stream: Sendable {
     let state = Lock((next: 0, cancels: 0))
     var made: Int { state.withLock { $0.next } }
@@ -143,7 +143,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("stream: a chunk is made when the one before is taken")
+  @Test("a streamed body produces a chunk after the previous one was read")
   func pulled() async throws {
     let stream = Stream()
     let provider = ClosureDownloader(answering: { _ in
@@ -160,7 +160,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "that stream less or more than they announced fail",
+    "a streamed body that is shorter or longer than announced fails",
     arguments: [(Int64(31), CacheError.Code.truncatedBody), (29, .malformedResponse)])
   func wrongLength(_ length: Int64, _ code: CacheError.Code) async {
     let stream = Stream()
@@ -168,11 +168,11 @@ struct ProviderTests {
     for _ in 0..<2 {
       #expect(await failure { _ = try await body.collect(limit: .max) }?.code == code)
     }
-    // Who was stopped is told, who came to its own end is not.
+    // Only a closure that was stopped before its end is notified.
     #expect(stream.cancels == (code == .malformedResponse ? 1 : 0))
   }
 
-  @Test("are told once that nobody reads on")
+  @Test("a closure is notified once when its body is not read any more")
   func cancelledBody() async throws {
     let stream = Stream()
     let body = stream.body(6)
@@ -187,7 +187,7 @@ struct ProviderTests {
     #expect(dropped.cancels == 1)
   }
 
-  @Test("that stream fail with the error that they throw, and again")
+  @Test("a streamed body fails with the closure's error, repeatedly")
   func streamError() async {
     let body = ResourceBody { throw Broken() }
     for _ in 0..<2 { #expect(await failure { _ = try await body.collect() }?.underlying is Broken) }
@@ -195,12 +195,12 @@ struct ProviderTests {
 
   // MARK: Large files
 
-  @Test("stream a file of more than 2 GB in small pieces")
+  @Test("a file of more than 2 GB is streamed in small chunks")
   func largeFile() async throws {
     let folder = try TemporaryFolder()
     let size: Int64 = 2 << 30 + 5
     try folder.put(Data("begin".utf8), "large")
-    // A hole, so that the test takes no room: the end is what must come right.
+    // A sparse file, which occupies no space. The test checks its end.
     let handle = try FileHandle(forWritingTo: folder.url("large"))
     try handle.seek(toOffset: UInt64(size) - 3)
     try handle.write(contentsOf: Data("end".utf8))

@@ -6,11 +6,11 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("Limits of rate")
+@Suite("Rate limits")
 struct RateLimitTests {
   private let clock = ManualClock()
 
-  /// An engine that notes when it is asked for what.
+  /// Returns an engine that records the time and URL of each request.
   private func engine(_ log: Log) -> AnsweringDownloader {
     let clock = clock
     return AnsweringDownloader { request throws(CacheError) in
@@ -25,7 +25,7 @@ struct RateLimitTests {
   }
 
   @Test(
-    "let a burst through at once, and then so many a second",
+    "a burst is admitted at once, and later requests at the rate",
     arguments: [
       (RateLimit(perSecond: 10, burst: 3), [0, 0, 0, 100, 200, 300]),
       (RateLimit(perSecond: 4), [0, 250, 500, 750, 1_000, 1_250]),
@@ -48,7 +48,7 @@ struct RateLimitTests {
     #expect(times == expected)
   }
 
-  @Test("fill up in a pause, and no further than the burst")
+  @Test("a bucket fills up to its burst during a pause")
   func pause() {
     var bucket = TokenBucket(RateLimit(perSecond: 10, burst: 2))
     for second in [0, 1_000] {
@@ -61,16 +61,16 @@ struct RateLimitTests {
     }
   }
 
-  @Test("make nonsense the nearest sense", arguments: [0, -1, .nan, -.infinity] as [Double])
+  @Test("an invalid rate is replaced by the nearest valid one", arguments: [0, -1, .nan, -.infinity] as [Double])
   func nonsense(_ rate: Double) {
     #expect(RateLimit(perSecond: rate, burst: 0) == RateLimit(perSecond: 0.001, burst: 1))
     #expect(RateLimit(perSecond: .infinity).perSecond == 1e9)
-    // A burst without end is a bucket that is never empty, and no overflow.
+    // An unlimited burst is a bucket that is never empty, and must not overflow.
     var bucket = TokenBucket(RateLimit(perSecond: rate, burst: .max))
     for _ in 0..<100 { #expect(bucket.take(at: .zero) == true) }
   }
 
-  @Test("keep the order in which requests came")
+  @Test("requests are sent in the order of arrival")
   func order() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
@@ -91,7 +91,7 @@ struct RateLimitTests {
     #expect(downloader.waitingRequests == 0)
   }
 
-  @Test("take nothing for what is cancelled before its turn: the last of a long scroll comes next")
+  @Test("a request that is cancelled while it waits uses no token, so the last one of a long scroll is next")
   func scrolling() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
@@ -111,7 +111,7 @@ struct RateLimitTests {
     #expect(log.all == ["/first@0", "/last@100"])
   }
 
-  @Test("end a wait that takes longer than the request may, and send nothing for it")
+  @Test("a wait ends at the request's timeout without a request")
   func timeout() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 0.1), clock: clock)
@@ -124,21 +124,21 @@ struct RateLimitTests {
     #expect(downloader.waitingRequests == 0)
   }
 
-  @Test("cost no timer where there is nothing to wait for")
+  @Test("a request that need not wait sets no timer")
   func atOnce() async throws {
     let downloader = engine(Log()).rateLimited(perSecond: 1, burst: 5, clock: RefusingClock())
       .limitingConcurrency(TransferLimits(total: 1), clock: RefusingClock())
     _ = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(2)))
   }
 
-  /// A clock that nobody may sleep by.
+  /// A clock that does not permit sleeping.
   private struct RefusingClock: CacheClock {
     var now: Timestamp { Timestamp(seconds: 0) }
     var uptime: Duration { .zero }
-    func sleep(for duration: Duration) async throws(CancellationError) { Issue.record("somebody waits") }
+    func sleep(for duration: Duration) async throws(CancellationError) { Issue.record("a task sleeps") }
   }
 
-  @Test("ask for nothing when the task was cancelled before")
+  @Test("a task that is already cancelled sends no request")
   func early() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 1, burst: 5), clock: clock)
@@ -151,7 +151,7 @@ struct RateLimitTests {
     #expect(log.all.isEmpty)
   }
 
-  @Test("are alike where numbers and engine are")
+  @Test("downloaders with equal limits and engines are equal")
   func identity() {
     let network = ScriptedDownloader()
     #expect(network.rateLimited(perSecond: 2).id == network.rateLimited(perSecond: 2).id)

@@ -5,14 +5,14 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("Where a request leads")
+@Suite("Request targets")
 struct RequestTargetTests {
   private func target(_ authority: String?, path: String? = "/", scheme: String? = "http") throws -> RequestTarget {
     try .of(HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path))
   }
 
   @Test(
-    "is a name, or an address in whatever form it is written",
+    "a target is a name or an address in any notation",
     arguments: [
       ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"), ("example.com:8080", "example.com"),
       ("a_b-c.d", "a_b-c.d"),
@@ -35,7 +35,7 @@ struct RequestTargetTests {
   }
 
   @Test(
-    "is refused where programs read it differently",
+    "a host that programs parse differently is refused",
     arguments: [
       "", ".", "..", "a..b", ".a", "a.b..", "public.com@127.0.0.1", "127.0.0.1@public.com", "127.0.0.1/@public.com",
       "public.com\\@127.0.0.1", "public.com#@127.0.0.1", "public.com?@127.0.0.1", "a b", "a\tb", "a\r\nb", "a%00b", "a%2fb",
@@ -50,7 +50,7 @@ struct RequestTargetTests {
     #expect(throws: CacheError.self, "\(authority)") { try target(authority) }
   }
 
-  @Test("is not hidden in what follows the authority")
+  @Test("a host hidden after the authority is refused")
   func path() {
     for path in ["@127.0.0.1/", ":80@127.0.0.1/", ".evil.com/", "", "%2f"] {
       #expect(throws: CacheError.self, "\(path)") { try target("public.com", path: path) }
@@ -59,13 +59,13 @@ struct RequestTargetTests {
     #expect(throws: CacheError.self) { try target("a", path: nil) }
   }
 
-  @Test("is of the web alone", arguments: ["file", "data", "ftp", "gopher", nil])
+  @Test("only http and https are allowed", arguments: ["file", "data", "ftp", "gopher", nil])
   func schemes(_ scheme: String?) throws {
     let error = #expect(throws: CacheError.self) { try target("a.com", scheme: scheme) }
     #expect(error?.code == .unsupportedScheme)
   }
 
-  @Test("is what Foundation makes of it, for URLs that it takes")
+  @Test("a target agrees with Foundation's URL")
   func urls() throws {
     for (text, expected) in [
       ("http://public@127.0.0.1/", RequestTarget.address(try #require(IPAddress("127.0.0.1")))),

@@ -5,7 +5,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("Limits of body size")
+@Suite("Body size limits")
 struct SizeLimitTests {
   private let network = ScriptedDownloader()
   private let url: URL
@@ -16,14 +16,14 @@ struct SizeLimitTests {
     try await network.limitingBodies(to: limit).download(DownloadRequest(head: HTTPRequest(resource: url)))
   }
 
-  @Test("let through what fits, to the byte", arguments: [true, false])
+  @Test("a body of the maximum size is passed on", arguments: [true, false])
   func fits(_ statesLength: Bool) async throws {
     network.serve(url) { _ in statesLength ? .ok(pattern(1_000)) : .ok(pattern(1_000)).withoutLength() }
     #expect(try await ask(1_000).body.collect() == pattern(1_000))
     #expect(network.cancelledBodies == 0)
   }
 
-  @Test("refuse by the announced length, before a byte is read, with both numbers")
+  @Test("an announced length above the limit is refused with both numbers before a byte is read")
   func announced() async throws {
     network.serve(url) { _ in .ok(pattern(1_001)) }
     let error = await failure { _ = try await ask(1_000) }
@@ -33,7 +33,7 @@ struct SizeLimitTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("refuse what turns out too large, stop its transfer, and let nothing more through")
+  @Test("a body that exceeds the limit stops its transfer and returns no more bytes")
   func counted() async throws {
     network.serve(url) { _ in .ok(pattern(5_000)).withoutLength().chunked(by: 600) }
     let response = try await ask(1_000)
@@ -47,7 +47,7 @@ struct SizeLimitTests {
     #expect(network.cancelledBodies == 1)
   }
 
-  @Test("are alike where the number and the engine are")
+  @Test("downloaders with equal limits and engines are equal")
   func identity() {
     #expect(network.limitingBodies(to: 5).id == network.limitingBodies(to: 5).id)
     #expect(network.limitingBodies(to: 5).id != network.limitingBodies(to: 6).id)

@@ -7,9 +7,9 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("Around an engine with sockets")
+@Suite("Wrappers around an engine with sockets")
 struct SocketTests {
-  @Test("the whole stack loads, as a user writes it")
+  @Test("a load works with the whole stack")
   func stack() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/a", Route(pattern(100_000), etag: "v1"))
@@ -26,7 +26,7 @@ struct SocketTests {
     await origin.stop()
   }
 
-  @Test("limits hold on the wire, and a body that is let go of frees its slot")
+  @Test("limits hold on the network, and releasing a body frees its slot")
   func limits() async throws {
     let origin = try await OriginServer.start()
     let (gate, until) = (Gate(), Gate())
@@ -36,7 +36,7 @@ struct SocketTests {
     let tasks = (0..<6).map { _ in
       Task {
         let request = DownloadRequest(head: try HTTPRequest(resource: url))
-        // Held here, and not as the task's result, which would live as long as the task.
+        // Stored here and not as the task's result, which would live as long as the task.
         let response = try await downloader.download(request)
         await until.pass()
         _ = response.head
@@ -56,7 +56,7 @@ struct SocketTests {
     await origin.stop()
   }
 
-  @Test("a body that is too large is stopped on the wire")
+  @Test("a body that is too large is stopped on the network")
   func size() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/large", Route(pattern(1_000_000)))
@@ -69,7 +69,7 @@ struct SocketTests {
     await origin.stop()
   }
 
-  @Test("this machine's own services are not asked, whatever they are called")
+  @Test("this machine's own services are refused by any name")
   func guarded() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/secret", Route(Data("secret".utf8)))
@@ -84,7 +84,7 @@ struct SocketTests {
   }
 
   #if ContentDecoding
-  @Test("a body that the engine has decoded already is left as it is")
+  @Test("a body that the engine has already decoded is returned unchanged")
   func decoded() async throws {
     let origin = try await OriginServer.start()
     let text = Coded.text(100_000)

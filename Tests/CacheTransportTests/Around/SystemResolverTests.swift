@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The system's resolver")
 struct SystemResolverTests {
-  @Test("knows this machine")
+  @Test("the resolver knows this machine")
   func localhost() async throws {
     let addresses = try await SystemResolver().addresses(of: "localhost")
     #expect(!addresses.isEmpty)
@@ -15,14 +15,14 @@ struct SystemResolverTests {
     #expect(Set(addresses).count == addresses.count)
   }
 
-  // Names that need no look-up to be none, so that no test asks the network.
-  @Test("says that a name does not resolve", arguments: ["", " ", "a..b", "localhost\0.com", String(repeating: "a", count: 300)])
+  // Names that are invalid without a lookup, so that no test uses the network.
+  @Test("an unknown name is reported", arguments: ["", " ", "a..b", "localhost\0.com", String(repeating: "a", count: 300)])
   func unknown(_ name: String) async {
     let error = await failure { _ = try await SystemResolver().addresses(of: name) }
     #expect(error?.code == .hostNotFound || error?.code == .invalidURL)
   }
 
-  @Test("blocks a few threads and no more, and lets who is cancelled go at once")
+  @Test("the pool blocks a limited number of threads, and a cancelled caller returns at once")
   func lanes() async throws {
     let lanes = BlockingThreadPool(count: 2, label: "test")
     let held = DispatchSemaphore(value: 0)
@@ -38,20 +38,20 @@ struct SystemResolverTests {
     }
     await entered.wait { $0 == 2 }
 
-    // Given two that wait for a thread
+    // Given two callers that wait for a thread
     let leaving = Task { try await lanes.run { entered.update { $0 += 1 } } }
     try await Turns.until { lanes.waiting == 1 }
     let staying = Task { try await lanes.run { "stayed" } }
     try await Turns.until { lanes.waiting == 2 }
 
-    // When one of them, and one that is blocked, are cancelled
+    // When one of them and a blocked one are cancelled
     leaving.cancel()
     #expect(await failure { _ = try await leaving.value }?.isCancellation == true)
     #expect(lanes.waiting == 1)
     blocked[0].cancel()
     #expect(await failure { _ = try await blocked[0].value }?.isCancellation == true)
 
-    // Then the others have their turn
+    // Then the others run
     held.signal()
     #expect(try await staying.value == "stayed")
     held.signal()

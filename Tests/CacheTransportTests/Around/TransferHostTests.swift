@@ -6,10 +6,10 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("The host that a limit counts by")
+@Suite("Hosts of concurrency limits")
 struct TransferHostTests {
   @Test(
-    "is one, however it is written",
+    "different notations of a host have one name",
     arguments: [
       ("http", "a.example", "a.example:80"), ("http", "A.Example", "a.example:80"), ("HTTP", "a.example:80", "a.example:80"),
       ("http", "a.example:", "a.example:80"), ("https", "a.example", "a.example:443"),
@@ -24,7 +24,7 @@ struct TransferHostTests {
     #expect(TransferHost.name(of: request) == name)
   }
 
-  @Test("is counted with its port, said or not, and in any case")
+  @Test("a host is counted with its port, explicit or implied, regardless of case")
   func limit() async throws {
     let gate = Gate()
     let spellings = ["http://a.example/", "http://a.example:80/", "http://A.example/"]

@@ -4,11 +4,11 @@ import Testing
 
 @testable import CacheTransport
 
-@Suite("Who transfers next")
+@Suite("Order of transfers")
 struct TransferQueueTests {
   typealias Level = LoadPriority.Level
 
-  @Test("is the most urgent, then who came first, or last where that is asked for")
+  @Test("the next transfer has the highest priority, and then is the oldest or the newest")
   func order() {
     for (newestFirst, expected) in [(false, [4, 2, 5, 3, 6]), (true, [4, 5, 2, 6, 3])] {
       var queue = TransferQueue(TransferLimits(total: 1, newestFirst: newestFirst))
@@ -25,7 +25,7 @@ struct TransferQueueTests {
     }
   }
 
-  @Test("is never somebody whose host is full, and nobody else waits for that host")
+  @Test("a host at its limit gets no slot and does not delay other hosts")
   func hosts() {
     var queue = TransferQueue(TransferLimits(total: 3, perHost: 2))
     #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
@@ -38,7 +38,7 @@ struct TransferQueueTests {
     #expect(queue.leave(host: "a") == 3)
   }
 
-  @Test("may have risen meanwhile, and never falls")
+  @Test("a priority can rise while a transfer waits, but never fall")
   func raise() {
     var queue = TransferQueue(TransferLimits(total: 1))
     _ = queue.enter(1, host: "a", level: .normal)
@@ -50,7 +50,7 @@ struct TransferQueueTests {
     #expect(queue.leave(host: "a") == 2)
   }
 
-  @Test("is not who has gone away")
+  @Test("a withdrawn ticket gets no slot")
   func withdraw() {
     var queue = TransferQueue(TransferLimits(total: 1))
     _ = queue.enter(1, host: "a", level: .normal)
@@ -63,7 +63,7 @@ struct TransferQueueTests {
     #expect(queue.leave(host: "a") == 3)
   }
 
-  @Test("does not wait at all when as many wait as may")
+  @Test("a transfer is refused when the maximum number of transfers wait")
   func bound() {
     var queue = TransferQueue(TransferLimits(total: 1, maximumWaiting: 2))
     #expect(queue.enter(1, host: "a", level: .normal) == .admitted)
@@ -76,15 +76,15 @@ struct TransferQueueTests {
   }
 
   @Test(
-    "is the oldest in its turn, however many urgent ones keep coming",
+    "every eighth slot goes to the oldest transfer, even if urgent ones keep arriving",
     arguments: [false, true], [1, 2])
   func fairness(_ newestFirst: Bool, _ hosts: Int) {
     var queue = TransferQueue(TransferLimits(total: hosts, perHost: 1, newestFirst: newestFirst))
     for host in 0..<hosts { _ = queue.enter(UInt64(host + 1), host: "h\(host)", level: .normal) }
-    // Given three patient ones at the first host
+    // Given three low-priority transfers to the first host
     let patient: [UInt64] = [101, 102, 103]
     for ticket in patient { _ = queue.enter(ticket, host: "h0", level: .veryLow) }
-    // When for each slot that is given back, an urgent one comes
+    // When an urgent transfer arrives for each slot that is freed
     var served: [UInt64: Int] = [:]
     var ticket: UInt64 = 1_000
     for slot in 0..<200 {
@@ -94,14 +94,14 @@ struct TransferQueueTests {
         if let next = queue.leave(host: "h\(host)"), patient.contains(next) { served[next] = slot }
       }
     }
-    // Then they have had their turns, in their order, within what is promised
+    // Then the three are served in order within the guaranteed number of slots
     #expect(served.count == 3)
     for (older, ticket) in patient.enumerated() {
       #expect((served[ticket] ?? .max) < TransferQueue.turn * (older + 1), "\(ticket)")
     }
   }
 
-  @Test("keeps to the limits, loses nobody, and lets nobody wait who need not", arguments: 1...24 as ClosedRange<UInt64>)
+  @Test("the queue respects the limits, loses no ticket, and leaves no slot unused", arguments: 1...24 as ClosedRange<UInt64>)
   func property(_ seed: UInt64) {
     var random = Seeded(seed)
     let limits = TransferLimits(
@@ -118,7 +118,7 @@ struct TransferQueueTests {
         switch queue.enter(ticket, host: host, level: level) {
         case .admitted: running[ticket] = host
         case .waiting: waiting[ticket] = host
-        case .full: Issue.record("there is no bound")
+        case .full: Issue.record("a queue without a maximum refused a ticket")
         }
       case 4..<8:
         guard let ended = running.keys.sorted().randomElement(using: &random), let host = running.removeValue(forKey: ended)
@@ -143,7 +143,7 @@ struct TransferQueueTests {
     }
   }
 
-  @Test("is found as fast among 40,000 as among a quarter of them")
+  @Test("the cost per transfer does not grow with the number of waiting transfers")
   func many() {
     func time(_ count: UInt64) -> Double {
       threadTime {
@@ -155,7 +155,7 @@ struct TransferQueueTests {
         #expect(queue.active == 0 && queue.waiting == 0 && queue.knownHosts == 0)
       }
     }
-    // Of four times as many: quadratic, it takes sixteen times as long.
+    // With four times as many tickets, a quadratic algorithm takes sixteen times as long.
     let (few, many) = (time(10_000), time(40_000))
     #expect(many < max(few, 0.05) * 8, "\(few) s, \(many) s")
   }
