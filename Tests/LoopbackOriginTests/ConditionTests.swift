@@ -11,7 +11,7 @@ struct ConditionTests {
   private static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
 
   @Test(
-    "If-None-Match is a list, a star or nothing that fits, compared weakly",
+    "If-None-Match may be a list or a star, and tags are compared weakly",
     arguments: [
       (OriginETag.strong("v1"), "\"v1\"", 304), ("v1", "W/\"v1\"", 304), (.weak("v1"), "\"v1\"", 304),
       (.weak("v1"), "W/\"v1\"", 304),
@@ -30,7 +30,7 @@ struct ConditionTests {
   }
 
   @Test(
-    "If-Modified-Since counts only where there is no If-None-Match",
+    "If-Modified-Since is used only without If-None-Match",
     arguments: [
       (["If-Modified-Since: \(date)"], 304), (["If-Modified-Since: \(later)"], 304), (["If-Modified-Since: \(earlier)"], 200),
       (["If-Modified-Since: nonsense"], 200), (["If-Modified-Since: \(date)", "If-None-Match: \"other\""], 200),
@@ -46,7 +46,7 @@ struct ConditionTests {
     }
   }
 
-  @Test("several If-None-Match lines are one list")
+  @Test("several If-None-Match fields are one list")
   func repeatedLines() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1"))
@@ -57,7 +57,7 @@ struct ConditionTests {
     }
   }
 
-  @Test("a 304 repeats validators, Date, Cache-Control and the test's fields, and nothing about a body")
+  @Test("a 304 repeats validators, Date, Cache-Control and the test's fields, and no field that describes content")
   func notModified() async throws {
     try await withOrigin(now: { exampleDate }) { origin in
       // Given
@@ -77,13 +77,13 @@ struct ConditionTests {
       #expect(answer["Cache-Control"] == "max-age=5" && answer["Vary"] == "Accept" && answer["Content-Location"] == "/b")
       #expect(answer["Age"] == "3")
       #expect(answer["Content-Type"] == nil && answer["Content-Length"] == nil && answer["Content-Language"] == nil)
-      // No byte of a body follows: the next answer is read from its first byte.
+      // No body byte follows, so the next response is read from its first byte.
       #expect(try await client.get("/a").text == "body")
     }
   }
 
   @Test(
-    "conditions are looked at for GET and HEAD of a 200 alone",
+    "conditions are evaluated only for GET and HEAD of a 200",
     arguments: [("GET", 200, 304), ("HEAD", 200, 304), ("POST", 200, 200), ("GET", 404, 404), ("GET", 500, 500)])
   func scope(method: String, status: Int, expected: Int) async throws {
     try await withOrigin { origin in
@@ -106,7 +106,7 @@ struct ConditionTests {
     }
   }
 
-  @Test("a closure's answer is held against the conditions too, and a 304 of its own has no body")
+  @Test("conditions apply to a closure's response too, and its own 304 has no body")
   func closures() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route { _ in OriginAnswer(text: "body", etag: "v1") })
@@ -122,7 +122,7 @@ struct ConditionTests {
   }
 
   @Test(
-    "a single range is honoured where the route asks for it",
+    "a single range is supported if the route allows it",
     arguments: [
       ("bytes=2-4", 206, "234", "bytes 2-4/10"), ("bytes=8-", 206, "89", "bytes 8-9/10"),
       ("bytes=-1", 206, "9", "bytes 9-9/10"),
@@ -140,7 +140,7 @@ struct ConditionTests {
     }
   }
 
-  @Test("a range is ignored where the route does not ask for it, and with HEAD")
+  @Test("a range is ignored if the route does not allow it, and for HEAD")
   func rangesOff() async throws {
     try await withOrigin { origin in
       origin.setRoute("/off", Route(Data("0123456789".utf8)))
@@ -154,7 +154,7 @@ struct ConditionTests {
   }
 
   @Test(
-    "If-Range lets a range through for the same strong tag or the same date only",
+    "If-Range allows a range only for the same strong tag or the same date",
     arguments: [
       (OriginETag.strong("v1"), "\"v1\"", 206), ("v1", "\"v2\"", 200), ("v1", "W/\"v1\"", 200), (.weak("v1"), "W/\"v1\"", 200),
       (.weak("v1"), "\"v1\"", 200), ("v1", date, 206), ("v1", earlier, 200), ("v1", later, 200), (nil, "\"v1\"", 200),

@@ -18,7 +18,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("pipelined requests are answered in order, also when the first is the slowest")
+  @Test("pipelined requests get responses in order, even if the first one is the slowest")
   func pipelining() async throws {
     try await withOrigin { origin in
       let gate = Gate()
@@ -37,7 +37,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a request that comes in single bytes is read")
+  @Test("a request that arrives in single bytes is read")
   func slowRequest() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("x".utf8)))
@@ -49,7 +49,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("request bodies are read, with a length or in chunks")
+  @Test("a request body is read, with a length or in chunks")
   func requestBodies() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route { OriginAnswer($0.body) })
@@ -64,7 +64,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a request body above the limit is 413, and the connection ends")
+  @Test("a request body above the limit gets a 413, and the connection is closed")
   func tooLarge() async throws {
     try await withOrigin(requestBodyLimit: 10) { origin in
       origin.setRoute("/a", Route { OriginAnswer($0.body) })
@@ -78,7 +78,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a client that expects 100 gets it before it sends its body")
+  @Test("a client that expects a 100 gets it before it sends its body")
   func expectContinue() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route { OriginAnswer($0.body) })
@@ -92,7 +92,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("what is no HTTP is 400, and the connection ends")
+  @Test("invalid HTTP gets a 400, and the connection is closed")
   func badRequest() async throws {
     try await withOrigin { origin in
       let client = try await origin.connect()
@@ -107,7 +107,7 @@ struct ConnectionTests {
   }
 
   @Test(
-    "a connection ends or stays as version and Connection field say",
+    "a connection persists according to the version and the Connection field",
     arguments: [
       ("HTTP/1.1", nil, false, nil), ("HTTP/1.1", "close", true, "close"), ("HTTP/1.0", nil, true, "close"),
       ("HTTP/1.0", "keep-alive", false, "keep-alive"),
@@ -131,7 +131,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("an answer can close its connection, and says so")
+  @Test("a response can announce and close its connection")
   func closesAfterwards() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("x".utf8), delivery: .init(closesAfterwards: true)))
@@ -158,7 +158,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a client that stops sending still gets the whole answer that is on its way")
+  @Test("a client that stops sending still gets the rest of its response")
   func halfClose() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(pattern(3_000_000)))
@@ -173,7 +173,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("many clients at once get each its own bytes")
+  @Test("many concurrent clients each get their own bytes")
   func manyClients() async throws {
     try await withOrigin { origin in
       origin.setFallback { OriginAnswer(Data(repeating: UInt8($0.path.utf8.count), count: 50_000)) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Counters and the request log", .timeLimit(.minutes(30)))
 struct CounterTests {
-  @Test("what passed is counted in all and by path, to the byte, once the client has its answer")
+  @Test("bytes are counted exactly, in total and by path, before the client has its response")
   func counts() async throws {
     try await withOrigin { origin in
       // Given
@@ -26,7 +26,7 @@ struct CounterTests {
       #expect(a.requests == 3 && a.conditionalRequests == 2 && a.notModified == 1 && a.bodyBytesSent == 2000)
       #expect(a.bytesSent == 2000 + [full, unchanged, changed].map(\.head.utf8.count).reduce(0, +))
       #expect(b.requests == 1 && b.bodyBytesSent == 500)
-      // Three chunks: "c8" twice, "64" once, each with two line ends, and the last chunk.
+      // Three chunks: "c8" twice and "64" once, each with two line ends, and the last chunk.
       #expect(b.bytesSent == 500 + chunked.head.utf8.count + 3 * 6 + 5)
       #expect(all.bytesSent == a.bytesSent + b.bytesSent && all.bodyBytesSent == 2500 && all.requests == 4)
       #expect(all.bytesReceived == a.bytesReceived + b.bytesReceived)
@@ -52,7 +52,7 @@ struct CounterTests {
     }
   }
 
-  @Test("a reset forgets requests and counts, not the connections that are open")
+  @Test("a reset clears requests and counters, but not the number of open connections")
   func reset() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("x".utf8)))
@@ -70,7 +70,7 @@ struct CounterTests {
     }
   }
 
-  @Test("the log keeps requests as they were, the oldest forgotten first when it has a limit")
+  @Test("the log records complete requests and removes the oldest ones beyond its limit")
   func log() async throws {
     try await withOrigin(logLimit: 2) { origin in
       let (first, second) = (try await origin.connect(), try await origin.connect())
@@ -86,7 +86,7 @@ struct CounterTests {
     }
   }
 
-  @Test("a test can wait for requests, of a path or of any")
+  @Test("a test can wait for requests to one path or to any")
   func waiting() async throws {
     try await withOrigin { origin in
       let client = try await origin.connect()
@@ -97,11 +97,11 @@ struct CounterTests {
 
       #expect(await three.map(\.path) == ["/a", "/a", "/a"])
       #expect(await any.count == 4)
-      #expect(await origin.waitForRequests(path: "/b").count == 1, "what has come already is not waited for")
+      #expect(await origin.waitForRequests(path: "/b").count == 1, "a past request needs no wait")
     }
   }
 
-  @Test("waiting ends when the task is cancelled, or when the origin stops", arguments: [true, false])
+  @Test("a wait ends when its task is cancelled or the origin stops", arguments: [true, false])
   func endedWait(cancels: Bool) async throws {
     try await withOrigin { origin in
       let task = Task { await origin.waitForRequests(path: "/never") }

@@ -27,7 +27,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a connection can end before a byte of the answer",
+    "a connection can end before the first byte of a response",
     arguments: [(OriginFault.closeBeforeHead, RawClient.End.closed), (.resetBeforeHead, .reset)])
   func beforeHead(fault: OriginFault, end: RawClient.End) async throws {
     let outcome = try await outcome(.fault(fault))
@@ -35,7 +35,7 @@ struct FaultTests {
     #expect(outcome.bytes.isEmpty && outcome.end == end)
   }
 
-  @Test("a close in mid-head comes after the status line and before the empty line")
+  @Test("closeMidHead closes the connection after the status line and before the empty line")
   func midHead() async throws {
     let outcome = try await outcome(.fault(.closeMidHead))
 
@@ -44,7 +44,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a body with a length ends after so many bytes",
+    "a body with a length ends after the given number of bytes",
     arguments: [
       (0, OriginFault.cut(afterBodyBytes: 0)), (700, .cut(afterBodyBytes: 700)), (700, .reset(afterBodyBytes: 700)),
       (0, .reset(afterBodyBytes: 0)),
@@ -59,7 +59,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a chunked body is cut in mid-chunk, and its last chunk never comes",
+    "a chunked body is cut in the middle of a chunk, and its last chunk is never sent",
     arguments: [(700, [400, 300], false), (400, [400], true), (1000, [400, 400, 200], true), (5000, [400, 400, 200], true)])
   func cutChunked(sent: Int, parts: [Int], isWhole: Bool) async throws {
     let outcome = try await outcome(.init(framing: .chunked(of: 400), fault: .cut(afterBodyBytes: sent)))
@@ -77,7 +77,7 @@ struct FaultTests {
     #expect(body.suffix(2) == [13, 10] || !isWhole)
   }
 
-  @Test("a length can promise more or less than is sent; the connection ends after it", arguments: [10, 999, 1001, 5000])
+  @Test("a claimed length may be too large or too small, and the connection is closed", arguments: [10, 999, 1001, 5000])
   func lies(claimed: Int) async throws {
     let outcome = try await outcome(.init(framing: .claimedLength(claimed)))
 
@@ -86,14 +86,14 @@ struct FaultTests {
     #expect(Data(body) == pattern(1000) && outcome.end == .closed)
   }
 
-  @Test("garbage is no HTTP, and the connection ends after it")
+  @Test("garbage is not HTTP, and the connection is closed after it")
   func garbage() async throws {
     let outcome = try await outcome(.fault(.garbage))
 
     #expect(outcome.bytes.count > 10 && !outcome.bytes.starts(with: Array("HTTP".utf8)) && outcome.end == .closed)
   }
 
-  @Test("raw bytes go out as they are; the connection ends or serves on")
+  @Test("raw bytes are sent unchanged, and the connection is closed or reused")
   func raw() async throws {
     let bytes = Data("HTTP/1.1 299 Odd\r\nX:1\r\nContent-Length: 2\r\n\r\nok".utf8)
     let outcome = try await outcome(.fault(.raw(bytes)))
@@ -108,7 +108,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a stalled answer sends what it should and no more, until stop() ends it", arguments: [nil, 0, 300])
+  @Test("a stalled response sends its first bytes and no more until stop()", arguments: [nil, 0, 300])
   func stall(sent: Int?) async throws {
     try await withOrigin { origin in
       // Given
@@ -132,7 +132,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a stalled or held client that goes away is let go")
+  @Test("the connection of a stalled or waiting client that disconnects is closed")
   func abandoned() async throws {
     try await withOrigin { origin in
       let gate = Gate()
@@ -153,7 +153,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a fault strikes a 304 too")
+  @Test("a fault also applies to a 304")
   func faultyNotModified() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", delivery: .fault(.closeMidHead)))
@@ -163,11 +163,11 @@ struct FaultTests {
 
       let outcome = try await client.rest()
       #expect(outcome.bytes.starts(with: Array("HTTP/1.1 304".utf8)) && outcome.end == .closed)
-      #expect(origin.counters.notModified == 0, "no whole 304 was sent")
+      #expect(origin.counters.notModified == 0, "no complete 304 was sent")
     }
   }
 
-  @Test("requests behind a fault on the same connection stay unanswered")
+  @Test("requests after a fault on the same connection get no response")
   func pipelinedBehindFault() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", .fault(.cut(afterBodyBytes: 2)))
@@ -180,7 +180,7 @@ struct FaultTests {
     }
   }
 
-  @Test("a body without length or chunks ends where the connection does")
+  @Test("a body without a length or chunks ends with the connection")
   func untilClose() async throws {
     let outcome = try await outcome(.init(framing: .untilClose))
 
@@ -190,7 +190,7 @@ struct FaultTests {
   }
 
   @Test(
-    "a chunked body arrives whole, in the chunks that were asked for",
+    "a chunked body arrives complete in the requested chunks",
     arguments: [(0, []), (7, [7]), (16, [8, 8]), (17, [8, 8, 1])] as [(Int, [Int])])
   func chunked(count: Int, chunks: [Int]) async throws {
     try await withOrigin { origin in

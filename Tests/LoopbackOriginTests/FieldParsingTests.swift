@@ -3,10 +3,10 @@ import Testing
 
 @testable import LoopbackOrigin
 
-@Suite("Field values the origin reads")
+@Suite("Parsing of field values")
 struct FieldParsingTests {
   @Test(
-    "a list of entity tags is read up to the first thing that is none",
+    "a list of entity tags is parsed up to the first invalid one",
     arguments: [
       ("\"a\"", ["\"a\""]), ("\"a\", W/\"b\",\"c\"", ["\"a\"", "W/\"b\"", "\"c\""]), ("\"a,b\" , \"\"", ["\"a,b\"", "\"\""]),
       (", ,\"a\",", ["\"a\""]), ("a", []), ("\"open", []), ("w/\"a\"", []), ("\"a\" junk \"b\"", ["\"a\""]), ("", []),
@@ -15,7 +15,7 @@ struct FieldParsingTests {
     #expect(OriginETag.list(value).map(\.description) == tags)
   }
 
-  @Test("tags compare strongly only when neither is weak, weakly by their text")
+  @Test("tags match strongly only if neither is weak, and weakly by their text")
   func comparison() {
     let (strong, weak): (OriginETag, OriginETag) = ("a", .weak("a"))
     #expect(strong.stronglyMatches(.strong("a")) && !strong.stronglyMatches(weak) && !weak.stronglyMatches(weak))
@@ -23,7 +23,7 @@ struct FieldParsingTests {
   }
 
   @Test(
-    "a range is seen against a body of ten bytes",
+    "a range is applied to a body of ten bytes",
     arguments: [
       ("bytes=0-3", .bytes(0..<4)), ("bytes=4-", .bytes(4..<10)), ("bytes=-3", .bytes(7..<10)), ("bytes=-30", .bytes(0..<10)),
       ("bytes=9-9", .bytes(9..<10)), ("bytes=0-99", .bytes(0..<10)), ("BYTES=1-2", .bytes(1..<3)),
@@ -37,13 +37,13 @@ struct FieldParsingTests {
     #expect(ByteRange.parse(value, length: 10) == range)
   }
 
-  @Test("no range of an empty body can be satisfied", arguments: ["bytes=0-", "bytes=-1", "bytes=0-0"])
+  @Test("no range of an empty body is satisfiable", arguments: ["bytes=0-", "bytes=-1", "bytes=0-0"])
   func emptyBody(value: String) {
     #expect(ByteRange.parse(value, length: 0) == .unsatisfiable)
   }
 
   @Test(
-    "a credential is accepted whatever the case of its scheme, and only whole",
+    "a credential is accepted with any case of its scheme, and only completely",
     arguments: [
       ("Basic dXNlcjpzZWNyZXQ=", true), ("basic dXNlcjpzZWNyZXQ=", true), ("Basic dXNlcjpvdGhlcg==", false), ("Basic", false),
       ("Bearer dXNlcjpzZWNyZXQ=", false), ("", false), (nil, false),

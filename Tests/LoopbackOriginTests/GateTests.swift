@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Gates and delays", .timeLimit(.minutes(30)))
 struct GateTests {
-  @Test("a held answer tells that it has come, and is sent when the gate opens")
+  @Test("a response waits at a gate until the gate opens")
   func gate() async throws {
     try await withOrigin { origin in
       // Given
@@ -22,12 +22,12 @@ struct GateTests {
       #expect(gate.held == 1 && origin.counters.bytesSent == 0)
       gate.open()
       #expect(try await answer.text == "late")
-      #expect(try await client.get("/a").text == "late", "an open gate holds nothing")
+      #expect(try await client.get("/a").text == "late", "an open gate blocks no response")
       #expect(gate.arrivals == 2 && gate.held == 0)
     }
   }
 
-  @Test("a gate lets through as many as it is told, also before they come, and can be closed again")
+  @Test("a gate admits the given number of responses, also in advance, and can be closed again")
   func turnstile() async throws {
     try await withOrigin { origin in
       let gate = Gate()
@@ -44,20 +44,20 @@ struct GateTests {
 
       gate.letThrough(2)
       #expect(try await two.text == "x")
-      #expect(try await first.get("/a").text == "x", "the second of the two was left over")
+      #expect(try await first.get("/a").text == "x", "the second admission was left over")
 
       gate.letThrough(3)
       gate.close()
       async let held = first.get("/a")
       await gate.arrived(4)
-      #expect(gate.held == 1, "closing takes back what was left over")
+      #expect(gate.held == 1, "closing revokes unused admissions")
       gate.open()
       #expect(try await held.status == 200)
     }
   }
 
   @Test(
-    "a gate in mid-body lets head and first bytes out",
+    "a gate in the body lets the head and the first bytes pass",
     arguments: [
       (0, OriginFraming.contentLength), (300, .contentLength), (1000, .contentLength), (300, .chunked(of: 200)),
       (1000, .chunked(of: 200)),
@@ -80,7 +80,7 @@ struct GateTests {
     }
   }
 
-  @Test("a closure can wait at a gate, and is cancelled when its client goes away")
+  @Test("a closure can wait at a gate, and is cancelled when its client disconnects")
   func closures() async throws {
     try await withOrigin { origin in
       let (gate, cancelled) = (Gate(), Gate())
@@ -99,14 +99,14 @@ struct GateTests {
 
       await impatient.close()
       await cancelled.pass()
-      #expect(gate.held == 1, "the abandoned one has left")
+      #expect(gate.held == 1, "the abandoned closure has ended")
 
       gate.open()
       #expect(try await answer.text == "passed")
     }
   }
 
-  @Test("waiting for arrivals ends when the task is cancelled, before or meanwhile", arguments: [true, false])
+  @Test("waiting for arrivals ends when the task is cancelled, before or during the wait", arguments: [true, false])
   func cancelledWait(before: Bool) async throws {
     let gate = Gate()
     let (started, go) = AsyncStream<Void>.makeStream()
@@ -124,7 +124,7 @@ struct GateTests {
     #expect(gate.arrivals == 1 && gate.held == 0)
   }
 
-  @Test("delays hold back head and body for so long at least")
+  @Test("delays postpone head and body by at least the given time")
   func delays() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("x".utf8), delivery: .init(headDelay: .milliseconds(30), bodyDelay: .milliseconds(40))))

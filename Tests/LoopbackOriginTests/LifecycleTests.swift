@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Start and stop", .timeLimit(.minutes(30)))
 struct LifecycleTests {
-  @Test("a stopped origin has closed its connections and refuses new ones; a second stop does nothing")
+  @Test("a stopped origin has closed its connections and refuses new ones, and a second stop does nothing")
   func stop() async throws {
     let origin = try await OriginServer.start()
     origin.setRoute("/a", Route(Data("x".utf8)))
@@ -33,7 +33,7 @@ struct LifecycleTests {
   }
   #endif
 
-  @Test("stops at the same time all return, and a closed one does not hold what is waiting")
+  @Test("concurrent stops all return and end waiting responses")
   func concurrentStops() async throws {
     let origin = try await OriginServer.start()
     let gate = Gate()
@@ -52,7 +52,7 @@ struct LifecycleTests {
     #expect(try await client.rest().bytes.isEmpty)
   }
 
-  @Test("an origin starts again on the port of one that stopped, also with connections that ended there")
+  @Test("an origin can start on the port of a stopped one, even after connections ended there")
   func restart() async throws {
     let first = try await OriginServer.start()
     let client = try await first.connect()
@@ -67,7 +67,7 @@ struct LifecycleTests {
     await second.stop()
   }
 
-  @Test("a port that is taken is an error that names it")
+  @Test("an occupied port is an error with the port")
   func taken() async throws {
     try await withOrigin { origin in
       let error = await #expect(throws: OriginError.self) { try await OriginServer.start(port: origin.port) }
@@ -76,9 +76,9 @@ struct LifecycleTests {
     }
   }
 
-  @Test("an origin that is dropped without a stop closes by itself")
+  @Test("an origin that is released without a stop closes by itself")
   func dropped() async throws {
-    // Reserved beyond the origin's end: else another test's origin could be given the port.
+    // Reserved beyond the end of the origin: otherwise another test's origin could get the port.
     let reserved = try ReservedPort()
     let port = reserved.number
     var origin: OriginServer? = try await OriginServer.start(port: port)
@@ -94,7 +94,7 @@ struct LifecycleTests {
     withExtendedLifetime(reserved) {}
   }
 
-  @Test("a route that holds its origin lets go of it when the origin stops")
+  @Test("a route that retains its origin is released when the origin stops")
   func noCycle() async throws {
     final class Witness: Sendable {
       let released: Gate
@@ -110,7 +110,7 @@ struct LifecycleTests {
       #expect(try await origin.connect().get("/a").text == "1 0")
       await origin.stop()
     }
-    // Held for ever, and ended by the time limit, if anything kept the closure.
+    // If the closure were retained, this would wait until the time limit.
     await released.pass()
     #expect(released.arrivals == 1)
   }

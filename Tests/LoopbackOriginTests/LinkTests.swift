@@ -4,12 +4,12 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-/// Only lower bounds are measured: a busy machine is late, but nothing may come earlier than the link allows.
-@Suite("The link", .timeLimit(.minutes(30)))
+/// Tests check only lower bounds: a busy machine may be late, but no byte may arrive earlier than the link allows.
+@Suite("Simulated links", .timeLimit(.minutes(30)))
 struct LinkTests {
   private let clock = ContinuousClock()
 
-  @Test("a body takes its bits' time, heads included, and arrives whole")
+  @Test("a body takes the time of its bits, including heads, and arrives complete")
   func bandwidth() async throws {
     try await withOrigin(link: NetworkLink(bitsPerSecond: 8_000_000)) { origin in
       origin.setRoute("/a", Route(pattern(200_000)))
@@ -24,7 +24,7 @@ struct LinkTests {
     }
   }
 
-  @Test("a request costs a round trip, and the first of a connection one more")
+  @Test("a request takes a round trip, and the first one of a connection takes two")
   func latency() async throws {
     try await withOrigin(link: NetworkLink(latency: .milliseconds(20))) { origin in
       origin.setRoute("/a", Route(Data("x".utf8)))
@@ -40,7 +40,7 @@ struct LinkTests {
     }
   }
 
-  @Test("connections share one pipe: two bodies take the time of both, and end together")
+  @Test("two bodies on separate connections take the time of both and end together")
   func sharing() async throws {
     try await withOrigin(link: NetworkLink(bitsPerSecond: 8_000_000)) { origin in
       let gate = Gate()
@@ -61,9 +61,9 @@ struct LinkTests {
     }
   }
 
-  @Test("a small answer does not wait for a large one that came first")
+  @Test("a small response does not wait for an earlier large one")
   func turns() async throws {
-    // A packet takes 0.4 s here: the large answer would need ten minutes.
+    // A packet takes 0.4 s on this link, so the large response would need ten minutes.
     try await withOrigin(link: NetworkLink(bitsPerSecond: 29_200)) { origin in
       let largeStarted = Gate(isOpen: true)
       origin.setRoute("/large", Route(pattern(2_000_000), delivery: .gated(by: largeStarted)))
@@ -99,7 +99,7 @@ struct LinkTests {
     }
   }
 
-  @Test("requests and a half-close keep their order through the latency")
+  @Test("requests and a half-close keep their order with latency")
   func orderUpstream() async throws {
     try await withOrigin(link: NetworkLink(latency: .milliseconds(5))) { origin in
       origin.setRoute("/a", Route(Data("a".utf8)))
@@ -115,7 +115,7 @@ struct LinkTests {
     }
   }
 
-  @Test("a link that goes down resets what is open, and new connections until it is up again")
+  @Test("a link that goes down resets open connections, and new ones until it is up again")
   func offline() async throws {
     try await withOrigin { origin in
       // Given
@@ -142,9 +142,9 @@ struct LinkTests {
     }
   }
 
-  @Test("a body that is under way goes on when the link changes, whole and in order")
+  @Test("a body in transit continues when the link changes, complete and in order")
   func change() async throws {
-    // A packet takes 58 ms here, the whole body 40 s.
+    // A packet takes 58 ms on this link, and the whole body takes 40 s.
     try await withOrigin(link: NetworkLink(bitsPerSecond: 200_000)) { origin in
       origin.setRoute("/a", Route(pattern(1_000_000)))
       let client = try await origin.connect()

@@ -20,14 +20,14 @@ struct PacedFaultTests {
     return (String(decoding: bytes, as: UTF8.self), end)
   }
 
-  @Test("a reset in mid-head comes where a close would")
+  @Test("resetMidHead resets the connection at the position of closeMidHead")
   func resetMidHead() async throws {
     let outcome = try await outcome(.fault(.resetMidHead))
 
     #expect(outcome.text.hasPrefix("HTTP/1.1 200 OK\r\nDate: ") && !outcome.text.contains("\r\n\r\n") && outcome.end == .reset)
   }
 
-  @Test("an endless head goes on as long as the client reads")
+  @Test("an endless head continues as long as the client reads")
   func endlessHead() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", .fault(.endlessHead))
@@ -44,7 +44,7 @@ struct PacedFaultTests {
     }
   }
 
-  @Test("head and body can trickle, and are the same bytes", arguments: [true, false])
+  @Test("head and body can trickle with unchanged bytes", arguments: [true, false])
   func trickle(head: Bool) async throws {
     try await withOrigin { origin in
       let pause = Duration.milliseconds(1)
@@ -61,7 +61,7 @@ struct PacedFaultTests {
     }
   }
 
-  @Test("a body that trickles stops when its client goes away")
+  @Test("a trickling body stops when its client disconnects")
   func abandonedTrickle() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data(count: 100_000), delivery: .fault(.trickle(every: .milliseconds(20)))))
@@ -77,7 +77,7 @@ struct PacedFaultTests {
   }
 
   @Test(
-    "a chunk without a size follows whole chunks, then the connection ends",
+    "a chunk without a size follows complete chunks, and then the connection is closed",
     arguments: [
       (0, "no size\r\nno chunk\r\n"), (4, "4\r\n0123\r\nno size\r\nno chunk\r\n"),
       (6, "4\r\n0123\r\n2\r\n45\r\nno size\r\nno chunk\r\n"),
@@ -90,7 +90,7 @@ struct PacedFaultTests {
     #expect(outcome.text.contains("Transfer-Encoding: chunked"))
   }
 
-  @Test("bytes that nobody announced follow a whole answer, and the connection stays open")
+  @Test("surplus bytes follow a complete response, and the connection stays open")
   func surplus() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("ok".utf8), delivery: .fault(.surplus(Data("more".utf8)))))
@@ -103,14 +103,14 @@ struct PacedFaultTests {
     }
   }
 
-  @Test("a connection can end after a whole answer that promised otherwise")
+  @Test("a connection can be closed after a complete response that promised to keep it open")
   func closeAfterwards() async throws {
     let outcome = try await outcome(.fault(.closeAfterwards))
 
     #expect(outcome.text.hasSuffix("\r\n\r\n0123456789") && !outcome.text.contains("Connection:") && outcome.end == .closed)
   }
 
-  @Test("two lengths can be told for one body")
+  @Test("a response can have two lengths")
   func twoLengths() async throws {
     var fields = HTTPFields()
     fields.append(HTTPField(name: .contentLength, value: "10"))

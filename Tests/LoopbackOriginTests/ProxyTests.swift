@@ -4,10 +4,10 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-@Suite("As a proxy", .timeLimit(.minutes(30)))
+@Suite("Proxy requests", .timeLimit(.minutes(30)))
 struct ProxyTests {
   @Test(
-    "a target in absolute form is recorded as it stood, and answered by its path",
+    "a target in absolute form is recorded unchanged and gets the route of its path",
     arguments: [
       ("http://far.example/a?q=1", "far.example", "/a", "q=1"), ("HTTP://far.example:8080/a", "far.example:8080", "/a", nil),
       ("http://far.example", "far.example", "/", nil), ("http://far.example?q", "far.example", "/", "q"),
@@ -26,7 +26,7 @@ struct ProxyTests {
     }
   }
 
-  @Test("an ordinary request is none for a proxy, and needs no proxy's credential", arguments: ["/a", "/a?u=http://b/c", "*"])
+  @Test("an ordinary request is not a proxy request and needs no proxy credential", arguments: ["/a", "/a?u=http://b/c", "*"])
   func originForm(target: String) async throws {
     try await withOrigin { origin in
       origin.setProxyCredential(OriginCredential(user: "u", password: "p"))
@@ -40,7 +40,7 @@ struct ProxyTests {
     }
   }
 
-  @Test("a proxied request without the credential is 407, with it the answer, and the connection goes on")
+  @Test("a proxy request without the credential gets a 407 and with it the response, on one connection")
   func credential() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("in".utf8)))
@@ -59,7 +59,7 @@ struct ProxyTests {
     }
   }
 
-  @Test("a tunnel is asked for in vain, but seen")
+  @Test("a CONNECT request is refused but recorded")
   func connect() async throws {
     try await withOrigin { origin in
       origin.setRoute("/", Route(Data("no".utf8)))

@@ -9,10 +9,10 @@ import Glibc
 import Musl
 #endif
 
-/// A client of bare sockets: what is sent and what comes is seen byte for byte.
+/// A client based on plain sockets, which shows the exact bytes.
 ///
-/// Blocking calls run each on a thread of its own: on Dispatch's global queue many clients at once starved each other.
-/// A read that waits for ten minutes has failed.
+/// Each blocking call runs on its own thread, because many concurrent clients starved each other on Dispatch's global queue. A
+/// read that waits for ten minutes fails.
 actor RawClient {
   enum End: Equatable { case closed, reset, timedOut }
 
@@ -58,7 +58,7 @@ actor RawClient {
 
   // MARK: Reading
 
-  /// The next response, whole; what comes after it stays for the next call.
+  /// Reads the next complete response. Bytes after it stay for the next call.
   func response(to method: String = "GET") async throws -> RawResponse {
     var response = RawResponse(head: try await head())
     if method == "HEAD" || response.status < 200 || response.status == 204 || response.status == 304 { return response }
@@ -91,7 +91,7 @@ actor RawClient {
     return Array(buffer[..<count])
   }
 
-  /// All that comes until the connection ends.
+  /// Reads to the end of the connection.
   func rest() async throws -> (bytes: [UInt8], end: End) {
     while true {
       let (bytes, end) = await read()
@@ -134,7 +134,7 @@ actor RawClient {
 
   // MARK: Ending
 
-  /// Says that nothing more will be sent; reading goes on.
+  /// Closes the sending side. The client can still read.
   func finishSending() { _ = shutdown(socket, Int32(SHUT_WR)) }
 
   func close() {
@@ -145,7 +145,7 @@ actor RawClient {
 
   // MARK: System
 
-  /// Whether a socket that shares its port with no other one can be bound to this port.
+  /// Returns whether a socket that does not share its port can be bound to this port.
   static func canBind(_ port: Int) -> Bool {
     guard let socket = try? made() else { return false }
     defer { _ = systemClose(socket) }
@@ -201,7 +201,7 @@ private func required<T>(_ value: T?, _ what: String) throws -> T {
   return value
 }
 
-// The system's names are the actor's too.
+// Functions for the system calls, whose names the actor's methods hide.
 private func systemClose(_ socket: Int32) -> Int32 { close(socket) }
 private func systemSocket(_ domain: Int32, _ kind: Int32, _ proto: Int32) -> Int32 { socket(domain, kind, proto) }
 private func systemConnect(_ socket: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {

@@ -1,9 +1,9 @@
 #if Origin
-/// A response as it stood on the wire.
+/// A response as received.
 struct RawResponse: Sendable {
   var head: String
   var body: [UInt8] = []
-  /// Sizes of the chunks it came in.
+  /// The sizes of its chunks.
   var chunks: [Int] = []
 
   var lines: [String] { head.split(separator: "\r\n").map { String($0) } }
@@ -12,7 +12,7 @@ struct RawResponse: Sendable {
 
   var text: String { String(decoding: body, as: UTF8.self) }
 
-  /// The values of a field, one for each line.
+  /// The values of a field, one per line.
   func values(_ name: String) -> [String] {
     lines.dropFirst().compactMap { line in
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

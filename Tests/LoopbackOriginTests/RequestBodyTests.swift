@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Request bodies", .timeLimit(.minutes(30)))
 struct RequestBodyTests {
-  @Test("a body beyond what is kept is counted, and told by its digest", arguments: [0, 10, 99_999, 100_000, 200_000])
+  @Test("a body beyond the limit is counted and identified by its digest", arguments: [0, 10, 99_999, 100_000, 200_000])
   func kept(limit: Int) async throws {
     let origin = try await OriginServer.start(keptBodyLimit: limit)
     origin.setRoute("/a", Route(Data()))
@@ -21,7 +21,7 @@ struct RequestBodyTests {
     await origin.stop()
   }
 
-  @Test("a body is counted as it comes, before its request is complete")
+  @Test("a body is counted as it arrives, before its request is complete")
   func streaming() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data()))
@@ -37,7 +37,7 @@ struct RequestBodyTests {
     }
   }
 
-  @Test("the digest tells order and count, as 64-bit FNV-1a does")
+  @Test("a digest depends on order and count, as 64-bit FNV-1a does")
   func digest() {
     #expect(ReceivedRequest.digest(of: Data()) == 0xcbf2_9ce4_8422_2325)
     #expect(ReceivedRequest.digest(of: Data("a".utf8)) == 0xaf63_dc4c_8601_ec8c)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Routes", .timeLimit(.minutes(30)))
 struct RouteTests {
-  @Test("a route answers with its bytes, its fields and the date of the given clock")
+  @Test("a route responds with its bytes, its fields and the date of the given clock")
   func plain() async throws {
     try await withOrigin(now: { exampleDate }) { origin in
       // Given
@@ -35,7 +35,7 @@ struct RouteTests {
     }
   }
 
-  @Test("a field of the test replaces the one the origin would add, once")
+  @Test("a field of the test replaces the origin's own field")
   func replacedFields() async throws {
     try await withOrigin { origin in
       origin.setRoute("/", Route(Data(), etag: "mine", fields: [.eTag: "odd", .date: "yesterday", .contentLength: "0"]))
@@ -48,7 +48,7 @@ struct RouteTests {
     }
   }
 
-  @Test("an unknown path is 404 with a small text, with a date like any answer")
+  @Test("an unknown path gets a 404 with a short text and a date")
   func unknown() async throws {
     try await withOrigin { origin in
       let answer = try await origin.connect().get("/none")
@@ -59,7 +59,7 @@ struct RouteTests {
     }
   }
 
-  @Test("routes are replaced, removed and left to a fallback while the origin runs, on one connection")
+  @Test("routes can be replaced and removed while a connection is open")
   func replacement() async throws {
     try await withOrigin { origin in
       let client = try await origin.connect()
@@ -80,7 +80,7 @@ struct RouteTests {
     }
   }
 
-  @Test("a route with a query is for that query, one without for every query")
+  @Test("a route with a query matches that query only, and one without matches every query")
   func queries() async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("any".utf8)))
@@ -94,7 +94,7 @@ struct RouteTests {
     }
   }
 
-  @Test("paths with other characters agree between URL, route, counter and wire")
+  @Test("a path with special characters is equal in URL, route, counter and request")
   func encodedPaths() async throws {
     try await withOrigin { origin in
       origin.setRoute("/ä b.png", Route(Data("found".utf8)))
@@ -107,7 +107,7 @@ struct RouteTests {
     }
   }
 
-  @Test("a closure sees method, target, fields and body, and its answer is used")
+  @Test("a closure gets method, target, fields and body, and its response is sent")
   func closure() async throws {
     try await withOrigin { origin in
       origin.setRoute(
@@ -126,7 +126,7 @@ struct RouteTests {
   }
 
   @Test(
-    "HEAD gets the head of GET and no body, whatever the framing", arguments: [OriginFraming.contentLength, .chunked(of: 4)])
+    "HEAD gets the head of GET and no body, regardless of the framing", arguments: [OriginFraming.contentLength, .chunked(of: 4)])
   func head(framing: OriginFraming) async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(pattern(10), etag: "v1", delivery: .init(framing: framing)))
@@ -141,7 +141,7 @@ struct RouteTests {
     }
   }
 
-  @Test("a redirect has status and Location", arguments: [HTTPResponse.Status.movedPermanently, .found, .temporaryRedirect])
+  @Test("a redirect has a status and a Location", arguments: [HTTPResponse.Status.movedPermanently, .found, .temporaryRedirect])
   func redirect(status: HTTPResponse.Status) async throws {
     try await withOrigin { origin in
       origin.setRoute("/old", .redirect(to: "/new?x#y", status: status))
@@ -153,7 +153,7 @@ struct RouteTests {
     }
   }
 
-  @Test("a protected path is 401 with a challenge until the right credential comes")
+  @Test("a protected path returns a 401 with a challenge until the request has the credential")
   func credential() async throws {
     try await withOrigin { origin in
       origin.setRoute("/p", Route(Data("in".utf8), credential: OriginCredential(user: "user", password: "secret", realm: "r")))
@@ -169,7 +169,7 @@ struct RouteTests {
     }
   }
 
-  @Test("an interim answer comes before the final one", arguments: ["HTTP/1.1", "HTTP/1.0"])
+  @Test("an interim response precedes the final one", arguments: ["HTTP/1.1", "HTTP/1.0"])
   func interim(version: String) async throws {
     try await withOrigin { origin in
       let hint = OriginDelivery.Interim(fields: [.cacheControl: "no-store"])
@@ -186,7 +186,7 @@ struct RouteTests {
     }
   }
 
-  @Test("answers come in turn, and the last one stays", arguments: [0, 1, 3])
+  @Test("responses are given in turn, and the last one is repeated", arguments: [0, 1, 3])
   func turns(count: Int) async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(inTurn: (0..<count).map { OriginAnswer(text: "\($0)") }))
