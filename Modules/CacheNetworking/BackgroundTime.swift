@@ -7,7 +7,7 @@
 public protocol BackgroundTime: Sendable {
   /// Requests background time.
   ///
-  /// - Parameter expire: Called on any thread when the system takes the time back. The caller of `begin` then returns it at once.
+  /// - Parameter expire: A closure called on any thread when the time expires. The caller of `begin` then returns it at once.
   /// - Returns: A closure that returns the time. It is called once.
   func begin(expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }

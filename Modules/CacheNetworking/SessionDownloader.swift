@@ -22,7 +22,7 @@ public import FoundationNetworking
 /// `URLSession` has no back-pressure that works on all platforms. Bytes that a slow reader has not read are buffered in memory,
 /// up to ``Configuration/bufferLimit``. For large bodies on a server, use `AsyncHTTPDownloader`. <doc:CacheNetworking> lists more
 /// limits of Linux. The most serious one is that Foundation traps if a server closes the connection in the middle of the header
-/// section. A URL whose host is an IPv6 literal fails there with `CacheError.Code.unsupported`.
+/// section. A URL whose host is an IPv6 literal fails on Linux with `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
   private struct Held {
     weak var hooks: (any DownloaderHooks)?
@@ -43,8 +43,8 @@ public final class SessionDownloader: Downloader {
   ///
   /// A response to a request that `challengeHandler` authenticated is private to one user. The downloader sets its
   /// `Cache-Control` to `no-store`, because a cache cannot see the credential. It cannot do so for the credential of a connection
-  /// (client certificate, Negotiate, NTLM). Use one downloader and one `partition` for each user there. Otherwise one user's
-  /// responses are served to another.
+  /// (client certificate, Negotiate, NTLM). Use one downloader and one `partition` for each user in this case. Otherwise one
+  /// user's responses are served to another.
   ///
   /// - Parameters:
   ///   - configuration: The settings.
