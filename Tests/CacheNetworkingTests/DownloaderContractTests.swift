@@ -9,9 +9,9 @@ import Testing
 struct DownloaderContractTests {
   /// The statements that the platform cannot satisfy, with the reason. The page CacheNetworking lists them too.
   private static let known: [String: Comment] = [
-    "a body goes out as it is made": "URLSession is given a request's body whole, since it may have to send it twice",
+    "a body goes out as it is made": "URLSession gets the complete request body, because it may have to send it twice",
     "a damaged content coding is an error of its own, or handed over as it is":
-      "libcurl does not compare what a gzip body says of itself at its end",
+      "libcurl does not verify the checksum at the end of a gzip body",
   ]
 
   #if canImport(FoundationNetworking)

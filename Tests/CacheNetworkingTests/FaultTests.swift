@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("a response shorter than the sent bytes ends at its announced length")
+  @Test("a body ends at its announced length, even if the server sends more bytes")
   func claimsLess() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(1000), delivery: OriginDelivery(framing: .claimedLength(400))))
