@@ -69,7 +69,7 @@ final class UnreliableServer: Sendable {
     func cut(_ count: Int) -> Int? { cutting < 1 ? Int(Double(count) * cutting) : nil }
     let asked = request.head.headerFields[.range].flatMap { Int($0.dropFirst(6).dropLast()) }
     let isCondition = request.head.headerFields[.ifRange].map { $0 == tag && !isWeak } ?? true
-    // Three of twelve servers do not support `If-Range`, do not support ranges, or send wrong positions.
+    // A quarter of the responses ignore `If-Range`, ignore ranges, or begin at a wrong position.
     guard let asked, dice != 2, isCondition || dice == 3 else {
       return .scripted(200, fields, whole, chunk: chunk, cut: cut(whole.count))
     }

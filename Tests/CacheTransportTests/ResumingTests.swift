@@ -159,9 +159,9 @@ struct ResumingTests {
     for (index, answer) in answers.enumerated() {
       let probe = probe(cut: 2_000) { _, _ in answer() }
       let (data, error) = await read(try await probe.resuming(policy()).download(request()))
-      #expect(data == bytes.prefix(2_000), "answer \(index)")
-      #expect(error?.code == .bodyInterrupted, "answer \(index)")
-      #expect(error?.attempt == 2, "answer \(index)")
+      #expect(data == bytes.prefix(2_000), "response \(index)")
+      #expect(error?.code == .bodyInterrupted, "response \(index)")
+      #expect(error?.attempt == 2, "response \(index)")
       #expect(probe.count == 2)
     }
   }

@@ -33,7 +33,7 @@ struct RetryInterruptionTests {
     #expect(response.metrics().bytesDecoded == 10_000)
   }
 
-  @Test("a body is not requested again if the new head does not describe it")
+  @Test("a new response is not used if its head does not describe the same content")
   func otherHead() async throws {
     let others: [@Sendable () -> DownloadResponse] = [
       { [bytes] in .scripted(200, [.eTag: #""2""#], bytes) },
@@ -49,7 +49,7 @@ struct RetryInterruptionTests {
     }
   }
 
-  @Test("a server that refuses further requests gets none after a failed body", arguments: [0, 1_000], [false, true])
+  @Test("a 503 with a long Retry-After ends the recovery of a failed body", arguments: [0, 1_000], [false, true])
   func wantsPeace(_ cut: Int, _ resumes: Bool) async throws {
     let probe = failing([.eTag: #""1""#], cut: cut) { _ in .scripted(503, [.retryAfter: "3600"]) }
     let downloader: any Downloader = resumes ? probe.resuming(.eager()).retrying(.eager()) : probe.retrying(.eager())

@@ -205,7 +205,7 @@ struct RetryTests {
     let error = try #require(throws: CacheError.self) { try result.get() }
     #expect(error.code == .timedOut)
     #expect(error.attempt == 3)
-    // Delays of 2 s and 1 s, then 4 s for the requests. The next delay of 4 s would end after the tenth second.
+    // Each request takes 2 s, and the delays are 1 s and 2 s. The next delay of 4 s would end after the time limit.
     #expect(probe.received.map(\.timeout) == [.seconds(10), .seconds(7), .seconds(3)])
   }
 }
